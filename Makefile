@@ -1,0 +1,47 @@
+# `make demo` and `make test` need Python >= 3.11 with pip and a C++20 compiler; they set up .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/slts/alignment/native/*)
+
+.PHONY: help demo test lint format bench docs clean
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.demo  ## run the main job on an embedded data set; results in demo-output/
+	$(BIN)/python examples/align_two_utterances.py --out demo-output
+
+test: $(VENV)/.dev  ## run the tests (with SLTS_DATA set, also those on the UCI originals)
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev  ## check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror src/slts/alignment/native/*.hpp src/slts/alignment/native/*.cpp
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## rewrite the sources in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i src/slts/alignment/native/*.hpp src/slts/alignment/native/*.cpp
+
+bench: $(VENV)/.bench  ## measure against the peers; results in bench-output/
+	$(BIN)/python benchmarks/alignment.py --json bench-output/alignment.json
+
+docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) build demo-output bench-output docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# One stamp per extra; the package is installed in place, so Python sources need no reinstall.
+$(VENV)/.%: $(VENV)/.created $(SOURCES)
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "slts needs Python >= 3.11; set one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
