@@ -1,0 +1,21 @@
+"""Ragged batches of multivariate series: the one form of data the rest of slts sees.
+
+checks    what may be in a series: real, finite numbers; the messages when it is not
+flatten   lists and arrays of series -> flat values + offsets
+batch     `SeriesBatch`, the container: values (steps x channels) and offsets
+preview   the HTML table that notebooks show for a batch
+frames    pandas, polars and pyarrow frames -> `SeriesBatch`
+convert   `as_series`, the public edge: anything above -> `SeriesBatch`
+rows      `normalize_rows`: unit L2 norm for every step
+
+Data are checked once, in `as_series` or in the constructor of `SeriesBatch`; code that receives a
+batch may rely on finite float64 values and on every series having at least one step.
+"""
+
+from __future__ import annotations
+
+from slts.series.batch import SeriesBatch
+from slts.series.convert import as_series
+from slts.series.rows import normalize_rows
+
+__all__ = ["SeriesBatch", "as_series", "normalize_rows"]

@@ -1,0 +1,358 @@
+"""`SeriesBatch`: many series of free lengths in two arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from types import EllipsisType
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts.errors import DataError
+from slts.series.checks import as_numbers, check_finite, check_layout
+from slts.series.flatten import offsets_of
+from slts.series.preview import html_preview, size_text
+
+__all__ = ["SeriesBatch"]
+
+Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
+
+
+class SeriesBatch:
+    """An immutable batch of multivariate series, each with its own length.
+
+    The steps of all series lie end to end in `values`, one row per step; series i is
+    `values[offsets[i]:offsets[i + 1]]`. Values are finite float64, and no series is empty; a batch
+    without series can arise by selection.
+
+    Parameters
+    ----------
+    values : array-like of shape (total steps, channels)
+        The steps of all series. Not copied if it is C-contiguous float64 already; do not write to
+        it afterwards.
+    offsets : array-like of int, shape (n_series + 1,)
+        Bounds of the series: 0, then strictly increasing up to the number of steps.
+    channel_names : sequence of str, optional
+        One distinct name per channel.
+
+    Raises
+    ------
+    DataError
+        If the three do not fit together, or a value is NaN or infinite.
+
+    See Also
+    --------
+    slts.as_series : Make a batch from lists, arrays and data frames.
+
+    Notes
+    -----
+    `batch[i]` and iteration give series as read-only (channels, time) views, the transpose of
+    their rows in `values`; so `as_series(list(batch))` is the batch again, without channel names.
+    Slices, boolean masks and integer arrays give batches; slices of step 1 share memory. Equality
+    compares content; a batch cannot be hashed, for it may view an array that its owner still
+    writes to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slts.series import SeriesBatch
+    >>> batch = SeriesBatch(np.arange(10.0).reshape(5, 2), [0, 2, 5])
+    >>> batch
+    SeriesBatch(2 series, 2 channels, 2-3 steps, 80 B)
+    >>> batch[0]
+    array([[0., 2.],
+           [1., 3.]])
+    """
+
+    __slots__ = ("__weakref__", "_channel_names", "_offsets", "_values")
+
+    # Content can change under a batch that shares memory with its maker's array (see Notes).
+    __hash__ = None  # type: ignore[assignment]
+
+    _values: FloatArray
+    _offsets: IntArray
+    _channel_names: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        values: object,
+        offsets: object,
+        channel_names: Sequence[str] | None = None,
+    ) -> None:
+        flat = as_numbers(values, "values")
+        if flat.ndim != 2 or flat.shape[1] == 0:
+            raise DataError(
+                f"values must have shape (steps, channels) with at least one channel, "
+                f"got shape {flat.shape}"
+            )
+        flat = np.ascontiguousarray(flat, dtype=np.float64)
+        bounds = _checked_offsets(offsets, len(flat))
+        names = _checked_names(channel_names, flat.shape[1])
+        check_finite(flat, bounds, names)
+        self._set(flat, bounds, names)
+
+    def _set(self, values: FloatArray, offsets: IntArray, names: tuple[str, ...] | None) -> None:
+        # Views, so that the caller's own arrays keep their write flags.
+        self._values = values.view()
+        self._values.flags.writeable = False
+        self._offsets = offsets.view()
+        self._offsets.flags.writeable = False
+        self._channel_names = names
+
+    @classmethod
+    def from_checked(
+        cls, values: FloatArray, offsets: IntArray, channel_names: tuple[str, ...] | None
+    ) -> SeriesBatch:
+        """Make a batch from parts known to be valid, without looking at them.
+
+        For code that computes a batch from another one: `values` must be C-contiguous, finite
+        float64, and `offsets` strictly increasing int64 from 0 to `len(values)`.
+        """
+        batch = cls.__new__(cls)
+        batch._set(values, offsets, channel_names)
+        return batch
+
+    @classmethod
+    def concatenate(cls, batches: Iterable[SeriesBatch]) -> SeriesBatch:
+        """Join batches of equal channels, in order.
+
+        Parameters
+        ----------
+        batches : iterable of SeriesBatch
+            At least one. Those that name their channels must name them alike.
+
+        Returns
+        -------
+        SeriesBatch
+            All series; the very batch given if it is the only one.
+        """
+        parts = list(batches)
+        if not parts:
+            raise DataError("batches is empty: concatenate needs at least one batch")
+        first = parts[0]
+        names = first.channel_names
+        for index, part in enumerate(parts):
+            if part.n_channels != first.n_channels:
+                raise DataError(
+                    f"batch {index} has {part.n_channels} channels, expected {first.n_channels} "
+                    "(as batch 0): only batches of equal channels can be joined"
+                )
+            if names is None:
+                names = part.channel_names
+            elif part.channel_names not in (None, names):
+                raise DataError(
+                    f"batch {index} names its channels {part.channel_names}, expected {names}: "
+                    "bring the channels to one order"
+                )
+        if len(parts) == 1:
+            return first
+        values = np.concatenate([part.values for part in parts])
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls.from_checked(values, offsets_of(lengths), names)
+
+    @property
+    def values(self) -> FloatArray:
+        """Steps of all series, shape (n_steps, n_channels), read-only."""
+        return self._values
+
+    @property
+    def offsets(self) -> IntArray:
+        """Bounds of the series in `values`, shape (n_series + 1,), read-only."""
+        return self._offsets
+
+    @property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have any."""
+        return self._channel_names
+
+    @property
+    def lengths(self) -> IntArray:
+        """Number of steps of each series."""
+        return np.diff(self._offsets)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels, the same for all series."""
+        return int(self._values.shape[1])
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of all series together."""
+        return int(self._values.shape[0])
+
+    @property
+    def shape(self) -> tuple[int]:
+        """`(len(self),)`: scikit-learn takes what has a shape for indexable by arrays."""
+        return (len(self),)
+
+    def to_list(self, layout: Layout = "channels_first") -> list[FloatArray]:
+        """Return the series as a list of 2-D arrays.
+
+        Parameters
+        ----------
+        layout : {"channels_first", "time_first"}
+            Whether each array is (channels, time), as in `list(batch)`, or (time, channels).
+
+        Returns
+        -------
+        list of FloatArray
+            Read-only views into the batch.
+        """
+        check_layout(layout)
+        return [x.T if layout == "time_first" else x for x in self]
+
+    def __len__(self) -> int:
+        """Return the number of series."""
+        return len(self._offsets) - 1
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        """Yield each series as a read-only (channels, time) view."""
+        for start, stop in pairwise(self._offsets.tolist()):
+            yield self._values[start:stop].T
+
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> FloatArray: ...
+    @overload
+    def __getitem__(self, key: Selection | tuple[Selection, EllipsisType]) -> SeriesBatch: ...
+    def __getitem__(
+        self, key: int | np.integer[Any] | Selection | tuple[Selection, EllipsisType]
+    ) -> FloatArray | SeriesBatch:
+        """Return one series (channels, time) for an integer, else the batch of those selected."""
+        if isinstance(key, tuple):
+            # scikit-learn writes X[indices, ...].
+            if len(key) != 2 or key[1] is not Ellipsis:
+                raise IndexError(
+                    "a SeriesBatch has one axis, its series: write batch[i][channels, steps]"
+                )
+            key = key[0]
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._span(start, max(start, stop))
+            return self._take(np.arange(start, stop, step))
+        if isinstance(key, SupportsIndex) and np.ndim(key) == 0 and not isinstance(key, bool):
+            index = operator.index(key)
+            if not -len(self) <= index < len(self):
+                raise IndexError(f"series {index} is out of range: the batch has {len(self)}")
+            index %= len(self)
+            return self._values[self._offsets[index] : self._offsets[index + 1]].T
+        return self._take(self._indices(key))
+
+    def _indices(self, key: object) -> IntArray:
+        """Turn a mask or an array of (negative) numbers into numbers in range."""
+        array = np.asarray(key)
+        if array.ndim == 1 and array.dtype.kind == "b":
+            if len(array) != len(self):
+                raise IndexError(
+                    f"the mask has {len(array)} entries, expected {len(self)}: one per series"
+                )
+            return np.flatnonzero(array)
+        if array.ndim == 1 and array.size == 0:
+            return np.empty(0, dtype=np.int64)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise IndexError(
+                "series are selected by an integer, a slice, a 1-D boolean mask or a 1-D integer "
+                f"array, got {type(key).__name__}"
+            )
+        outside = (array < -len(self)) | (array >= len(self))
+        if outside.any():
+            raise IndexError(
+                f"series {array[outside][0]} is out of range: the batch has {len(self)}"
+            )
+        array = array.astype(np.int64, copy=False)
+        return np.where(array < 0, array + len(self), array)
+
+    def _span(self, start: int, stop: int) -> SeriesBatch:
+        """Series start..stop-1, sharing memory."""
+        bounds = self._offsets[start : stop + 1]
+        values = self._values[bounds[0] : bounds[-1]]
+        return self.from_checked(values, bounds - bounds[0], self._channel_names)
+
+    def _take(self, indices: IntArray) -> SeriesBatch:
+        """Copy of the given series, in the given order."""
+        lengths = self.lengths[indices]
+        offsets = offsets_of(lengths)
+        # Row r of the result is row r + shift of this batch; shift is constant within a series.
+        rows = np.repeat(self._offsets[indices] - offsets[:-1], lengths)
+        rows += np.arange(offsets[-1])
+        return self.from_checked(self._values.take(rows, axis=0), offsets, self._channel_names)
+
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+        """Refuse to become an array."""
+        # Without this, NumPy would crawl through the series and pick its own layout.
+        raise TypeError(
+            "a SeriesBatch is ragged and does not become an array: use .values (all steps), "
+            "batch[i] (one series), .to_list(), or SeriesBatch.concatenate for several batches"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Compare values, bounds and channel names."""
+        if not isinstance(other, SeriesBatch):
+            return NotImplemented
+        return (
+            self._channel_names == other._channel_names
+            and np.array_equal(self._offsets, other._offsets)
+            and np.array_equal(self._values, other._values)
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the three parts of the batch."""
+        # Rebuilt rather than restored: NumPy does not keep the write flag of pickled arrays.
+        return type(self).from_checked, (self._values, self._offsets, self._channel_names)
+
+    def __repr__(self) -> str:
+        """Return a line with count, channels, lengths and size."""
+        shortest, longest = (
+            (int(self.lengths.min()), int(self.lengths.max())) if len(self) else (0, 0)
+        )
+        span = f"{shortest}-{longest} steps" if shortest < longest else _count(longest, "step")
+        channels = _count(self.n_channels, "channel")
+        size = size_text(self._values.nbytes)
+        return f"SeriesBatch({len(self)} series, {channels}, {span}, {size})"
+
+    def _repr_html_(self) -> str:
+        return html_preview(repr(self), self[:5], len(self))
+
+
+def _count(number: int, noun: str) -> str:
+    """Return "1 step", "2 steps"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _checked_offsets(offsets: object, n_steps: int) -> IntArray:
+    """Return offsets as int64, or raise `DataError` unless they cut n_steps into real series."""
+    array = np.asarray(offsets)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+        raise DataError(
+            "offsets must be a 1-D array of integers with one entry more than there are series, "
+            f"got shape {array.shape} and dtype {array.dtype}"
+        )
+    # A copy: small, and the bounds must never move under the values.
+    bounds = array.astype(np.int64)
+    if bounds[0] != 0 or bounds[-1] != n_steps:
+        raise DataError(
+            f"offsets must run from 0 to the number of steps, {n_steps}, "
+            f"got {bounds[0]} to {bounds[-1]}"
+        )
+    if (np.diff(bounds) <= 0).any():
+        index = int(np.argmax(np.diff(bounds) <= 0))
+        raise DataError(
+            f"offsets must increase strictly, got {bounds[index]} then {bounds[index + 1]}: "
+            f"series {index} would have no steps"
+        )
+    return bounds
+
+
+def _checked_names(names: Sequence[str] | None, n_channels: int) -> tuple[str, ...] | None:
+    """Return channel names as a tuple, or raise `DataError`."""
+    if names is None:
+        return None
+    result = tuple(str(name) for name in names)
+    if isinstance(names, str) or len(result) != n_channels or len(set(result)) != n_channels:
+        raise DataError(
+            f"channel_names must be {n_channels} distinct names, one per channel, got {names!r}"
+        )
+    return result

@@ -1,0 +1,157 @@
+"""`as_series`: the public edge where data of many kinds become a `SeriesBatch`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import overload
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts.errors import DataError
+from slts.series import frames
+from slts.series.batch import SeriesBatch
+from slts.series.checks import as_numbers, check_layout, is_sparse
+from slts.series.flatten import flatten_array, flatten_cells, flatten_list, trim_padding
+
+__all__ = ["as_series"]
+
+_ACCEPTED = (
+    "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
+    "a 2-D array (n, time), or a data frame with id="
+)
+
+_Flat = tuple[FloatArray, IntArray, tuple[str, ...] | None]
+
+
+@overload
+def as_series(
+    X: object,
+    *,
+    layout: Layout = ...,
+    padded: bool = ...,
+    id: str | None = ...,
+    time: str | None = ...,
+    channels: str | Sequence[str] | None = ...,
+    label: None = ...,
+) -> SeriesBatch: ...
+@overload
+def as_series(
+    X: object,
+    *,
+    layout: Layout = ...,
+    padded: bool = ...,
+    id: str,
+    time: str | None = ...,
+    channels: str | Sequence[str] | None = ...,
+    label: str,
+) -> tuple[SeriesBatch, AnyArray]: ...
+def as_series(
+    X: object,
+    *,
+    layout: Layout = "channels_first",
+    padded: bool = False,
+    id: str | None = None,
+    time: str | None = None,
+    channels: str | Sequence[str] | None = None,
+    label: str | None = None,
+) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
+    """Turn series of almost any form into a `SeriesBatch`.
+
+    Parameters
+    ----------
+    X : object
+        One of
+
+        - a `SeriesBatch`, returned as it is;
+        - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
+          single channel, a 1-D array (time,); lengths are free;
+        - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
+        - a long data frame (pandas, polars or pyarrow), one row per step, with `id`;
+        - pandas frames of sktime and aeon: cells that hold series, an (instance, time) index, a
+          list of frames. Text column labels name channels; without them a frame is read as the
+          array it holds.
+    layout : {"channels_first", "time_first"}
+        Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
+        (n, time, channels), as tslearn does. The batch itself gives its series channels first,
+        whatever the layout of `X`.
+    padded : bool
+        Whether short series are filled up with NaN at the end. Trailing steps that are NaN in all
+        channels are then removed; NaN anywhere else remains an error.
+    id : str, optional
+        Column of a long frame that tells the series apart. Series come in order of appearance.
+    time : str, optional
+        Column to sort each series by; without it rows are taken in order.
+    channels : str or sequence of str, optional
+        Columns that hold the values; all other numeric columns by default.
+    label : str, optional
+        Column with the label, constant within a series.
+
+    Returns
+    -------
+    batch : SeriesBatch
+        The series. May share memory with `X`: do not write to `X` afterwards.
+    labels : ndarray of shape (n_series,)
+        Only if `label` is given.
+
+    Raises
+    ------
+    DataError
+        If `X` cannot be used; the message names the series and the remedy.
+    TypeError
+        If `X` is sparse or holds objects that are not numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slts.series import as_series
+    >>> as_series([np.zeros((3, 20)), np.ones((3, 35))])
+    SeriesBatch(2 series, 3 channels, 20-35 steps, 1.32 kB)
+    >>> as_series(np.zeros((4, 7)))
+    SeriesBatch(4 series, 1 channel, 7 steps, 224 B)
+    """
+    check_layout(layout)
+    columns = {"time": time, "channels": channels, "label": label}
+    if id is not None:
+        if padded:
+            raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
+        return frames.read_long(X, id=id, time=time, channels=channels, label=label)
+    given = [name for name, value in columns.items() if value is not None]
+    if given:
+        raise DataError(
+            f"{given[0]}= names a column of a long data frame, which also needs id=, the column "
+            "that tells the series apart"
+        )
+    if isinstance(X, SeriesBatch):
+        return X
+    values, offsets, names = _flatten(X, layout)
+    if padded:
+        values, offsets = trim_padding(values, offsets)
+    return SeriesBatch(values, offsets, names)
+
+
+def _flatten(X: object, layout: Layout) -> _Flat:
+    """Choose how to read `X` by its type."""
+    if frames.is_frame(X):
+        return frames.flatten_frame(X)
+    if isinstance(X, list | tuple):
+        if X and frames.is_pandas_frame(X[0]):
+            return frames.flatten_frames(X, layout)
+        return *flatten_list(X, layout), None
+    if is_sparse(X):
+        as_numbers(X, "X")  # raises the TypeError for sparse data
+    if isinstance(X, Mapping):
+        raise DataError(f"X is a {type(X).__name__}, expected {_ACCEPTED}: try list(X.values())")
+    if not hasattr(X, "__array__"):
+        raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}")
+    array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    if array.dtype == object and _holds_series(array):
+        if array.ndim == 1:
+            return *flatten_list(array, layout), None
+        return *flatten_cells(array), None
+    return *flatten_array(as_numbers(array, "X"), layout), None
+
+
+def _holds_series(array: AnyArray) -> bool:
+    """Tell whether the cells of a 1-D or 2-D object array are series rather than numbers."""
+    return array.ndim in (1, 2) and array.size > 0 and frames.is_series_like(array.flat[0])

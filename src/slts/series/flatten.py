@@ -1,0 +1,207 @@
+"""Lists and arrays of series laid end to end: flat values and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts.errors import DataError
+from slts.series.checks import as_numbers
+
+__all__ = ["flatten_array", "flatten_cells", "flatten_list", "offsets_of", "trim_padding"]
+
+
+def offsets_of(lengths: Iterable[int] | IntArray) -> IntArray:
+    """Return the bounds of series of the given lengths: 0 and the running sums."""
+    lengths = np.fromiter(lengths, dtype=np.int64)
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+
+def flatten_list(series: Iterable[object], layout: Layout) -> tuple[FloatArray, IntArray]:
+    """Lay a list of 1-D or 2-D series end to end.
+
+    Parameters
+    ----------
+    series : Iterable[object]
+        Array-likes: (channels, time) or (time, channels) by `layout`, or (time,) for one channel.
+    layout : {"channels_first", "time_first"}
+        Order of the axes of 2-D series.
+
+    Returns
+    -------
+    values : FloatArray
+        A fresh array of shape (total steps, channels).
+    offsets : IntArray
+        Bounds of the series in `values`.
+    """
+    blocks = [_time_first(x, index, layout) for index, x in enumerate(series)]
+    if not blocks:
+        raise DataError(
+            "X holds 0 sample(s) while a minimum of 1 is required: pass at least one series"
+        )
+    _check_blocks(blocks, layout)
+    offsets = offsets_of(len(block) for block in blocks)
+    values = np.empty((int(offsets[-1]), blocks[0].shape[1]), dtype=np.float64)
+    with np.errstate(over="ignore"):  # a long double beyond float64 turns inf and is reported
+        np.concatenate(blocks, out=values)
+    return values, offsets
+
+
+def _time_first(x: object, index: int, layout: Layout) -> AnyArray:
+    """Return series number `index` as a (time, channels) array, a view if it can be one."""
+    array = as_numbers(x, f"series {index}")
+    if array.ndim == 2:
+        return array if layout == "time_first" else array.T
+    if array.ndim == 1:
+        return array[:, None]
+    axes = "(time, channels)" if layout == "time_first" else "(channels, time)"
+    if array.ndim == 0:
+        raise DataError(
+            f"series {index} is a single number, expected an array {axes} or (time,). "
+            "Reshape your data: X is a list of series, so wrap one lone series as [x]"
+        )
+    raise DataError(
+        f"series {index} has {array.ndim} dimensions (shape {array.shape}), expected 2: {axes}"
+    )
+
+
+def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
+    """Raise `DataError` unless all (time, channels) blocks are non-empty and equally wide."""
+    widths = np.fromiter((block.shape[1] for block in blocks), dtype=np.int64)
+    lengths = np.fromiter((block.shape[0] for block in blocks), dtype=np.int64)
+    empty = np.flatnonzero((lengths == 0) | (widths == 0))
+    if empty.size:
+        index = int(empty[0])
+        what = "steps" if lengths[index] == 0 else "channels"
+        raise DataError(
+            f"series {index} has 0 {what}: every series needs at least one step of at least one "
+            "channel; leave it out, and its label too"
+        )
+    odd = np.flatnonzero(widths != widths[0])
+    if odd.size:
+        index = int(odd[0])
+        if (lengths == lengths[0]).all():
+            other: Layout = "channels_first" if layout == "time_first" else "time_first"
+            fix = (
+                f"the other axis has size {lengths[0]} in every series, so is the layout {other}? "
+                f"Then pass as_series(X, layout={other!r})"
+            )
+        else:
+            fix = "all series must have the same channels"
+        raise DataError(
+            f"series {index} has {widths[index]} channels, expected {widths[0]} (as series 0): "
+            f"{fix}"
+        )
+
+
+def flatten_array(array: AnyArray, layout: Layout) -> tuple[FloatArray, IntArray]:
+    """Lay a 2-D (n, time) or 3-D (n, channels, time) array of numbers end to end.
+
+    The values share memory with `array` where its layout allows it.
+
+    Parameters
+    ----------
+    array : AnyArray
+        Numbers; with `layout="time_first"`, 3-D arrays are (n, time, channels).
+    layout : {"channels_first", "time_first"}
+        Order of the last two axes of 3-D arrays.
+
+    Returns
+    -------
+    values : FloatArray
+        Shape (total steps, channels).
+    offsets : IntArray
+        Bounds of the series in `values`.
+    """
+    if array.ndim not in (2, 3):
+        hint = (
+            " Reshape your data: X.reshape(1, -1) if it is one series of one channel, "
+            "X.reshape(-1, 1) if it is many series of one step"
+            if array.ndim < 2
+            else ""
+        )
+        axes = "(n, time, channels)" if layout == "time_first" else "(n, channels, time)"
+        raise DataError(
+            f"X has {array.ndim} dimension(s) (shape {array.shape}), expected 3: {axes}, "
+            f"or 2: (n, time).{hint}"
+        )
+    if array.size == 0:
+        what = "sample(s)" if len(array) == 0 else "feature(s)"
+        raise DataError(f"X has 0 {what} (shape={array.shape}) while a minimum of 1 is required.")
+    if array.ndim == 2:
+        array = array[:, :, None]
+    elif layout == "channels_first":
+        array = array.transpose(0, 2, 1)
+    n_series, n_steps, n_channels = array.shape
+    with np.errstate(over="ignore"):
+        values = array.astype(np.float64, copy=False).reshape(-1, n_channels)
+    return values, np.arange(n_series + 1, dtype=np.int64) * n_steps
+
+
+def flatten_cells(cells: AnyArray) -> tuple[FloatArray, IntArray]:
+    """Lay end to end an (n, channels) object array whose cells are 1-D series.
+
+    Parameters
+    ----------
+    cells : AnyArray
+        Each cell holds one channel of one series.
+
+    Returns
+    -------
+    values : FloatArray
+        Shape (total steps, channels).
+    offsets : IntArray
+        Bounds of the series in `values`.
+    """
+    return flatten_list([_stack_row(row, i) for i, row in enumerate(cells)], "channels_first")
+
+
+def _stack_row(row: AnyArray, index: int) -> AnyArray:
+    """Stack the cells of one row into a (channels, time) array."""
+    channels = [as_numbers(cell, f"series {index}, channel {j}") for j, cell in enumerate(row)]
+    for j, channel in enumerate(channels):
+        if channel.ndim != 1:
+            raise DataError(
+                f"series {index}, channel {j} has {channel.ndim} dimensions, expected 1: "
+                "a cell holds the steps of one channel"
+            )
+        if len(channel) != len(channels[0]):
+            raise DataError(
+                f"series {index}, channel {j} has {len(channel)} steps, expected "
+                f"{len(channels[0])} (as channel 0): bring the channels to one time grid"
+            )
+    return np.stack(channels)
+
+
+def trim_padding(values: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:
+    """Remove the steps at the end of each series at which every channel is NaN.
+
+    Parameters
+    ----------
+    values : FloatArray
+        Flat values, shape (steps, channels).
+    offsets : IntArray
+        Bounds of the series; no series may be empty.
+
+    Returns
+    -------
+    values : FloatArray
+        The steps that remain; the same array if nothing was padding.
+    offsets : IntArray
+        Their bounds.
+    """
+    steps = np.arange(len(values))
+    starts, old = offsets[:-1], np.diff(offsets)
+    last = np.maximum.reduceat(np.where(np.isnan(values).all(axis=1), -1, steps), starts)
+    lengths = last - starts + 1
+    if (lengths == old).all():
+        return values, offsets
+    if (lengths <= 0).any():
+        raise DataError(
+            f"series {int(np.argmax(lengths <= 0))} is NaN throughout: nothing remains of it "
+            "without the padding; leave it out, and its label too"
+        )
+    keep = steps < np.repeat(starts + lengths, old)
+    return values[keep], offsets_of(lengths)

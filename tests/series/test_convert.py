@@ -1,0 +1,334 @@
+"""as_series: arrays and lists of many kinds, and an error that helps for all others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from slts.errors import DataError
+from slts.series import as_series
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def lengths_of(batch):
+    return batch.lengths.tolist()
+
+
+# -- what is accepted
+
+
+def test_a_batch_is_returned_as_it_is():
+    batch = as_series(np.zeros((2, 3)))
+    assert as_series(batch) is batch
+
+
+def test_lists_hold_channels_by_time():
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(8.0).reshape(2, 4)
+    for X in ([x, y], (x, y), [x.tolist(), y.tolist()]):
+        batch = as_series(X)
+        assert lengths_of(batch) == [3, 4]
+        np.testing.assert_array_equal(batch[0], x)
+        np.testing.assert_array_equal(batch[1], y)
+
+
+def test_time_first_lists_hold_time_by_channels():
+    x, y = np.arange(6.0).reshape(3, 2), np.arange(8.0).reshape(4, 2)
+    batch = as_series([x, y], layout="time_first")
+    assert lengths_of(batch) == [3, 4]
+    np.testing.assert_array_equal(batch[0], x.T)
+    np.testing.assert_array_equal(batch[1], y.T)
+
+
+def test_one_dimensional_series_are_univariate():
+    for layout in ("channels_first", "time_first"):
+        batch = as_series([[1, 2, 3], np.array([4.0])], layout=layout)
+        assert lengths_of(batch) == [3, 1]
+        assert batch.n_channels == 1
+
+
+@given(
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=3, max_dims=3, max_side=5), elements=FINITE)
+)
+def test_three_dimensional_arrays_equal_the_list_of_their_items(X):
+    assert as_series(X) == as_series(list(X))
+    assert as_series(X, layout="time_first") == as_series(list(X), layout="time_first")
+    assert as_series(X) == as_series(X.transpose(0, 2, 1), layout="time_first")
+
+
+@given(
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=FINITE)
+)
+def test_two_dimensional_arrays_hold_univariate_series(X):
+    assert as_series(X) == as_series(list(X)) == as_series(X[:, None, :])
+    assert as_series(X, layout="time_first") == as_series(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "layout"),
+    [
+        (np.zeros((3, 4)), "channels_first"),
+        (np.zeros((3, 1, 4)), "channels_first"),
+        (np.zeros((3, 4, 2)), "time_first"),
+    ],
+)
+def test_arrays_are_not_copied_when_their_layout_fits(X, layout):
+    batch = as_series(X, layout=layout)
+    assert np.shares_memory(batch.values, X)
+    assert X.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "dtype", [bool, np.int8, np.uint64, np.float16, np.longdouble, ">f8", object]
+)
+def test_all_real_dtypes_become_float64(dtype):
+    X = np.array([[0, 1], [1, 1]]).astype(dtype)
+    for data in (X, list(X), X[:, None, :]):
+        batch = as_series(data)
+        assert batch.values.dtype == np.dtype(np.float64)
+        np.testing.assert_array_equal(batch.values.ravel(), [0, 1, 1, 1])
+
+
+def test_object_arrays_may_hold_series():
+    X = np.empty(2, dtype=object)
+    X[:] = [np.zeros((2, 3)), np.zeros((2, 5))]
+    assert lengths_of(as_series(X)) == [3, 5]
+    X[:] = [np.zeros(3), [1, 2]]
+    assert lengths_of(as_series(X)) == [3, 2]
+
+
+def test_object_arrays_may_hold_one_channel_per_cell():
+    X = np.empty((2, 2), dtype=object)
+    for i, length in enumerate((3, 5)):
+        X[i, 0], X[i, 1] = np.arange(length), -np.arange(length)
+    batch = as_series(X)
+    assert lengths_of(batch) == [3, 5]
+    np.testing.assert_array_equal(batch[1], [np.arange(5), -np.arange(5)])
+
+
+def test_masked_arrays_without_masked_values_are_arrays():
+    X = np.ma.masked_invalid(np.zeros((2, 3)))
+    assert as_series(X) == as_series(np.zeros((2, 3)))
+
+
+def test_anything_with_an_array_interface_is_an_array():
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros((2, 3, 4))
+
+    assert lengths_of(as_series(Tensor())) == [4, 4]
+
+
+def test_reading_arrays_imports_no_frame_library():
+    code = (
+        "import sys, numpy as np; from slts.series import as_series; as_series(np.zeros((2, 3)));"
+        "heavy = {'pandas', 'polars', 'pyarrow'} & set(sys.modules); assert not heavy, heavy"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+# -- padding
+
+
+def test_trailing_nan_steps_are_padding():
+    tslearn_utils = pytest.importorskip("tslearn.utils")
+    series = [np.arange(6.0).reshape(3, 2), np.ones((5, 2)), np.zeros((1, 2))]
+    X = tslearn_utils.to_time_series_dataset(series)
+    assert np.isnan(X).any()
+    batch = as_series(X, layout="time_first", padded=True)
+    assert batch == as_series(series, layout="time_first")
+
+
+def test_padding_is_removed_from_every_kind_of_array():
+    nan = np.nan
+    X = np.array([[1.0, 2.0, nan], [3.0, nan, nan], [4.0, 5.0, 6.0]])
+    for data in (X, list(X), X[:, None, :], X.astype(object)):
+        assert lengths_of(as_series(data, padded=True)) == [2, 1, 3]
+
+
+def test_data_without_padding_are_untouched():
+    X = np.zeros((2, 3))
+    assert np.shares_memory(as_series(X, padded=True).values, X)
+
+
+def test_a_step_with_some_channels_is_not_padding():
+    X = np.zeros((1, 2, 3))
+    X[0, 1, 2] = np.nan
+    with pytest.raises(DataError, match="series 0, step 2, channel 1 is NaN"):
+        as_series(X, padded=True)
+
+
+def test_nan_inside_a_padded_series_is_an_error():
+    with pytest.raises(DataError, match="series 1, step 1, channel 0 is NaN"):
+        as_series(np.array([[1, 1, 1, np.nan], [0, np.nan, 1, np.nan]]), padded=True)
+
+
+def test_a_series_of_padding_only_is_an_error():
+    with pytest.raises(DataError, match="series 1 is NaN throughout"):
+        as_series(np.array([[1, np.nan], [np.nan, np.nan]]), padded=True)
+
+
+# -- aeon
+
+
+@pytest.mark.parametrize("kind", ["numpy3D", "np-list", "df-list", "pd-multiindex"])
+def test_multivariate_aeon_collections_are_understood(kind):
+    conversion = pytest.importorskip("aeon.utils.conversion")
+    X = np.random.default_rng(0).normal(size=(3, 2, 5))
+    batch = as_series(conversion.convert_collection(X, kind))
+    np.testing.assert_array_equal(batch.values, as_series(X).values)
+    np.testing.assert_array_equal(batch.offsets, as_series(X).offsets)
+
+
+@pytest.mark.parametrize("kind", ["numpy2D", "pd-wide"])
+def test_univariate_aeon_collections_are_understood(kind):
+    conversion = pytest.importorskip("aeon.utils.conversion")
+    X = np.random.default_rng(0).normal(size=(3, 1, 5))
+    assert as_series(conversion.convert_collection(X, kind)) == as_series(X)
+
+
+def test_the_ragged_set_of_aeon_is_understood():
+    datasets = pytest.importorskip("aeon.datasets")
+    X, y = datasets.load_japanese_vowels(split="train")
+    batch = as_series(X)
+    assert len(batch) == len(y) == 270
+    assert batch.n_channels == 12
+    assert (batch.lengths.min(), batch.lengths.max()) == (7, 26)
+
+
+# -- errors
+
+
+def with_value(value, shape=(3, 2, 9), at=(2, 1, 7)):
+    X = np.zeros(shape)
+    X[at] = value
+    return X
+
+
+RAGGED = [np.zeros((12, 4)), np.zeros((12, 7)), np.zeros((12, 4)), np.zeros((5, 9))]
+TRANSPOSED = [np.zeros((7, 12)), np.zeros((9, 12)), np.zeros((7, 12))]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (RAGGED, r"series 3 has 5 channels, expected 12 \(as series 0\): all series must have"),
+        (TRANSPOSED, r"series 1 has 9 channels, expected 7 \(as series 0\): .*layout time_first\?"),
+        ([np.zeros(4), np.zeros((2, 4))], "series 1 has 2 channels, expected 1"),
+        (with_value(np.nan), "series 2, step 7, channel 1 is NaN: .*padded=True"),
+        (list(with_value(np.nan)), "series 2, step 7, channel 1 is NaN: .*impute"),
+        (with_value(np.inf), "series 2, step 7, channel 1 is inf: every value must be finite"),
+        (with_value(-np.inf), "series 2, step 7, channel 1 is -inf"),
+        (np.ma.masked_equal(with_value(5.0), 5.0), "series 2, step 7, channel 1 is NaN"),
+        (np.array([[1.0, None]], dtype=object), "series 0, step 1, channel 0 is NaN"),
+        ([np.array([[np.longdouble("1e4000")]])], "series 0, step 0, channel 0 is inf"),
+        ([], r"0 sample\(s\) while a minimum of 1 is required: pass at least one series"),
+        ((), r"0 sample\(s\)"),
+        (np.empty((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required\."),
+        (np.empty((0, 2, 3)), r"0 sample\(s\) \(shape=\(0, 2, 3\)\)"),
+        (
+            np.empty((12, 0)),
+            r"0 feature\(s\) \(shape=\(12, 0\)\) while a minimum of 1 is required\.",
+        ),
+        (np.empty((2, 0, 3)), r"0 feature\(s\) \(shape=\(2, 0, 3\)\)"),
+        (np.empty((2, 3, 0)), r"0 feature\(s\) \(shape=\(2, 3, 0\)\)"),
+        ([np.zeros((2, 3)), np.zeros((2, 0))], "series 1 has 0 steps: .*leave it out"),
+        ([np.zeros((2, 3)), []], "series 1 has 0 steps"),
+        ([np.zeros((0, 3))], "series 0 has 0 channels"),
+        (
+            [np.zeros((2, 3)), np.zeros((1, 2, 3))],
+            r"series 1 has 3 dimensions \(shape \(1, 2, 3\)\)",
+        ),
+        ([1.0, 2.0], r"series 0 is a single number, expected .*Reshape your data"),
+        (np.zeros(3), r"X has 1 dimension\(s\) \(shape \(3,\)\), expected 3.*Reshape your data"),
+        (np.zeros(3).astype(object), "Reshape your data"),
+        (np.array(1.0), r"X has 0 dimension\(s\).*Reshape your data"),
+        (np.float64(1.0), r"X has 0 dimension\(s\)"),
+        (np.zeros((1, 2, 3, 4)), r"X has 4 dimension\(s\) \(shape \(1, 2, 3, 4\)\), expected 3"),
+        ([[[1, 2], [3]]], "series 0 is not rectangular"),
+        ([["a", "b"]], "series 0 has dtype <U1, expected real numbers"),
+        (np.array([["a"]]), "X has dtype <U1"),
+        (np.array([["1.5", 2.0]], dtype=object), "X holds the string '1.5', expected numbers"),
+        ([np.array([1.0, "2"], dtype=object)], "series 0 holds the string '2'"),
+        (np.array([[1, 2]], dtype="M8[s]"), r"X has dtype datetime64\[s\]"),
+        (np.zeros((2, 2), dtype=complex), "Complex data not supported: X has dtype complex128"),
+        ([[1j]], "Complex data not supported: series 0"),
+        ({"a": [1]}, r"X is a dict, expected a SeriesBatch.*try list\(X.values\(\)\)"),
+        (None, "X is of type NoneType, expected a SeriesBatch, a list of 2-D arrays"),
+        ("abc", "X is of type str"),
+        (3.0, "X is of type float"),
+        ((x for x in "ab"), "X is of type generator"),
+    ],
+)
+def test_data_that_cannot_be_used_are_explained(X, message):
+    with pytest.raises(DataError, match=message):
+        as_series(X)
+
+
+def test_a_channels_first_list_read_as_time_first_is_explained():
+    X = [np.zeros((2, 7)), np.zeros((2, 9))]
+    with pytest.raises(DataError, match=r"is the layout channels_first\?"):
+        as_series(X, layout="time_first")
+
+
+def test_an_object_cell_of_the_wrong_shape_is_explained():
+    X = np.empty((1, 2), dtype=object)
+    X[0, 0], X[0, 1] = np.zeros(3), np.zeros(4)
+    with pytest.raises(DataError, match=r"series 0, channel 1 has 4 steps, expected 3"):
+        as_series(X)
+    X[0, 1] = np.zeros((2, 3))
+    with pytest.raises(DataError, match="series 0, channel 1 has 2 dimensions, expected 1"):
+        as_series(X)
+
+
+def test_objects_that_nest_unevenly_are_explained():
+    X = np.empty((1, 2), dtype=object)
+    X[0, 0], X[0, 1] = 1.0, np.zeros(4)
+    with pytest.raises(DataError, match="X cannot be read as numbers"):
+        as_series(X)
+
+
+@pytest.mark.parametrize("container", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
+def test_sparse_data_raise_type_error(container):
+    with pytest.raises(TypeError, match=r"X is sparse .*toarray"):
+        as_series(container(np.eye(3)))
+    with pytest.raises(TypeError, match="series 0 is sparse"):
+        as_series([container(np.eye(3))])
+
+
+def test_objects_that_are_no_numbers_raise_type_error():
+    X = np.zeros((2, 2), dtype=object)
+    X[0, 0] = {"foo": "bar"}
+    with pytest.raises(TypeError, match=r"X holds .*argument must be .* string.* number"):
+        as_series(X)
+
+
+def test_a_list_of_batches_points_to_concatenate():
+    batch = as_series(np.zeros((2, 3)))
+    with pytest.raises(TypeError, match=r"SeriesBatch\.concatenate"):
+        as_series([batch, batch])
+
+
+def test_an_unknown_layout_is_refused():
+    with pytest.raises(DataError, match="layout must be 'channels_first' or 'time_first', got 'F'"):
+        as_series(np.zeros((2, 3)), layout="F")
+
+
+@pytest.mark.parametrize("option", ["time", "channels", "label"])
+def test_column_names_need_id(option):
+    with pytest.raises(DataError, match=f"{option}= names a column .* needs id="):
+        as_series(np.zeros((2, 3)), **{option: "a"})
+
+
+def test_data_error_is_a_value_error():
+    assert issubclass(DataError, ValueError)

@@ -1,0 +1,308 @@
+"""as_series on data frames: long frames of three libraries, and pandas containers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slts.errors import DataError
+from slts.extras import import_extra
+from slts.series import SeriesBatch, as_series
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+LIBRARIES = {
+    "pandas": pd.DataFrame,
+    "pandas-nullable": lambda data: pd.DataFrame(data).convert_dtypes(),
+    "pandas-arrow": lambda data: pd.DataFrame(data).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+}
+
+
+@pytest.fixture(params=LIBRARIES)
+def make(request):
+    return LIBRARIES[request.param]
+
+
+def long_data():
+    return {
+        "who": ["b", "a", "b", "a", "b"],
+        "when": [2, 1, 1, 0, 3],
+        "u": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "v": [10, 20, 30, 40, 50],
+        "word": ["yes", "no", "yes", "no", "yes"],
+    }
+
+
+def expected(series, names=("x", "y")):
+    batch = as_series(series, layout="time_first")
+    return SeriesBatch(batch.values, batch.offsets, names)
+
+
+# -- long frames
+
+
+def test_series_come_in_order_of_appearance_and_sorted_by_time(make):
+    batch = as_series(make(long_data()), id="who", time="when")
+    assert batch.channel_names == ("u", "v")
+    assert batch.lengths.tolist() == [3, 2]
+    np.testing.assert_array_equal(batch[0], [[3, 1, 5], [30, 10, 50]])
+    np.testing.assert_array_equal(batch[1], [[4, 2], [40, 20]])
+
+
+def test_without_time_rows_keep_their_order(make):
+    batch = as_series(make(long_data()), id="who", channels=["u"])
+    np.testing.assert_array_equal(batch[0], [[1, 3, 5]])
+    np.testing.assert_array_equal(batch[1], [[2, 4]])
+
+
+def test_channels_are_taken_in_the_order_given(make):
+    frame = make(long_data())
+    assert as_series(frame, id="who", channels=["v", "u"]).channel_names == ("v", "u")
+    assert as_series(frame, id="who", channels="v").channel_names == ("v",)
+
+
+def test_labels_come_one_per_series(make):
+    batch, labels = as_series(make(long_data()), id="who", time="when", label="word")
+    assert len(batch) == 2
+    assert isinstance(labels, np.ndarray)
+    assert labels.tolist() == ["yes", "no"]
+
+
+def test_a_numeric_label_is_not_a_channel(make):
+    data = long_data() | {"word": [7, 8, 7, 8, 7]}
+    batch, labels = as_series(make(data), id="who", time="when", label="word")
+    assert batch.channel_names == ("u", "v")
+    assert labels.tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [dt.datetime(2020, 1, d) for d in (2, 1, 1, 3, 3)],
+        [dt.datetime(2020, 1, d, tzinfo=dt.UTC) for d in (2, 1, 1, 3, 3)],
+        [dt.date(2020, 1, d) for d in (2, 1, 1, 3, 3)],
+        ["2", "1", "1", "3", "3"],
+        [0.2, 0.1, 0.1, 0.3, 0.3],
+        [2**62 + 2, 2**62 + 1, 2**62 + 1, 2**62 + 3, 2**62 + 3],
+    ],
+    ids=["datetime", "zoned", "date", "text", "float", "large"],
+)
+def test_time_may_be_anything_that_sorts(make, times):
+    batch = as_series(make(long_data() | {"when": times}), id="who", time="when", channels="u")
+    np.testing.assert_array_equal(batch.values.ravel(), [3, 1, 5, 2, 4])
+
+
+@pytest.mark.parametrize("ids", [[5, 3, 5, 3, 5], [True, False, True, False, True]])
+def test_id_may_be_any_type(make, ids):
+    batch = as_series(make(long_data() | {"who": ids}), id="who", channels="u")
+    assert batch.lengths.tolist() == [3, 2]
+
+
+def test_boolean_columns_are_channels_only_if_named(make):
+    data = long_data() | {"on": [True, False, True, True, False]}
+    assert as_series(make(data), id="who").channel_names == ("when", "u", "v")
+    batch = as_series(make(data), id="who", channels=["on"])
+    np.testing.assert_array_equal(batch[0].ravel(), [1, 1, 0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), min_size=1, unique=True))
+def test_a_long_frame_equals_grouping_by_hand(rows):
+    values = np.arange(len(rows), dtype=float)
+    frame = pl.DataFrame({"id": [r[0] for r in rows], "t": [r[1] for r in rows], "x": values})
+    series = []
+    for key in dict.fromkeys(r[0] for r in rows):
+        chosen = sorted((t, x) for (i, t), x in zip(rows, values, strict=True) if i == key)
+        series.append([[x] for _, x in chosen])
+    assert as_series(frame, id="id", time="t") == expected(series, ["x"])
+
+
+def test_a_missing_value_is_located(make):
+    data = long_data() | {"v": [10, 20, None, 40, 50]}
+    with pytest.raises(DataError, match=r"series 0 \(id 'b'\), step 0, channel 1 \('v'\) is NaN"):
+        as_series(make(data), id="who", time="when")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, {"id": "x"}, r"id='x' is not a column of the frame; it has \['who', 'when'"),
+        ({}, {"id": "who", "time": "x"}, "time='x' is not a column"),
+        ({}, {"id": "who", "label": "x"}, "label='x' is not a column"),
+        ({}, {"id": "who", "channels": ["u", "x"]}, "channels holds 'x', which is not a column"),
+        ({}, {"id": "who", "channels": []}, r"channels must be one or more distinct.*got \[\]"),
+        ({}, {"id": "who", "channels": ["u", "u"]}, "channels must be one or more distinct"),
+        ({}, {"id": "who", "channels": ["word"]}, "channel 'word' has dtype String, expected"),
+        ({}, {"id": "who", "padded": True}, "padded=True is for arrays"),
+        (
+            {"who": ["b", None, "b", "a", "b"]},
+            {"id": "who"},
+            r"column 'who' \(id\) is missing in row 1",
+        ),
+        (
+            {"when": [2.0, 1.0, 1.0, None, 3.0]},
+            {"id": "who", "time": "when"},
+            r"column 'when' \(time\) is missing in row 3",
+        ),
+        (
+            {"when": [2, 1, 2, 0, 3]},
+            {"id": "who", "time": "when"},
+            "time 2 occurs twice in the series with id 'b'",
+        ),
+        (
+            {"word": ["yes", "no", "yes", "maybe", "yes"]},
+            {"id": "who", "label": "word"},
+            "label 'word' varies in the series with id 'a': no and maybe",
+        ),
+        (
+            {"word": ["yes", "no", "yes", None, "yes"]},
+            {"id": "who", "label": "word"},
+            r"column 'word' \(label\) is missing in row 3",
+        ),
+    ],
+)
+def test_long_frames_that_cannot_be_used_are_explained(make, change, options, message):
+    with pytest.raises(DataError, match=message):
+        as_series(make(long_data() | change), **options)
+
+
+def test_an_empty_frame_has_no_samples(make):
+    frame = make({"who": pd.Series([], dtype="int64").to_numpy(), "u": np.empty(0)})
+    with pytest.raises(DataError, match=r"0 sample\(s\)"):
+        as_series(frame, id="who")
+
+
+def test_a_frame_without_numbers_is_explained(make):
+    with pytest.raises(DataError, match=r"no numeric column left for the values; it has .*String"):
+        as_series(make({"who": [1, 2], "word": ["a", "b"]}), id="who")
+
+
+def test_times_of_mixed_types_cannot_be_sorted():
+    frame = pd.DataFrame({"i": [1, 1], "t": pd.Series([1, "a"], dtype=object), "x": [0.0, 1.0]})
+    with pytest.raises(DataError, match="the time column cannot be sorted"):
+        as_series(frame, id="i", time="t")
+
+
+def test_id_is_only_for_frames():
+    with pytest.raises(DataError, match=r"id= reads a pandas or polars DataFrame .* got ndarray"):
+        as_series(np.zeros((2, 3)), id="who")
+    with pytest.raises(DataError, match=r"got LazyFrame: collect\(\) it first"):
+        as_series(pl.DataFrame(long_data()).lazy(), id="who")
+
+
+def test_a_long_frame_without_id_is_explained(make):
+    with pytest.raises(DataError, match=r"name the column that tells .*id=.*X.to_numpy\(\)"):
+        as_series(make(long_data()))
+
+
+def test_without_narwhals_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(ImportError, match=r'narwhals is needed .*pip install "slts\[io\]"'):
+        as_series(pd.DataFrame(long_data()), id="who")
+
+
+def test_a_broken_module_is_not_reported_as_a_missing_extra(monkeypatch, tmp_path):
+    (tmp_path / "slts_broken_module.py").write_text("import slts_no_such_dependency\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="slts_no_such_dependency"):
+        import_extra("slts_broken_module", "io")
+
+
+# -- pandas containers of sktime and aeon
+
+
+@pytest.fixture
+def series():
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(length, 2)) for length in (3, 5, 1)]
+
+
+def test_frames_of_nested_series_are_understood(series):
+    nested = pd.DataFrame({c: [pd.Series(s[:, j]) for s in series] for j, c in enumerate("xy")})
+    assert as_series(nested) == expected(series)
+    assert as_series(nested, layout="time_first") == expected(series)
+
+
+def test_frames_of_nested_arrays_are_understood(series):
+    nested = pd.DataFrame({j: [s[:, j] for s in series] for j in range(2)})
+    assert as_series(nested) == expected(series, None)
+
+
+def test_nested_channels_of_different_lengths_are_explained():
+    nested = pd.DataFrame({"x": [pd.Series([1.0, 2.0])], "y": [pd.Series([1.0])]})
+    with pytest.raises(DataError, match="series 0, channel 1 has 1 steps, expected 2"):
+        as_series(nested)
+
+
+def multiindexed(series, names=("x", "y")):
+    keys = [(f"s{9 - i}", t) for i, s in enumerate(series) for t in range(len(s))]
+    index = pd.MultiIndex.from_tuples(keys, names=["instance", "time"])
+    return pd.DataFrame(np.concatenate(series), index=index, columns=list(names))
+
+
+def test_an_instance_and_time_index_is_understood(series):
+    assert as_series(multiindexed(series)) == expected(series)
+    assert as_series(multiindexed(series, (0, 1))) == expected(series, None)
+    assert as_series(multiindexed(series).convert_dtypes()) == expected(series)
+
+
+def test_an_instance_and_time_index_is_sorted_by_time(series):
+    frame = multiindexed(series)
+    assert as_series(frame.iloc[[2, 0, 1, *range(3, 9)]]) == expected(series)
+
+
+def test_a_repeated_instance_and_time_is_an_error(series):
+    frame = multiindexed(series)
+    with pytest.raises(DataError, match="time 1 occurs twice in the series with id 's9'"):
+        as_series(pd.concat([frame, frame.iloc[[1]]]))
+
+
+def test_missing_values_under_an_index_are_located(series):
+    frame = multiindexed(series)
+    frame.iloc[4, 1] = np.nan
+    with pytest.raises(DataError, match=r"series 1, step 1, channel 1 \('y'\) is NaN"):
+        as_series(frame)
+    with pytest.raises(DataError, match=r"series 1, step 1, channel 1 \('y'\) is NaN"):
+        as_series(frame.convert_dtypes())
+    with pytest.raises(DataError, match=r"0 sample\(s\)"):
+        as_series(frame.iloc[:0])
+
+
+def test_lists_of_frames_with_named_columns_hold_time_by_channels(series):
+    frames = [pd.DataFrame(s, columns=["x", "y"]) for s in series]
+    assert as_series(frames) == expected(series)
+
+
+def test_lists_of_frames_without_names_follow_the_layout(series):
+    assert as_series([pd.DataFrame(s.T) for s in series]) == expected(series, None)
+    frames = [pd.DataFrame(s) for s in series]
+    assert as_series(frames, layout="time_first") == expected(series, None)
+
+
+def test_lists_of_frames_must_agree(series):
+    first = pd.DataFrame(series[0], columns=["x", "y"])
+    with pytest.raises(DataError, match=r"series 1 has the columns \['y', 'x'\], expected \['x'"):
+        as_series([first, first[["y", "x"]]])
+    with pytest.raises(DataError, match="series 1 is a ndarray, expected a DataFrame"):
+        as_series([first, series[1]])
+
+
+def test_lists_of_pandas_series_are_univariate():
+    assert as_series([pd.Series([1, 2]), pd.Series([3.0])]).lengths.tolist() == [2, 1]
+
+
+def test_an_unlabelled_frame_of_numbers_holds_one_series_per_row():
+    X = np.arange(6.0).reshape(2, 3)
+    assert as_series(pd.DataFrame(X)) == as_series(X)
+
+
+def test_a_series_of_arrays_is_a_list_of_series():
+    assert as_series(pd.Series([np.zeros((2, 3)), np.zeros((2, 4))])).lengths.tolist() == [3, 4]
