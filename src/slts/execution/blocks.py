@@ -1,0 +1,58 @@
+"""Cutting work into blocks of about equal cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows [row_begin, row_end) against columns [column_begin, column_end), and their cost."""
+
+    row_begin: int
+    row_end: int
+    column_begin: int
+    column_end: int
+    cost: float
+
+
+def partition(
+    row_costs: npt.ArrayLike,
+    column_costs: npt.ArrayLike,
+    *,
+    block_cost: float,
+    split_columns: bool = True,
+) -> list[Block]:
+    """Cut the grid whose cell (p, q) costs ``row_costs[p] * column_costs[q]``.
+
+    Blocks cost at most `block_cost` where single rows (and columns, if they may be split) allow it.
+    They come in row-major order and cover every cell once.
+    """
+    rows = np.asarray(row_costs, dtype=np.float64)
+    columns = np.asarray(column_costs, dtype=np.float64)
+    heaviest = float(rows.max(initial=0.0))
+    column_runs = [(0, len(columns))]
+    if split_columns and heaviest * columns.sum() > block_cost:
+        column_runs = _runs(columns, block_cost / heaviest)
+    blocks = []
+    for column_begin, column_end in column_runs:
+        width = float(columns[column_begin:column_end].sum())
+        for row_begin, row_end in _runs(rows, block_cost / width if width > 0 else np.inf):
+            cost = float(rows[row_begin:row_end].sum()) * width
+            blocks.append(Block(row_begin, row_end, column_begin, column_end, cost))
+    return blocks
+
+
+def _runs(costs: npt.NDArray[np.float64], limit: float) -> list[tuple[int, int]]:
+    """Consecutive runs of items, each costing at most `limit` unless it is one item."""
+    ends = np.cumsum(costs)
+    runs = []
+    begin, spent = 0, 0.0
+    while begin < len(costs):
+        end = max(begin + 1, int(np.searchsorted(ends, spent + limit, side="right")))
+        runs.append((begin, end))
+        begin, spent = end, float(ends[end - 1])
+    return runs

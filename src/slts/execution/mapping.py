@@ -1,0 +1,70 @@
+"""Running a task on every block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+
+from joblib import effective_n_jobs
+
+from slts.execution.blocks import Block
+from slts.execution.progress import Progress
+
+
+def map_blocks(
+    task: Callable[[Block], None],
+    blocks: Sequence[Block],
+    *,
+    n_jobs: int | None = None,
+    cancel: Callable[[], None] = lambda: None,
+    progress: Progress | None = None,
+) -> None:
+    """Call `task` on every block; each writes its own part of the result.
+
+    Parameters
+    ----------
+    task
+        Must release the GIL to profit from threads.
+    blocks
+        What to work on.
+    n_jobs
+        joblib's convention: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is
+        every core, -2 all but one.
+    cancel
+        Told when the rest of the work has become useless (an error, Ctrl-C), so that a running
+        `task` can return early.
+    progress
+        Called with (cost done, cost in all) as blocks finish.
+    """
+    total = sum(block.cost for block in blocks)
+    workers = min(effective_n_jobs(n_jobs), len(blocks))
+    if workers <= 1:
+        done = 0.0
+        for block in blocks:
+            task(block)
+            done += block.cost
+            if progress is not None:
+                progress(done, total)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        # Largest first, so that no thread is left with a large block at the end.
+        order = sorted(blocks, key=lambda block: -block.cost)
+        futures = {pool.submit(task, block): block.cost for block in order}
+        try:
+            _watch(futures, total, progress)
+        except BaseException:
+            cancel()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _watch(futures: dict[Future[None], float], total: float, progress: Progress | None) -> None:
+    waiting, done = set(futures), 0.0
+    while waiting:
+        # A bounded wait keeps Ctrl-C alive on every platform.
+        finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_EXCEPTION)
+        for future in finished:
+            future.result()
+            done += futures[future]
+        if progress is not None and finished:
+            progress(done, total)
