@@ -1,0 +1,23 @@
+"""Alignments: one DTW recurrence, and what is kept of its paths.
+
+native/        the recurrence and its reductions in C++, one source for every instruction set
+targets.py     which instruction set runs
+band.py        which cells a path may use
+settings.py    objective, band and precision, validated once
+reductions.py  blocks of (series x landmark) pairs to arrays: scores, products, grouped, projected
+pairwise.py    the public functions `align`, `similarity`, `aligned_products`
+"""
+
+from slts.alignment.band import Band, Itakura
+from slts.alignment.pairwise import Alignment, align, aligned_products, similarity
+from slts.alignment.settings import AlignmentSettings
+
+__all__ = [
+    "Alignment",
+    "AlignmentSettings",
+    "Band",
+    "Itakura",
+    "align",
+    "aligned_products",
+    "similarity",
+]

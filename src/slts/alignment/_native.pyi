@@ -1,0 +1,85 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.floating[Any]]
+Block = tuple[int, int, int, int]
+Band = tuple[int, float]
+Outcome = tuple[int, int, int]
+
+class CancelToken:
+    def __init__(self) -> None: ...
+    def cancel(self) -> None: ...
+
+class Rows32:
+    def __init__(
+        self,
+        values: npt.NDArray[np.float64],
+        offsets: npt.NDArray[np.int64],
+        shift: npt.NDArray[np.float64] | None,
+    ) -> None: ...
+
+class Rows64(Rows32): ...
+
+class Landmarks32:
+    pack_columns: list[int]
+    def __init__(
+        self,
+        values: npt.NDArray[np.float64],
+        offsets: npt.NDArray[np.int64],
+        shift: npt.NDArray[np.float64] | None,
+        width: int,
+    ) -> None: ...
+
+class Landmarks64(Landmarks32): ...
+
+def targets() -> list[tuple[str, int, int]]: ...
+def band_bounds(kind: int, parameter: float, n: int, m: int) -> list[tuple[int, int]]: ...
+def score(
+    series: Rows32,
+    landmarks: Landmarks32,
+    block: Block,
+    band: Band,
+    values: Values,
+    lengths: npt.NDArray[np.int32],
+    target: int,
+    token: CancelToken | None,
+) -> Outcome: ...
+def products(
+    series: Rows32,
+    landmarks: Landmarks32,
+    block: Block,
+    band: Band,
+    out: Values,
+    target: int,
+    token: CancelToken | None,
+) -> Outcome: ...
+def grouped(
+    series: Rows32,
+    landmarks: Landmarks32,
+    block: Block,
+    band: Band,
+    weights: Values,
+    out: Values,
+    target: int,
+    token: CancelToken | None,
+) -> Outcome: ...
+def projected(
+    series: Rows32,
+    landmarks: Landmarks32,
+    block: Block,
+    band: Band,
+    metrics: Values,
+    out: Values,
+    target: int,
+    token: CancelToken | None,
+) -> Outcome: ...
+def align_pair(
+    a: npt.NDArray[np.float64],
+    b: npt.NDArray[np.float64],
+    normalize: bool,
+    cost: bool,
+    band: Band,
+    target: int,
+) -> tuple[npt.NDArray[np.int64], float] | None: ...

@@ -1,0 +1,58 @@
+"""Bands: which cells (i, j) of the grid a path may use."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+
+import numpy as np
+
+from slts._typing import IntArray
+from slts.alignment import _native
+
+_NONE, _SAKOE_CHIBA, _ITAKURA = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Itakura:
+    """Parallelogram: at most `max_slope` times steeper or flatter than the straight path.
+
+    Parameters
+    ----------
+    max_slope
+        At least 1; 1 admits the straight path only.
+    """
+
+    max_slope: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.max_slope, numbers.Real) and 1.0 <= self.max_slope < np.inf):
+            raise ValueError(
+                f"The 'max_slope' parameter of Itakura must be a finite number >= 1. "
+                f"Got {self.max_slope!r} instead."
+            )
+
+
+Band = int | Itakura | None
+"""None (free), a Sakoe-Chiba radius in steps, or an Itakura parallelogram."""
+
+
+def native_band(band: Band) -> tuple[int, float]:
+    """Check `band` and give the kernel's (kind, parameter)."""
+    if band is None:
+        return _NONE, 0.0
+    if isinstance(band, Itakura):
+        return _ITAKURA, float(band.max_slope)
+    if isinstance(band, numbers.Integral) and not isinstance(band, bool) and band >= 0:
+        # No series is longer; beyond it a radius changes nothing and would only overflow.
+        return _SAKOE_CHIBA, float(min(int(band), 2**40))
+    raise ValueError(
+        f"The 'band' parameter must be None, an int >= 0 (Sakoe-Chiba radius in steps) or "
+        f"Itakura(max_slope). Got {band!r} instead."
+    )
+
+
+def band_bounds(band: Band, n: int, m: int) -> IntArray:
+    """Admitted columns [start, stop) for each row of an n x m grid, shape (n, 2)."""
+    kind, parameter = native_band(band)
+    return np.array(_native.band_bounds(kind, parameter, n, m), dtype=np.int64).reshape(n, 2)

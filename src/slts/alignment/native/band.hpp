@@ -1,0 +1,40 @@
+// Bands as per-row intervals [start, stop) of admitted columns; never a dense mask.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "job.hpp"
+#include "lanes.hpp"
+
+namespace slts::SLTS_TARGET {
+
+struct Interval {
+    std::int64_t start, stop;
+};
+
+// Row i of an n x m grid. Both ends never decrease with i; the recurrence relies on it.
+inline Interval band_interval(const Band& band, std::int64_t i, std::int64_t n, std::int64_t m) {
+    std::int64_t start = 0, stop = m;
+    if (band.kind == Band::sakoe_chiba) {
+        const std::int64_t radius = static_cast<std::int64_t>(band.parameter);
+        const std::int64_t surplus = m - n;
+        start = i + (surplus < 0 ? surplus : 0) - radius;
+        stop = i + (surplus > 0 ? surplus : 0) + radius + 1;
+    } else if (band.kind == Band::itakura && n > 1) {
+        // A path may run at most `slope` times steeper or flatter than the straight one.
+        const double slope = band.parameter, tiny = 1e-9;
+        const double straight = static_cast<double>(m - 1) / static_cast<double>(n - 1);
+        const double done = straight * static_cast<double>(i);
+        const double left = straight * static_cast<double>(n - 1 - i);
+        const double top = static_cast<double>(m - 1);
+        const double low_a = done / slope, low_b = top - left * slope;
+        const double high_a = done * slope, high_b = top - left / slope;
+        start = static_cast<std::int64_t>(std::ceil((low_a > low_b ? low_a : low_b) - tiny));
+        stop =
+            static_cast<std::int64_t>(std::floor((high_a < high_b ? high_a : high_b) + tiny)) + 1;
+    }
+    return {start < 0 ? 0 : start, stop > m ? m : stop};
+}
+
+}  // namespace slts::SLTS_TARGET

@@ -1,0 +1,119 @@
+// What one call of the kernel works on: plain data, shared by every target.
+#pragma once
+
+#include <cstdint>
+
+namespace slts {
+
+// The integer as wide as a lane's value.
+template <class T>
+struct IntOf;
+template <>
+struct IntOf<float> {
+    using type = std::int32_t;
+};
+template <>
+struct IntOf<double> {
+    using type = std::int64_t;
+};
+
+// Rows of the recurrence handled at once; one byte holds their 2-bit moves.
+inline constexpr int kTileRows = 4;
+// Columns handled at once; packs are padded to a multiple of it.
+inline constexpr int kTileColumns = 2;
+
+enum class Reduction : int { score, products, grouped, projected, path };
+
+struct Band {
+    enum Kind : int { none, sakoe_chiba, itakura };
+    Kind kind = none;
+    double parameter = 0.0;
+};
+
+// Ragged rows, row-major. `stride` >= channels pads every row with zeros so that reductions run in
+// whole chunks. `shift` (one number per row, or null) is subtracted from every local affinity:
+// a_i.b_j - shift_i - shift_j, and the result is kept <= 0 (a cost with its sign turned).
+template <class T>
+struct Rows {
+    const T* data = nullptr;
+    const T* shift = nullptr;
+    const std::int64_t* offsets = nullptr;
+    std::int64_t channels = 0;
+    std::int64_t stride = 0;
+};
+
+// `lanes` landmarks of similar length side by side: columns x channels x width values at `data`.
+struct PackInfo {
+    std::int64_t first = 0;    // position of the first landmark in the length order
+    std::int64_t lanes = 0;    // landmarks in this pack, <= width
+    std::int64_t width = 0;    // 1, or the target's native width
+    std::int64_t columns = 0;  // longest landmark, rounded up to kTileColumns
+    std::int64_t data = 0;
+    std::int64_t shift = 0;
+};
+
+template <class T>
+struct Landmarks {
+    Rows<T> rows;
+    const T* packed = nullptr;
+    const T* packed_shift = nullptr;
+    const PackInfo* packs = nullptr;
+    const std::int64_t* order = nullptr;
+    std::int64_t count = 0;
+};
+
+// Scratch memory of one call; sizes follow from the longest series and the widest pack.
+template <class T>
+struct Workspace {
+    T* frontier = nullptr;                       // columns x width: scores of the last finished row
+    typename IntOf<T>::type* lengths = nullptr;  // columns x width: their path lengths
+    T* bounds = nullptr;            // series steps x 2 x width: band [start, stop) per lane
+    std::uint8_t* moves = nullptr;  // tiles x columns x width
+    std::int32_t* first = nullptr;  // per row of the series: first and last aligned landmark step
+    std::int32_t* last = nullptr;
+    T* sums = nullptr;     // groups x series steps x stride: landmark rows summed per series row
+    T* product = nullptr;  // channels x stride
+};
+
+template <class T>
+struct Job {
+    Rows<T> series;
+    Landmarks<T> landmarks;
+    std::int64_t series_begin = 0, series_end = 0;
+    std::int64_t pack_begin = 0, pack_end = 0;
+    Band band;
+    Reduction reduction = Reduction::score;
+    Workspace<T> work;
+
+    // Outputs; row `p - series_begin`, column = landmark index.
+    T* values = nullptr;                 // score: total of the local values along the path
+    std::int32_t* lengths = nullptr;     // score: path length
+    T* out = nullptr;                    // products, grouped, projected
+    const T* matrices = nullptr;         // projected: metrics x channels x channels
+    const T* weights = nullptr;          // grouped: groups x landmarks
+    std::int64_t n_outer = 0;            // groups or metrics
+    std::int32_t* path_first = nullptr;  // path: series steps (one pair only)
+    std::int32_t* path_last = nullptr;
+
+    // Called every so often; true means stop.
+    bool (*poll)(void*) = nullptr;
+    void* poll_context = nullptr;
+};
+
+enum class Outcome : int { done, stopped, no_path };
+
+struct Result {
+    Outcome outcome = Outcome::done;
+    std::int64_t series = -1, landmark = -1;  // the pair without a path
+};
+
+// One target's entry points.
+struct Target {
+    const char* name;
+    bool (*usable)();
+    std::int64_t width_float, width_double;
+    Result (*run_float)(const Job<float>&);
+    Result (*run_double)(const Job<double>&);
+};
+
+}  // namespace slts

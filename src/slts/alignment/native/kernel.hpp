@@ -1,0 +1,104 @@
+// One call of the kernel: for each series, each pack of landmarks: sweep, then reduce.
+// Included by each target file after SLTS_TARGET, SLTS_WIDTH_FLOAT and SLTS_WIDTH_DOUBLE are set.
+#pragma once
+
+#include "recurrence.hpp"
+#include "reductions.hpp"
+
+namespace slts::SLTS_TARGET {
+
+// About 30 ms of work between two looks at the interrupt flag.
+inline constexpr std::int64_t kPollEvery = 200'000'000;
+
+template <class T>
+struct Poller {
+    const Job<T>& job;
+    std::int64_t work = 0;
+
+    SLTS_INLINE bool operator()(std::int64_t operations) {
+        work += operations;
+        if (work < kPollEvery) return false;
+        work = 0;
+        return job.poll != nullptr && job.poll(job.poll_context);
+    }
+};
+
+template <class T, int W>
+void fill_bounds(const Job<T>& job, const PackInfo& pack, std::int64_t n) {
+    const std::int64_t* offsets = job.landmarks.rows.offsets;
+    for (int w = 0; w < W; ++w) {
+        // Unused lanes repeat the first one, so that they widen no range.
+        const std::int64_t q = job.landmarks.order[pack.first + (w < pack.lanes ? w : 0)];
+        const std::int64_t m = offsets[q + 1] - offsets[q];
+        for (std::int64_t i = 0; i < n; ++i) {
+            const Interval in = band_interval(job.band, i, n, m);
+            job.work.bounds[i * 2 * W + w] = static_cast<T>(in.start);
+            job.work.bounds[(i * 2 + 1) * W + w] = static_cast<T>(in.stop);
+        }
+    }
+}
+
+// W: lanes of this pack; Native: of the target.
+template <class T, int W, int Native, bool Shifted, bool Banded>
+Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<T>& poll) {
+    const Rows<T>&x = job.series, &y = job.landmarks.rows;
+    Grid<T> g;
+    g.n = x.offsets[p + 1] - x.offsets[p];
+    g.series = x.data + x.offsets[p] * x.stride;
+    g.series_shift = Shifted ? x.shift + x.offsets[p] : nullptr;
+    g.landmark = job.landmarks.packed + pack.data;
+    g.landmark_shift = Shifted ? job.landmarks.packed_shift + pack.shift : nullptr;
+    g.channels = x.channels, g.stride = x.stride, g.columns = pack.columns;
+    g.frontier = job.work.frontier, g.lengths = job.work.lengths, g.bounds = job.work.bounds,
+    g.moves = job.work.moves;
+    if (Banded) fill_bounds<T, W>(job, pack, g.n);
+
+    const bool scoring = job.reduction == Reduction::score;
+    const bool finished = scoring ? sweep<T, W, Shifted, Banded, Keep::length>(g, poll)
+                                  : sweep<T, W, Shifted, Banded, Keep::moves>(g, poll);
+    if (!finished) return {Outcome::stopped, p, -1};
+    for (int w = 0; w < pack.lanes; ++w) {
+        const std::int64_t q = job.landmarks.order[pack.first + w];
+        const std::int64_t m = y.offsets[q + 1] - y.offsets[q];
+        const std::int64_t end = (m - 1) * W + w;
+        if (Banded && !(g.frontier[end] > T(-__builtin_huge_val())))
+            return {Outcome::no_path, p, q};
+        if (scoring) {
+            const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
+            job.values[pair] = g.frontier[end];
+            job.lengths[pair] = static_cast<std::int32_t>(g.lengths[end]);
+        } else {
+            const std::int64_t length =
+                walk_back<W>(g.moves, g.columns, w, g.n, m, job.work.first, job.work.last);
+            reduce_path<T, Native>(job, p, q, length);
+        }
+    }
+    return {};
+}
+
+template <class T, int W, bool Shifted, bool Banded>
+Result run_job(const Job<T>& job) {
+    Poller<T> poll{job};
+    for (std::int64_t p = job.series_begin; p < job.series_end; ++p) {
+        const std::int64_t n = job.series.offsets[p + 1] - job.series.offsets[p];
+        start_series(job, n);
+        for (std::int64_t k = job.pack_begin; k < job.pack_end; ++k) {
+            const PackInfo& pack = job.landmarks.packs[k];
+            const Result r = pack.width == 1
+                                 ? run_pack<T, 1, W, Shifted, Banded>(job, p, pack, poll)
+                                 : run_pack<T, W, W, Shifted, Banded>(job, p, pack, poll);
+            if (r.outcome != Outcome::done) return r;
+        }
+        finish_series<T, W>(job, p, n);
+    }
+    return {};
+}
+
+template <class T, int W>
+Result run(const Job<T>& job) {
+    const bool shifted = job.series.shift != nullptr, banded = job.band.kind != Band::none;
+    if (shifted) return banded ? run_job<T, W, true, true>(job) : run_job<T, W, true, false>(job);
+    return banded ? run_job<T, W, false, true>(job) : run_job<T, W, false, false>(job);
+}
+
+}  // namespace slts::SLTS_TARGET

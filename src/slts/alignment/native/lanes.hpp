@@ -1,0 +1,223 @@
+// W values moving in lockstep. The recurrence is written once against this type; each target
+// (baseline, AVX2, AVX-512, NEON) compiles it at its own native width.
+//
+// Everything here lives in a namespace named after the target: the same template compiled with
+// other instruction sets must never be merged by the linker. For the same reason the target files
+// use no standard-library templates.
+#pragma once
+
+#include <cstdint>
+
+#include "job.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+#ifndef SLTS_TARGET
+#error "SLTS_TARGET must name the target namespace before lanes.hpp is included"
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define SLTS_INLINE __forceinline
+#else
+#define SLTS_INLINE inline __attribute__((always_inline))
+#endif
+
+namespace slts::SLTS_TARGET {
+
+#if defined(__GNUC__) && !defined(SLTS_PORTABLE_LANES)
+
+// Compilers do not turn a compare and a select of vectors into one maximum; it is half the latency.
+template <class V>
+SLTS_INLINE V native_max(V a, V b) {
+    return b > a ? b : a;
+}
+template <class V>
+SLTS_INLINE V native_min(V a, V b) {
+    return b < a ? b : a;
+}
+#define SLTS_NATIVE(V, MAX, MIN)            \
+    template <>                             \
+    SLTS_INLINE V native_max<V>(V a, V b) { \
+        return V(MAX(a, b));                \
+    }                                       \
+    template <>                             \
+    SLTS_INLINE V native_min<V>(V a, V b) { \
+        return V(MIN(a, b));                \
+    }
+#if defined(__SSE2__)
+SLTS_NATIVE(__m128, _mm_max_ps, _mm_min_ps)
+SLTS_NATIVE(__m128d, _mm_max_pd, _mm_min_pd)
+#elif defined(__ARM_NEON)
+SLTS_NATIVE(float32x4_t, vmaxq_f32, vminq_f32)
+SLTS_NATIVE(float64x2_t, vmaxq_f64, vminq_f64)
+#endif
+#if defined(__AVX__)
+SLTS_NATIVE(__m256, _mm256_max_ps, _mm256_min_ps)
+SLTS_NATIVE(__m256d, _mm256_max_pd, _mm256_min_pd)
+#endif
+#if defined(__AVX512F__)
+SLTS_NATIVE(__m512, _mm512_max_ps, _mm512_min_ps)
+SLTS_NATIVE(__m512d, _mm512_max_pd, _mm512_min_pd)
+#endif
+#undef SLTS_NATIVE
+
+template <class T, int W>
+struct Lanes {
+    using Int = typename IntOf<T>::type;
+    typedef T Value __attribute__((vector_size(W * sizeof(T))));
+    typedef Int Bits __attribute__((vector_size(W * sizeof(T))));
+    typedef std::uint8_t Bytes __attribute__((vector_size(W)));
+
+    static SLTS_INLINE Value broadcast(T x) { return x - Value{}; }
+    static SLTS_INLINE Bits broadcast_bits(Int x) { return x - Bits{}; }
+    static SLTS_INLINE Value larger(Value a, Value b) { return native_max(a, b); }
+    static SLTS_INLINE Value smaller(Value a, Value b) { return native_min(a, b); }
+    static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
+    static SLTS_INLINE Bits select_bits(Bits mask, Bits a, Bits b) { return mask ? a : b; }
+    static SLTS_INLINE Value load(const T* p) { return *reinterpret_cast<const Aligned*>(p); }
+    static SLTS_INLINE void store(T* p, Value v) { *reinterpret_cast<Aligned*>(p) = v; }
+    static SLTS_INLINE Bits load_bits(const Int* p) {
+        return *reinterpret_cast<const AlignedBits*>(p);
+    }
+    static SLTS_INLINE void store_bits(Int* p, Bits v) { *reinterpret_cast<AlignedBits*>(p) = v; }
+    static SLTS_INLINE Value load_unaligned(const T* p) {
+        return *reinterpret_cast<const Unaligned*>(p);
+    }
+    static SLTS_INLINE void store_unaligned(T* p, Value v) { *reinterpret_cast<Unaligned*>(p) = v; }
+    static SLTS_INLINE void store_bytes(std::uint8_t* p, Bits v) {
+        *reinterpret_cast<UnalignedBytes*>(p) = __builtin_convertvector(v, Bytes);
+    }
+
+   private:
+    typedef Int AlignedBits __attribute__((vector_size(W * sizeof(T)), may_alias));
+    typedef T Aligned __attribute__((vector_size(W * sizeof(T)), may_alias));
+    typedef T Unaligned __attribute__((vector_size(W * sizeof(T)), may_alias, aligned(sizeof(T))));
+    typedef std::uint8_t UnalignedBytes __attribute__((vector_size(W), may_alias, aligned(1)));
+};
+
+#else
+
+// Plain arrays, for compilers without vector extensions. Same results, left to auto-vectorisation.
+template <class T, int W>
+struct Pack {
+    T lane[W] = {};
+};
+#define SLTS_LANEWISE(OP)                                                   \
+    template <class T, int W>                                               \
+    SLTS_INLINE Pack<T, W> operator OP(Pack<T, W> a, const Pack<T, W>& b) { \
+        for (int w = 0; w < W; ++w) a.lane[w] = a.lane[w] OP b.lane[w];     \
+        return a;                                                           \
+    }
+SLTS_LANEWISE(+)
+SLTS_LANEWISE(-)
+SLTS_LANEWISE(*)
+SLTS_LANEWISE(&)
+SLTS_LANEWISE(|)
+#undef SLTS_LANEWISE
+#define SLTS_COMPARE(OP)                                                            \
+    template <class T, int W>                                                       \
+    SLTS_INLINE Pack<typename IntOf<T>::type, W> operator OP(const Pack<T, W>& a,   \
+                                                             const Pack<T, W>& b) { \
+        Pack<typename IntOf<T>::type, W> m;                                         \
+        for (int w = 0; w < W; ++w) m.lane[w] = a.lane[w] OP b.lane[w] ? -1 : 0;    \
+        return m;                                                                   \
+    }
+SLTS_COMPARE(>)
+SLTS_COMPARE(<)
+SLTS_COMPARE(<=)
+#undef SLTS_COMPARE
+template <class T, int W>
+SLTS_INLINE Pack<T, W> operator*(Pack<T, W> a, T b) {
+    for (int w = 0; w < W; ++w) a.lane[w] = a.lane[w] * b;
+    return a;
+}
+
+template <class T, int W>
+struct Lanes {
+    using Int = typename IntOf<T>::type;
+    using Value = Pack<T, W>;
+    using Bits = Pack<Int, W>;
+
+    static SLTS_INLINE Value broadcast(T x) {
+        Value v;
+        for (int w = 0; w < W; ++w) v.lane[w] = x;
+        return v;
+    }
+    static SLTS_INLINE Bits broadcast_bits(Int x) {
+        Bits v;
+        for (int w = 0; w < W; ++w) v.lane[w] = x;
+        return v;
+    }
+    static SLTS_INLINE Value larger(Value a, const Value& b) {
+        for (int w = 0; w < W; ++w) a.lane[w] = b.lane[w] > a.lane[w] ? b.lane[w] : a.lane[w];
+        return a;
+    }
+    static SLTS_INLINE Value smaller(Value a, const Value& b) {
+        for (int w = 0; w < W; ++w) a.lane[w] = b.lane[w] < a.lane[w] ? b.lane[w] : a.lane[w];
+        return a;
+    }
+    static SLTS_INLINE Value select(const Bits& mask, Value a, const Value& b) {
+        for (int w = 0; w < W; ++w) a.lane[w] = mask.lane[w] ? a.lane[w] : b.lane[w];
+        return a;
+    }
+    static SLTS_INLINE Bits select_bits(const Bits& mask, Bits a, const Bits& b) {
+        for (int w = 0; w < W; ++w) a.lane[w] = mask.lane[w] ? a.lane[w] : b.lane[w];
+        return a;
+    }
+    static SLTS_INLINE Value load(const T* p) {
+        Value v;
+        for (int w = 0; w < W; ++w) v.lane[w] = p[w];
+        return v;
+    }
+    static SLTS_INLINE void store(T* p, const Value& v) {
+        for (int w = 0; w < W; ++w) p[w] = v.lane[w];
+    }
+    static SLTS_INLINE Bits load_bits(const Int* p) {
+        Bits v;
+        for (int w = 0; w < W; ++w) v.lane[w] = p[w];
+        return v;
+    }
+    static SLTS_INLINE void store_bits(Int* p, const Bits& v) {
+        for (int w = 0; w < W; ++w) p[w] = v.lane[w];
+    }
+    static SLTS_INLINE Value load_unaligned(const T* p) { return load(p); }
+    static SLTS_INLINE void store_unaligned(T* p, const Value& v) { store(p, v); }
+    static SLTS_INLINE void store_bytes(std::uint8_t* p, const Bits& v) {
+        for (int w = 0; w < W; ++w) p[w] = static_cast<std::uint8_t>(v.lane[w]);
+    }
+};
+
+#endif
+
+// One pair alone: plain scalars behind the same interface.
+template <class T>
+struct Lanes<T, 1> {
+    using Int = typename IntOf<T>::type;
+    using Value = T;
+    using Bits = Int;
+
+    static SLTS_INLINE Value broadcast(T x) { return x; }
+    static SLTS_INLINE Bits broadcast_bits(Int x) { return x; }
+    static SLTS_INLINE Value larger(Value a, Value b) { return b > a ? b : a; }
+    static SLTS_INLINE Value smaller(Value a, Value b) { return b < a ? b : a; }
+    static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
+    // Which way a path turns is a coin toss: no branch may depend on it.
+    static SLTS_INLINE Bits select_bits(bool mask, Bits a, Bits b) {
+        return b ^ ((a ^ b) & -static_cast<Int>(mask));
+    }
+    static SLTS_INLINE Value load(const T* p) { return *p; }
+    static SLTS_INLINE void store(T* p, Value v) { *p = v; }
+    static SLTS_INLINE Bits load_bits(const Int* p) { return *p; }
+    static SLTS_INLINE void store_bits(Int* p, Bits v) { *p = v; }
+    static SLTS_INLINE Value load_unaligned(const T* p) { return *p; }
+    static SLTS_INLINE void store_unaligned(T* p, Value v) { *p = v; }
+    static SLTS_INLINE void store_bytes(std::uint8_t* p, Bits v) {
+        *p = static_cast<std::uint8_t>(v);
+    }
+};
+
+}  // namespace slts::SLTS_TARGET

@@ -1,0 +1,190 @@
+// The one DTW recurrence. It MAXIMISES the total local value along a monotone path; ties go to the
+// diagonal, then up (i-1, j), then left (i, j-1).
+//
+// Lanes are landmarks: one series against `width` landmarks in lockstep. The grid is swept in tiles
+// of kTileRows series rows by kTileColumns landmark columns, so that every loaded landmark value
+// meets several series rows; only the last row of a tile is kept (`frontier`).
+#pragma once
+
+#include "band.hpp"
+#include "job.hpp"
+#include "lanes.hpp"
+
+namespace slts::SLTS_TARGET {
+
+// What the sweep keeps besides the score: the path length so far, or 2-bit moves for a walk back.
+enum class Keep { length, moves };
+
+inline constexpr std::uint8_t kDiagonal = 0, kUp = 1, kLeft = 2;
+
+template <class T>
+struct Grid {
+    const T* series = nullptr;  // first row; rows are `stride` apart
+    const T* series_shift = nullptr;
+    const T* landmark = nullptr;  // columns x channels x width
+    const T* landmark_shift = nullptr;
+    std::int64_t channels = 0, stride = 0, n = 0, columns = 0;
+    T* frontier = nullptr;
+    typename IntOf<T>::type* lengths = nullptr;
+    const T* bounds = nullptr;
+    std::uint8_t* moves = nullptr;
+};
+
+// Columns a tile must visit; outside it every lane is out of its band.
+struct Range {
+    std::int64_t begin, end;
+};
+
+template <class T, int W, int R, bool Shifted, bool Banded, Keep K>
+SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
+                            typename Lanes<T, W>::Value corner) {
+    using L = Lanes<T, W>;
+    using Value = typename L::Value;
+    using Bits = typename L::Bits;
+    using Int = typename IntOf<T>::type;
+    constexpr int C = kTileColumns;
+    const Value none = L::broadcast(-__builtin_huge_val()), zero = L::broadcast(T(0));
+    const Bits empty = L::broadcast_bits(0), one = L::broadcast_bits(1);
+
+    const T* a = g.series + row * g.stride;
+    Value left[R];
+    Bits left_length[R];
+    for (int r = 0; r < R; ++r) left[r] = none, left_length[r] = empty;
+    Bits corner_length = empty;
+    if (K == Keep::length && range.begin > 0)
+        corner_length = L::load_bits(g.lengths + (range.begin - 1) * W);
+
+    std::uint8_t* moves = K == Keep::moves ? g.moves + (row / kTileRows) * g.columns * W : nullptr;
+    for (std::int64_t j = range.begin; j < range.end; j += C) {
+        const T* b = g.landmark + j * g.channels * W;
+        const T* b_next = b + g.channels * W;
+        Value local[R][C];
+        for (int r = 0; r < R; ++r)
+            for (int c = 0; c < C; ++c)
+                local[r][c] = Shifted ? zero - (L::load(g.landmark_shift + (j + c) * W) +
+                                                L::broadcast(g.series_shift[row + r]))
+                                      : zero;
+        for (std::int64_t k = 0; k < g.channels; ++k) {
+            const Value b0 = L::load(b + k * W), b1 = L::load(b_next + k * W);
+            for (int r = 0; r < R; ++r) {
+                const T x = a[r * g.stride + k];
+                local[r][0] = local[r][0] + b0 * x;
+                local[r][1] = local[r][1] + b1 * x;
+            }
+        }
+        for (int c = 0; c < C; ++c) {
+            T* frontier = g.frontier + (j + c) * W;
+            Value up = L::load(frontier), diagonal = corner;
+            corner = up;
+            Bits up_length = empty, diagonal_length = corner_length;
+            if (K == Keep::length)
+                corner_length = up_length = L::load_bits(g.lengths + (j + c) * W);
+            Bits packed = empty;
+            for (int r = 0; r < R; ++r) {
+                Value value = local[r][c];
+                // Rounding must not turn the cost of two equal rows into a gain.
+                if (Shifted) value = L::smaller(value, zero);
+                if (Banded) {
+                    const T* bound = g.bounds + (row + r) * 2 * W;
+                    const Value column = L::broadcast(T(j + c));
+                    value = L::select(L::load(bound) <= column, value, none);
+                    value = L::select(column < L::load(bound + W), value, none);
+                }
+                const auto is_up = up > diagonal;
+                const Value other = L::larger(diagonal, up);
+                const auto is_left = left[r] > other;
+                const Value now = L::larger(other, left[r]) + value;
+                if (K == Keep::moves) {
+                    const Bits went_up = L::broadcast_bits(Int(kUp) << 2 * r);
+                    const Bits went_left = L::broadcast_bits(Int(kLeft) << 2 * r);
+                    packed = packed | L::select_bits(is_left, went_left,
+                                                     L::select_bits(is_up, went_up, empty));
+                } else {
+                    const Bits so_far = L::select_bits(is_up, up_length, diagonal_length);
+                    diagonal_length = left_length[r];
+                    up_length = L::select_bits(is_left, left_length[r], so_far) + one;
+                    left_length[r] = up_length;
+                }
+                diagonal = left[r];
+                left[r] = up = now;
+            }
+            L::store(frontier, up);
+            if (K == Keep::length) L::store_bits(g.lengths + (j + c) * W, up_length);
+            if (K == Keep::moves) L::store_bytes(moves + (j + c) * W, packed);
+        }
+    }
+}
+
+// Sweeps the whole grid; afterwards frontier[column] holds the last series row. False: stopped.
+template <class T, int W, bool Shifted, bool Banded, Keep K, class Poll>
+bool sweep(const Grid<T>& g, Poll&& stop) {
+    using L = Lanes<T, W>;
+    const auto none = L::broadcast(-__builtin_huge_val());
+    for (std::int64_t j = 0; j < g.columns; ++j) {
+        L::store(g.frontier + j * W, none);
+        if (K == Keep::length) L::store_bits(g.lengths + j * W, L::broadcast_bits(0));
+    }
+    std::int64_t previous_begin = 0;
+    for (std::int64_t row = 0; row < g.n; row += kTileRows) {
+        const int rows = static_cast<int>(g.n - row < kTileRows ? g.n - row : kTileRows);
+        Range range{0, g.columns};
+        if (Banded) {
+            // Bounds never decrease with the row: the first row starts lowest, the last ends
+            // highest.
+            const T* start = g.bounds + row * 2 * W;
+            const T* stop_at = g.bounds + ((row + rows - 1) * 2 + 1) * W;
+            T low = start[0], high = stop_at[0];
+            for (int w = 1; w < W; ++w) {
+                low = start[w] < low ? start[w] : low;
+                high = stop_at[w] > high ? stop_at[w] : high;
+            }
+            range.begin = static_cast<std::int64_t>(low) / kTileColumns * kTileColumns;
+            range.end = static_cast<std::int64_t>(high);
+        }
+        // Left of the previous tile's range the frontier is stale, and out of every band.
+        auto corner = none;
+        if (row == 0)
+            corner = L::broadcast(T(0));
+        else if (range.begin > previous_begin)
+            corner = L::load(g.frontier + (range.begin - 1) * W);
+        previous_begin = range.begin;
+        switch (rows) {
+            case 1:
+                sweep_tile<T, W, 1, Shifted, Banded, K>(g, row, range, corner);
+                break;
+            case 2:
+                sweep_tile<T, W, 2, Shifted, Banded, K>(g, row, range, corner);
+                break;
+            case 3:
+                sweep_tile<T, W, 3, Shifted, Banded, K>(g, row, range, corner);
+                break;
+            default:
+                sweep_tile<T, W, 4, Shifted, Banded, K>(g, row, range, corner);
+        }
+        if (stop((range.end - range.begin) * rows * W * (g.channels + 4))) return false;
+    }
+    return true;
+}
+
+// Walks one lane's moves back from its end; per series row the aligned columns are [first, last].
+template <int W>
+SLTS_INLINE std::int64_t walk_back(const std::uint8_t* moves, std::int64_t columns, int lane,
+                                   std::int64_t n, std::int64_t m, std::int32_t* first,
+                                   std::int32_t* last) {
+    std::int64_t i = n - 1, j = m - 1, length = 1;
+    last[i] = static_cast<std::int32_t>(j);
+    while (i > 0 || j > 0) {
+        const std::uint8_t byte = moves[((i / kTileRows) * columns + j) * W + lane];
+        const int move = (byte >> (2 * (i % kTileRows))) & 3;
+        first[i] = static_cast<std::int32_t>(j);
+        j -= move != kUp;
+        i -= move != kLeft;
+        // A left move rewrites the same entry later; the last write of a row is its first column.
+        if (move != kLeft) last[i] = static_cast<std::int32_t>(j);
+        ++length;
+    }
+    first[0] = 0;
+    return length;
+}
+
+}  // namespace slts::SLTS_TARGET

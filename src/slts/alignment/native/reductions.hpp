@@ -1,0 +1,148 @@
+// What becomes of a path. A path is stored as one interval [first, last] of landmark steps per
+// series step; everything below is linear in the landmark rows summed over these intervals.
+#pragma once
+
+#include "job.hpp"
+#include "lanes.hpp"
+
+namespace slts::SLTS_TARGET {
+
+// sums[i] (+)= scale * sum of the landmark rows aligned with series row i.
+template <class T, int C, bool Add>
+SLTS_INLINE void sum_aligned_rows(const T* landmark, std::int64_t stride, const std::int32_t* first,
+                                  const std::int32_t* last, std::int64_t n, T scale, T* sums) {
+    using L = Lanes<T, C>;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const T* begin = landmark + first[i] * stride;
+        const T* end = landmark + last[i] * stride;
+        T* sum = sums + i * stride;
+        for (std::int64_t k = 0; k < stride; k += C) {
+            auto total = L::load_unaligned(begin + k);
+            for (const T* row = begin + stride; row <= end; row += stride)
+                total = total + L::load_unaligned(row + k);
+            total = total * scale;
+            if (Add) total = total + L::load_unaligned(sum + k);
+            L::store_unaligned(sum + k, total);
+        }
+    }
+}
+
+// Q rows of the product at once: out[q] = sum_i series[i][q] * sums[i].
+template <class T, int C, int Q>
+SLTS_INLINE void product_rows(const T* series, const T* sums, std::int64_t n, std::int64_t stride,
+                              T* out) {
+    using L = Lanes<T, C>;
+    for (std::int64_t k = 0; k < stride; k += C) {
+        typename L::Value total[Q];
+        for (int q = 0; q < Q; ++q) total[q] = L::broadcast(T(0));
+        for (std::int64_t i = 0; i < n; ++i) {
+            const auto sum = L::load_unaligned(sums + i * stride + k);
+            for (int q = 0; q < Q; ++q) total[q] = total[q] + sum * series[i * stride + q];
+        }
+        for (int q = 0; q < Q; ++q) L::store_unaligned(out + q * stride + k, total[q]);
+    }
+}
+
+// out (channels x stride) = series' sums.
+template <class T, int C>
+SLTS_INLINE void series_times_sums(const T* series, const T* sums, std::int64_t n,
+                                   std::int64_t channels, std::int64_t stride, T* out) {
+    std::int64_t q = 0;
+    for (; q + 4 <= channels; q += 4)
+        product_rows<T, C, 4>(series + q, sums, n, stride, out + q * stride);
+    switch (channels - q) {
+        case 3:
+            product_rows<T, C, 3>(series + q, sums, n, stride, out + q * stride);
+            break;
+        case 2:
+            product_rows<T, C, 2>(series + q, sums, n, stride, out + q * stride);
+            break;
+        case 1:
+            product_rows<T, C, 1>(series + q, sums, n, stride, out + q * stride);
+            break;
+        default:
+            break;
+    }
+}
+
+// Drops the padding of the rows.
+template <class T>
+SLTS_INLINE void copy_compact(const T* padded, std::int64_t channels, std::int64_t stride, T* out) {
+    for (std::int64_t q = 0; q < channels; ++q)
+        for (std::int64_t k = 0; k < channels; ++k) out[q * channels + k] = padded[q * stride + k];
+}
+
+template <class T>
+SLTS_INLINE T inner(const T* padded, std::int64_t channels, std::int64_t stride, const T* matrix) {
+    T total = 0;
+    for (std::int64_t q = 0; q < channels; ++q)
+        for (std::int64_t k = 0; k < channels; ++k)
+            total += padded[q * stride + k] * matrix[q * channels + k];
+    return total;
+}
+
+// Takes the path of (series p, landmark q), `length` cells long.
+template <class T, int C>
+void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, std::int64_t length) {
+    const Rows<T>&x = job.series, &y = job.landmarks.rows;
+    const std::int64_t n = x.offsets[p + 1] - x.offsets[p], d = x.channels, stride = x.stride;
+    const T* series = x.data + x.offsets[p] * stride;
+    const T* landmark = y.data + y.offsets[q] * stride;
+    const T share = T(1) / static_cast<T>(length);
+    const Workspace<T>& w = job.work;
+    const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
+
+    if (job.reduction == Reduction::path) {
+        for (std::int64_t i = 0; i < n; ++i)
+            job.path_first[i] = w.first[i], job.path_last[i] = w.last[i];
+    } else if (job.reduction == Reduction::grouped) {
+        for (std::int64_t g = 0; g < job.n_outer; ++g) {
+            const T weight = job.weights[g * job.landmarks.count + q];
+            if (weight != T(0))
+                sum_aligned_rows<T, C, true>(landmark, stride, w.first, w.last, n, weight * share,
+                                             w.sums + g * n * stride);
+        }
+    } else {
+        sum_aligned_rows<T, C, false>(landmark, stride, w.first, w.last, n, share, w.sums);
+        series_times_sums<T, C>(series, w.sums, n, d, stride, w.product);
+        if (job.reduction == Reduction::products) {
+            copy_compact(w.product, d, stride, job.out + pair * d * d);
+        } else {
+            for (std::int64_t c = 0; c < job.n_outer; ++c)
+                job.out[pair * job.n_outer + c] =
+                    inner(w.product, d, stride, job.matrices + c * d * d);
+        }
+    }
+}
+
+// Rows are padded to a multiple of 8 channels, or to 4 when there are few; W is the native width.
+template <class T, int W>
+void reduce_path(const Job<T>& job, std::int64_t p, std::int64_t q, std::int64_t length) {
+    if (job.series.stride % 8 == 0)
+        reduce_path_by < T, W<8 ? W : 8>(job, p, q, length);
+    else
+        reduce_path_by < T, W<4 ? W : 4>(job, p, q, length);
+}
+
+template <class T>
+SLTS_INLINE void start_series(const Job<T>& job, std::int64_t n) {
+    if (job.reduction != Reduction::grouped) return;
+    const std::int64_t size = job.n_outer * n * job.series.stride;
+    for (std::int64_t k = 0; k < size; ++k) job.work.sums[k] = T(0);
+}
+
+// All landmarks seen: one product per group, since the series side is the same for all of them.
+template <class T, int W>
+SLTS_INLINE void finish_series(const Job<T>& job, std::int64_t p, std::int64_t n) {
+    if (job.reduction != Reduction::grouped) return;
+    const std::int64_t d = job.series.channels, stride = job.series.stride;
+    const T* series = job.series.data + job.series.offsets[p] * stride;
+    for (std::int64_t g = 0; g < job.n_outer; ++g) {
+        series_times_sums < T,
+            W<4 ? W : 4>(series, job.work.sums + g * n * stride, n, d, stride, job.work.product);
+        copy_compact(job.work.product, d, stride,
+                     job.out + ((p - job.series_begin) * job.n_outer + g) * d * d);
+    }
+}
+
+}  // namespace slts::SLTS_TARGET

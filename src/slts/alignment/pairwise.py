@@ -1,0 +1,226 @@
+"""The public functions: one pair with its path, or all pairs of two collections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import _native
+from slts.alignment.band import Band, native_band
+from slts.alignment.reductions import (
+    no_path_error,
+    products,
+    projected_similarities,
+    similarities,
+)
+from slts.alignment.settings import AlignmentSettings
+from slts.alignment.targets import selected_target
+from slts.errors import DataError
+from slts.execution import progress_bar
+from slts.series import SeriesBatch, as_series
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alignment:
+    """The optimal path between two series.
+
+    Parameters
+    ----------
+    path
+        Aligned steps (i of a, j of b), shape (length, 2), from (0, 0) to the two ends.
+    length
+        Number of aligned pairs of steps, t.
+    similarity
+        K_I: the mean affinity along the path.
+    """
+
+    path: IntArray
+    length: int
+    similarity: float
+
+
+def align(
+    a: Any,
+    b: Any,
+    *,
+    objective: str = "affinity",
+    band: Band = None,
+    normalize: bool = True,
+) -> Alignment:
+    """Align two series.
+
+    Parameters
+    ----------
+    a, b
+        One series each: (channels, time), or (time,) for one channel.
+    objective
+        ``"affinity"`` maximises the sum of a_i.b_j; ``"cost"`` minimises the sum of 1 - a_i.b_j.
+    band
+        None, a Sakoe-Chiba radius in steps, or `Itakura`.
+    normalize
+        Scale every step to unit L2 norm first.
+
+    Returns
+    -------
+    Alignment
+        Path, its length, and the similarity.
+
+    Examples
+    --------
+    >>> import slts
+    >>> a = [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+    >>> b = [[1.0, 0.0], [0.0, 1.0]]
+    >>> found = slts.align(a, b, objective="cost")
+    >>> found.path.tolist(), found.similarity
+    ([[0, 0], [1, 1], [2, 1]], 1.0)
+    """
+    settings = AlignmentSettings(objective, band, normalize)
+    x, y = _one_series(a, "a"), _one_series(b, "b")
+    if len(x) != len(y):
+        raise _channels_differ("a", len(x), "b", len(y))
+    if objective == "cost" and not normalize:
+        settings.prepare(as_series([x, y]))
+    found = _native.align_pair(
+        x, y, normalize, objective == "cost", native_band(band), selected_target().index
+    )
+    if found is None:
+        for name, series in (("a", x), ("b", y)):
+            _checked(series, name)
+        raise no_path_error(settings, "a", x.shape[1], "b", y.shape[1])
+    path, mean_affinity = found
+    return Alignment(path, len(path), mean_affinity)
+
+
+def similarity(
+    X: Any,
+    Y: Any = None,
+    *,
+    metric: npt.ArrayLike | None = None,
+    objective: str = "affinity",
+    band: Band = None,
+    normalize: bool = True,
+    dtype: str = "float64",
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> npt.NDArray[np.floating[Any]]:
+    """Similarity K_M of every series of X with every series of Y.
+
+    Parameters
+    ----------
+    X, Y
+        Anything `as_series` takes; Y=None means X itself.
+    metric
+        M, shape (channels, channels); None is the identity. Paths are found at M = I.
+    objective, band, normalize, dtype
+        How paths are found; see `AlignmentSettings`.
+    n_jobs
+        Threads, by joblib's convention.
+    verbose
+        Show a progress bar.
+
+    Returns
+    -------
+    ndarray
+        Shape (len(X), len(Y)).
+
+    Examples
+    --------
+    >>> import numpy as np, slts
+    >>> X = [np.eye(2), np.eye(2)[::-1]]
+    >>> slts.similarity(X, objective="cost")
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    settings = AlignmentSettings(objective, band, normalize, dtype)
+    x, y = _two_batches(X, Y, settings)
+    with progress_bar("Aligning", show=verbose) as progress:
+        if metric is None:
+            return similarities(x, y, settings, n_jobs=n_jobs, progress=progress)
+        matrix = np.asarray(metric, dtype=np.float64)
+        d = x.n_channels
+        if matrix.shape != (d, d) or not np.isfinite(matrix).all():
+            raise ValueError(
+                f"The 'metric' parameter must be a finite array of shape ({d}, {d}), one row and "
+                f"column per channel. Got shape {matrix.shape} instead."
+            )
+        projected = projected_similarities(
+            x, y, matrix[np.newaxis], settings, n_jobs=n_jobs, progress=progress
+        )
+        return projected[:, :, 0]
+
+
+def aligned_products(
+    X: Any,
+    Y: Any = None,
+    *,
+    objective: str = "affinity",
+    band: Band = None,
+    normalize: bool = True,
+    dtype: str = "float64",
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> npt.NDArray[np.floating[Any]]:
+    """Aligned products T = A'YB/t of every series of X with every series of Y.
+
+    Everything else is linear in them: K_M(A, B) = <M, T>.
+
+    Parameters
+    ----------
+    X, Y
+        Anything `as_series` takes; Y=None means X itself.
+    objective, band, normalize, dtype
+        How paths are found; see `AlignmentSettings`.
+    n_jobs
+        Threads, by joblib's convention.
+    verbose
+        Show a progress bar.
+
+    Returns
+    -------
+    ndarray
+        Shape (len(X), len(Y), channels, channels).
+    """
+    settings = AlignmentSettings(objective, band, normalize, dtype)
+    x, y = _two_batches(X, Y, settings)
+    with progress_bar("Aligning", show=verbose) as progress:
+        return products(x, y, settings, n_jobs=n_jobs, progress=progress)
+
+
+def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBatch, SeriesBatch]:
+    x = as_series(X)
+    if Y is None:
+        x = settings.prepare(x)
+        return x, x
+    y = as_series(Y)
+    if x.n_channels != y.n_channels:
+        raise _channels_differ("X", x.n_channels, "Y", y.n_channels)
+    return settings.prepare(x), settings.prepare(y)
+
+
+def _one_series(value: Any, name: str) -> FloatArray:
+    """A float64 array (channels, time); what is one already is passed on unseen."""
+    array = value if type(value) is np.ndarray else _checked(value, name)
+    if array.ndim == 1:
+        array = array[np.newaxis]
+    if array.ndim != 2 or array.dtype != np.float64 or array.size == 0:
+        array = _checked(array, name)
+    return array
+
+
+def _checked(value: Any, name: str) -> FloatArray:
+    """Convert one series, with errors that name the argument."""
+    try:
+        return as_series([value])[0]
+    except DataError as error:
+        raise DataError(f"'{name}' is not a usable series: {error}") from error
+
+
+def _channels_differ(one: str, n_one: int, other: str, n_other: int) -> DataError:
+    return DataError(
+        f"'{one}' has {n_one} channels and '{other}' has {n_other}: they must have the same. "
+        f"Is the layout time_first? Then use as_series(..., layout='time_first')."
+    )

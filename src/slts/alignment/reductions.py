@@ -1,0 +1,227 @@
+"""Reductions of the alignments of every series with every landmark.
+
+Each function returns one array and nothing of the paths; memory is that of the result plus, per
+thread, one grid of 2-bit moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from slts.alignment import _native
+from slts.alignment.band import native_band
+from slts.alignment.settings import AlignmentSettings
+from slts.alignment.targets import selected_target
+from slts.errors import DataError
+from slts.execution import Block, Progress, map_blocks, partition
+from slts.series import SeriesBatch
+
+Result: TypeAlias = npt.NDArray[np.floating[Any]]
+if TYPE_CHECKING:
+    from slts.alignment._native import Block as Where
+    from slts.alignment._native import CancelToken, Outcome
+
+    NativeCall: TypeAlias = Callable[[Where, slice, CancelToken], Outcome]
+
+# About 10 ms of work: enough to hide the call, little enough for progress, balance and Ctrl-C.
+_BLOCK_OPERATIONS = 2e8
+# Moves of one thread; beyond it lanes are given up, since each lane needs its own grid.
+_MOVES_BYTES = 256 * 2**20
+
+
+class PairGrid:
+    """Series against landmarks, laid out for the kernel.
+
+    Parameters
+    ----------
+    series, landmarks
+        As they are to be aligned (see `AlignmentSettings.prepare`).
+    settings
+        Objective, band and precision.
+    traced
+        Whether paths will be walked back, which needs memory for the moves.
+    """
+
+    def __init__(
+        self,
+        series: SeriesBatch,
+        landmarks: SeriesBatch,
+        settings: AlignmentSettings,
+        *,
+        traced: bool,
+    ) -> None:
+        self.series, self.landmarks, self.settings = series, landmarks, settings
+        self.target = selected_target()
+        self.band = native_band(settings.band)
+        self.dtype = np.dtype(settings.dtype)
+        width = self.target.width(settings.dtype)
+        cells = int(series.lengths.max(initial=0)) * int(landmarks.lengths.max(initial=0))
+        if traced and cells * width / 4 > _MOVES_BYTES:
+            width = 1
+        single = settings.dtype == "float32"
+        rows = _native.Rows32 if single else _native.Rows64
+        packs = _native.Landmarks32 if single else _native.Landmarks64
+        self.native_series = rows(series.values, series.offsets, settings.shift(series))
+        self.native_landmarks = packs(
+            landmarks.values, landmarks.offsets, settings.shift(landmarks), width
+        )
+
+    def run(
+        self,
+        call: NativeCall,
+        *,
+        n_jobs: int | None,
+        progress: Progress | None,
+        split_columns: bool = True,
+    ) -> None:
+        """Map `call` over blocks of (series x packs of landmarks)."""
+        token = _native.CancelToken()
+
+        def task(block: Block) -> None:
+            where = (block.row_begin, block.row_end, block.column_begin, block.column_end)
+            outcome = call(where, slice(block.row_begin, block.row_end), token)
+            if outcome[0] == 2:
+                raise self._no_path(outcome[1], outcome[2])
+
+        map_blocks(
+            task, self._blocks(split_columns), n_jobs=n_jobs, cancel=token.cancel, progress=progress
+        )
+
+    def _blocks(self, split_columns: bool) -> list[Block]:
+        operations = self.series.lengths * float(self.series.n_channels + 4)
+        return partition(
+            operations,
+            self.native_landmarks.pack_columns,
+            block_cost=_BLOCK_OPERATIONS,
+            split_columns=split_columns,
+        )
+
+    def _no_path(self, p: int, q: int) -> DataError:
+        n, m = self.series.lengths[p], self.landmarks.lengths[q]
+        return no_path_error(self.settings, f"series {p} of X", n, f"series {q} of Y", m)
+
+
+def no_path_error(settings: AlignmentSettings, one: str, n: int, other: str, m: int) -> DataError:
+    """What to raise when the band lies off every path."""
+    return DataError(
+        f"band={settings.band!r} admits no path between {one} (length {n}) and {other} (length "
+        f"{m}): use a larger max_slope, a Sakoe-Chiba radius, or band=None."
+    )
+
+
+def similarities(
+    series: SeriesBatch,
+    landmarks: SeriesBatch,
+    settings: AlignmentSettings,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """K_I: mean affinity along the path, shape (series, landmarks). No path is kept."""
+    grid = PairGrid(series, landmarks, settings, traced=False)
+    out = np.empty((len(series), len(landmarks)), dtype=grid.dtype)
+    lengths = np.empty(out.shape, dtype=np.int32)
+
+    def call(where: Where, rows: slice, token: CancelToken) -> Outcome:
+        return _native.score(
+            grid.native_series, grid.native_landmarks, where, grid.band,
+            out[rows], lengths[rows], grid.target.index, token,
+        )  # fmt: skip
+
+    grid.run(call, n_jobs=n_jobs, progress=progress)
+    out /= lengths
+    if settings.objective == "cost":
+        out += 1
+    return out
+
+
+def products(
+    series: SeriesBatch,
+    landmarks: SeriesBatch,
+    settings: AlignmentSettings,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """T = A'YB/t of every pair, shape (series, landmarks, channels, channels)."""
+    grid = PairGrid(series, landmarks, settings, traced=True)
+    d = series.n_channels
+    out = np.empty((len(series), len(landmarks), d, d), dtype=grid.dtype)
+
+    def call(where: Where, rows: slice, token: CancelToken) -> Outcome:
+        return _native.products(
+            grid.native_series, grid.native_landmarks, where, grid.band,
+            out[rows], grid.target.index, token,
+        )  # fmt: skip
+
+    grid.run(call, n_jobs=n_jobs, progress=progress)
+    return out
+
+
+def grouped_products(
+    series: SeriesBatch,
+    landmarks: SeriesBatch,
+    weights: npt.ArrayLike,
+    settings: AlignmentSettings,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
+
+    The products of single pairs are never formed: aligned rows are summed over the landmarks of a
+    group first, so the cost of a zero weight is nothing.
+    """
+    grid = PairGrid(series, landmarks, settings, traced=True)
+    shares = np.ascontiguousarray(weights, dtype=grid.dtype)
+    if shares.ndim != 2 or shares.shape[1] != len(landmarks):
+        raise ValueError(
+            f"The 'weights' parameter must have shape (groups, {len(landmarks)}), one column per "
+            f"landmark. Got shape {shares.shape} instead."
+        )
+    d = series.n_channels
+    out = np.empty((len(series), len(shares), d, d), dtype=grid.dtype)
+
+    def call(where: Where, rows: slice, token: CancelToken) -> Outcome:
+        return _native.grouped(
+            grid.native_series, grid.native_landmarks, where, grid.band,
+            shares, out[rows], grid.target.index, token,
+        )  # fmt: skip
+
+    # A sum over landmarks must not be cut: its order of addition decides the last bits.
+    grid.run(call, n_jobs=n_jobs, progress=progress, split_columns=False)
+    return out
+
+
+def projected_similarities(
+    series: SeriesBatch,
+    landmarks: SeriesBatch,
+    metrics: npt.ArrayLike,
+    settings: AlignmentSettings,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """K_M = <M_c, T_ij> for a stack of metrics, shape (series, landmarks, metrics)."""
+    grid = PairGrid(series, landmarks, settings, traced=True)
+    d = series.n_channels
+    stack = np.ascontiguousarray(metrics, dtype=grid.dtype)
+    if stack.ndim != 3 or stack.shape[1:] != (d, d):
+        raise ValueError(
+            f"The 'metrics' parameter must have shape (metrics, {d}, {d}). "
+            f"Got shape {stack.shape} instead."
+        )
+    out = np.empty((len(series), len(landmarks), len(stack)), dtype=grid.dtype)
+
+    def call(where: Where, rows: slice, token: CancelToken) -> Outcome:
+        return _native.projected(
+            grid.native_series, grid.native_landmarks, where, grid.band,
+            stack, out[rows], grid.target.index, token,
+        )  # fmt: skip
+
+    grid.run(call, n_jobs=n_jobs, progress=progress)
+    return out

@@ -1,0 +1,83 @@
+"""How alignments are found: objective, band, precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slts._typing import FloatArray
+from slts.alignment.band import Band, native_band
+from slts.errors import DataError
+from slts.series import SeriesBatch, normalize_rows
+
+OBJECTIVES = ("affinity", "cost")
+DTYPES = ("float64", "float32")
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentSettings:
+    """Everything that decides a path besides the two series.
+
+    Parameters
+    ----------
+    objective
+        ``"affinity"`` maximises the sum of a_i.b_j along the path (the paper's rule); ``"cost"``
+        minimises the sum of 1 - a_i.b_j, which prefers short paths.
+    band
+        None, a Sakoe-Chiba radius in steps, or `Itakura`.
+    normalize
+        Scale every row to unit L2 norm first; all-zero rows stay zero.
+    dtype
+        Precision of the computation and of the result, ``"float64"`` or ``"float32"``.
+    """
+
+    objective: str = "affinity"
+    band: Band = None
+    normalize: bool = True
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise ValueError(
+                f"The 'objective' parameter must be one of {OBJECTIVES}. "
+                f"Got {self.objective!r} instead."
+            )
+        if self.dtype not in DTYPES:
+            object.__setattr__(self, "dtype", self._dtype_name())
+        native_band(self.band)
+
+    def _dtype_name(self) -> str:
+        """Accept np.float32 and the like."""
+        try:
+            name = np.dtype(self.dtype).name
+        except TypeError:
+            name = ""
+        if name not in DTYPES:
+            raise ValueError(
+                f"The 'dtype' parameter must be one of {DTYPES}. Got {self.dtype!r} instead."
+            )
+        return name
+
+    def prepare(self, batch: SeriesBatch) -> SeriesBatch:
+        """Rows as the recurrence wants them."""
+        if self.normalize:
+            return normalize_rows(batch)
+        if self.objective == "cost":
+            self._require_unit_rows(batch)
+        return batch
+
+    def shift(self, batch: SeriesBatch) -> FloatArray | None:
+        """Per row, what is taken off every local affinity: two halves make 1 - a.b a cost."""
+        return np.full(batch.n_steps, 0.5) if self.objective == "cost" else None
+
+    @staticmethod
+    def _require_unit_rows(batch: SeriesBatch) -> None:
+        norms = np.linalg.norm(batch.values, axis=1)
+        longest = int(np.argmax(norms))
+        if norms[longest] > 1.0 + 1e-6:
+            index = int(np.searchsorted(batch.offsets, longest, side="right")) - 1
+            raise DataError(
+                f"objective='cost' needs rows of norm at most 1, series {index} has a row of norm "
+                f"{norms[longest]:.6g}: use normalize=True."
+            )

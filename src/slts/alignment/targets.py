@@ -1,0 +1,42 @@
+"""Which instruction set the kernel runs on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from slts.alignment import _native
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One instruction set: its index in the extension and its lanes by precision."""
+
+    index: int
+    name: str
+    width_float32: int
+    width_float64: int
+
+    def width(self, dtype: str) -> int:
+        """Landmarks handled in lockstep."""
+        return self.width_float32 if dtype == "float32" else self.width_float64
+
+
+def available_targets() -> tuple[Target, ...]:
+    """Instruction sets this processor can run, best first."""
+    return _AVAILABLE
+
+
+def selected_target() -> Target:
+    """The best one, or the one that the environment variable ``SLTS_ISA`` names."""
+    wanted = os.environ.get("SLTS_ISA")
+    if not wanted:
+        return _AVAILABLE[0]
+    for target in _AVAILABLE:
+        if target.name == wanted:
+            return target
+    names = ", ".join(target.name for target in _AVAILABLE)
+    raise ValueError(f"SLTS_ISA must be one of {names} on this machine. Got {wanted!r} instead.")
+
+
+_AVAILABLE = tuple(Target(k, *row) for k, row in enumerate(_native.targets()))
