@@ -1,0 +1,24 @@
+"""Sphinx configuration."""
+
+import slts
+
+project = "slts"
+author = "The slts developers"
+copyright = "2026, The slts developers"
+version = release = slts.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+]
+myst_enable_extensions = ["dollarmath"]
+html_theme = "furo"
+html_title = f"slts {version}"
+exclude_patterns = ["_build"]
+autosummary_generate = True
+numpydoc_show_class_members = False
+autodoc_typehints = "none"
+nitpicky = False
