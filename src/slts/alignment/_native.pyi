@@ -79,7 +79,7 @@ def align_pair(
     a: npt.NDArray[np.float64],
     b: npt.NDArray[np.float64],
     normalize: bool,
-    cost: bool,
+    objective: int,
     band: Band,
     target: int,
 ) -> tuple[npt.NDArray[np.int64], float] | None: ...

@@ -17,7 +17,7 @@ from slts.alignment.reductions import (
     projected_similarities,
     similarities,
 )
-from slts.alignment.settings import AlignmentSettings
+from slts.alignment.settings import OBJECTIVES, AlignmentSettings
 from slts.alignment.targets import selected_target
 from slts.errors import DataError
 from slts.execution import progress_bar
@@ -58,7 +58,8 @@ def align(
     a, b
         One series each: (channels, time), or (time,) for one channel.
     objective
-        ``"affinity"`` maximises the sum of a_i.b_j; ``"cost"`` minimises the sum of 1 - a_i.b_j.
+        ``"affinity"`` maximises the sum of a_i.b_j; ``"cost"`` minimises the sum of 1 - a_i.b_j;
+        ``"distance"`` minimises the sum of |a_i - b_j|^2.
     band
         None, a Sakoe-Chiba radius in steps, or `Itakura`.
     normalize
@@ -85,7 +86,7 @@ def align(
     if objective == "cost" and not normalize:
         settings.prepare(as_series([x, y]))
     found = _native.align_pair(
-        x, y, normalize, objective == "cost", native_band(band), selected_target().index
+        x, y, normalize, OBJECTIVES.index(objective), native_band(band), selected_target().index
     )
     if found is None:
         for name, series in (("a", x), ("b", y)):

@@ -122,21 +122,59 @@ def similarities(
     progress: Progress | None = None,
 ) -> Result:
     """K_I: mean affinity along the path, shape (series, landmarks). No path is kept."""
+    if settings.objective == "distance":
+        # The total is not one of affinities: only the path can tell.
+        identity = np.eye(series.n_channels)[np.newaxis]
+        return projected_similarities(
+            series, landmarks, identity, settings, n_jobs=n_jobs, progress=progress
+        )[:, :, 0]
+    totals, lengths = _scores(series, landmarks, settings, n_jobs=n_jobs, progress=progress)
+    totals /= lengths
+    if settings.objective == "cost":
+        totals += 1
+    return totals
+
+
+def distances(
+    series: SeriesBatch,
+    landmarks: SeriesBatch,
+    settings: AlignmentSettings,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Sum of |a - b|^2 along the path, shape (series, landmarks): DTW as others define it.
+
+    For `objective` ``"distance"``, or ``"cost"``, which is the same on unit rows.
+    """
+    if settings.objective == "affinity":
+        raise ValueError("distances need objective 'cost' or 'distance'. Got 'affinity' instead.")
+    totals, _ = _scores(series, landmarks, settings, n_jobs=n_jobs, progress=progress)
+    totals *= -2
+    return totals
+
+
+def _scores(
+    series: SeriesBatch,
+    landmarks: SeriesBatch,
+    settings: AlignmentSettings,
+    *,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> tuple[Result, npt.NDArray[np.int32]]:
+    """Total of the local values along the path, and its length."""
     grid = PairGrid(series, landmarks, settings, traced=False)
-    out = np.empty((len(series), len(landmarks)), dtype=grid.dtype)
-    lengths = np.empty(out.shape, dtype=np.int32)
+    totals = np.empty((len(series), len(landmarks)), dtype=grid.dtype)
+    lengths = np.empty(totals.shape, dtype=np.int32)
 
     def call(where: Where, rows: slice, token: CancelToken) -> Outcome:
         return _native.score(
             grid.native_series, grid.native_landmarks, where, grid.band,
-            out[rows], lengths[rows], grid.target.index, token,
+            totals[rows], lengths[rows], grid.target.index, token,
         )  # fmt: skip
 
     grid.run(call, n_jobs=n_jobs, progress=progress)
-    out /= lengths
-    if settings.objective == "cost":
-        out += 1
-    return out
+    return totals, lengths
 
 
 def products(

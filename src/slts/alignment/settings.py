@@ -11,7 +11,7 @@ from slts.alignment.band import Band, native_band
 from slts.errors import DataError
 from slts.series import SeriesBatch, normalize_rows
 
-OBJECTIVES = ("affinity", "cost")
+OBJECTIVES = ("affinity", "cost", "distance")
 DTYPES = ("float64", "float32")
 
 
@@ -23,7 +23,8 @@ class AlignmentSettings:
     ----------
     objective
         ``"affinity"`` maximises the sum of a_i.b_j along the path (the paper's rule); ``"cost"``
-        minimises the sum of 1 - a_i.b_j, which prefers short paths.
+        minimises the sum of 1 - a_i.b_j, which prefers short paths; ``"distance"`` minimises the
+        sum of |a_i - b_j|^2, the same as ``"cost"`` on unit rows.
     band
         None, a Sakoe-Chiba radius in steps, or `Itakura`.
     normalize
@@ -68,8 +69,16 @@ class AlignmentSettings:
         return batch
 
     def shift(self, batch: SeriesBatch) -> FloatArray | None:
-        """Per row, what is taken off every local affinity: two halves make 1 - a.b a cost."""
-        return np.full(batch.n_steps, 0.5) if self.objective == "cost" else None
+        """Per row, what is taken off every local affinity.
+
+        Two halves turn a.b into the cost 1 - a.b, two half squared norms into |a - b|^2 / 2.
+        """
+        if self.objective == "affinity":
+            return None
+        if self.objective == "cost":
+            return np.full(batch.n_steps, 0.5)
+        squares: FloatArray = np.einsum("ij,ij->i", batch.values, batch.values)
+        return 0.5 * squares
 
     @staticmethod
     def _require_unit_rows(batch: SeriesBatch) -> None:

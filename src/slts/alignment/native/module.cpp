@@ -216,20 +216,35 @@ bool read_rows(nb::ndarray<const double, nb::ndim<2>, nb::device::cpu> series, b
     return true;
 }
 
+// AlignmentSettings.shift for one series; empty for the affinity, objective 0.
+std::vector<double> pair_shift(const std::vector<double>& rows, std::int64_t d, int objective) {
+    std::vector<double> shift;
+    if (objective == 0) return shift;
+    shift.assign(rows.size() / static_cast<std::size_t>(d), objective == 1 ? 0.5 : 0.0);
+    if (objective == 2) {
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            shift[i / static_cast<std::size_t>(d)] += 0.5 * rows[i] * rows[i];
+    }
+    return shift;
+}
+
 // The path of one pair as (length, 2) steps and the mean affinity along it; None if a value is not
 // finite or the band admits no path: the caller finds out which.
 nb::object align_pair(nb::ndarray<const double, nb::ndim<2>, nb::device::cpu> a,
                       nb::ndarray<const double, nb::ndim<2>, nb::device::cpu> b, bool normalize,
-                      bool cost, std::tuple<int, double> how, int target) {
+                      int objective, std::tuple<int, double> how, int target) {
     const auto d = static_cast<std::int64_t>(a.shape(0));
     const auto n = static_cast<std::int64_t>(a.shape(1)), m = static_cast<std::int64_t>(b.shape(1));
     std::vector<double> x_rows, y_rows;
     if (!read_rows(a, normalize, x_rows) || !read_rows(b, normalize, y_rows)) return nb::none();
-    const std::vector<double> halves(cost ? static_cast<std::size_t>(std::max(n, m)) : 0, 0.5);
-    const double* shift = cost ? halves.data() : nullptr;
+    const std::vector<double> x_shift = pair_shift(x_rows, d, objective);
+    const std::vector<double> y_shift = pair_shift(y_rows, d, objective);
     const std::int64_t x_offsets[] = {0, n}, y_offsets[] = {0, m};
-    const RowStore<double> x(x_rows.data(), x_offsets, 1, d, shift);
-    const LandmarkStore<double> y(RowStore<double>(y_rows.data(), y_offsets, 1, d, shift), 1);
+    const RowStore<double> x(x_rows.data(), x_offsets, 1, d,
+                             x_shift.empty() ? nullptr : x_shift.data());
+    const LandmarkStore<double> y(RowStore<double>(y_rows.data(), y_offsets, 1, d,
+                                                   y_shift.empty() ? nullptr : y_shift.data()),
+                                  1);
 
     const Band band{static_cast<Band::Kind>(std::get<0>(how)), std::get<1>(how)};
     Job<double> job = make_job(x, y, Block{0, 1, 0, 1}, band, Reduction::path);
@@ -280,7 +295,8 @@ NB_MODULE(_native, m) {
         }
         return rows;
     });
-    m.def("align_pair", &align_pair, "a"_a, "b"_a, "normalize"_a, "cost"_a, "band"_a, "target"_a);
+    m.def("align_pair", &align_pair, "a"_a, "b"_a, "normalize"_a, "objective"_a, "band"_a,
+          "target"_a);
     bind<float>(m, "Rows32", "Landmarks32");
     bind<double>(m, "Rows64", "Landmarks64");
 }
