@@ -34,6 +34,7 @@ class Landmarks32:
 
 class Landmarks64(Landmarks32): ...
 
+def selected_target() -> int: ...
 def targets() -> list[tuple[str, int, int]]: ...
 def band_bounds(kind: int, parameter: float, n: int, m: int) -> list[tuple[int, int]]: ...
 def score(
@@ -80,6 +81,6 @@ def align_pair(
     b: npt.NDArray[np.float64],
     normalize: bool,
     objective: int,
-    band: Band,
-    target: int,
+    band_kind: int,
+    band_parameter: float,
 ) -> tuple[npt.NDArray[np.int64], float] | None: ...

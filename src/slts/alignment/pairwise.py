@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,10 @@ from slts.execution import progress_bar
 from slts.series import SeriesBatch, as_series
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Alignment:
+class Alignment(NamedTuple):
     """The optimal path between two series.
 
-    Parameters
+    Attributes
     ----------
     path
         Aligned steps (i of a, j of b), shape (length, 2), from (0, 0) to the two ends.
@@ -79,21 +77,26 @@ def align(
     >>> found.path.tolist(), found.similarity
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
-    settings = AlignmentSettings(objective, band, normalize)
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
     if objective == "cost" and not normalize:
-        settings.prepare(as_series([x, y]))
-    found = _native.align_pair(
-        x, y, normalize, OBJECTIVES.index(objective), native_band(band), selected_target().index
-    )
+        AlignmentSettings(objective, band, normalize).prepare(as_series([x, y]))
+    found = _native.align_pair(x, y, normalize, *_native_settings(objective, band))
     if found is None:
         for name, series in (("a", x), ("b", y)):
             _checked(series, name)
-        raise no_path_error(settings, "a", x.shape[1], "b", y.shape[1])
+        raise no_path_error(band, "a", x.shape[1], "b", y.shape[1])
     path, mean_affinity = found
     return Alignment(path, len(path), mean_affinity)
+
+
+def _native_settings(objective: str, band: Band) -> tuple[int, int, float]:
+    """Check the settings and give what the kernel wants; cheap, for the sake of short pairs."""
+    selected_target()
+    if objective not in OBJECTIVES:
+        AlignmentSettings(objective)
+    return OBJECTIVES.index(objective), *native_band(band)
 
 
 def similarity(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 
 from slts.alignment import _native
-from slts.alignment.band import native_band
+from slts.alignment.band import Band, native_band
 from slts.alignment.settings import AlignmentSettings
 from slts.alignment.targets import selected_target
 from slts.errors import DataError
@@ -87,28 +88,25 @@ class PairGrid:
             if outcome[0] == 2:
                 raise self._no_path(outcome[1], outcome[2])
 
-        map_blocks(
-            task, self._blocks(split_columns), n_jobs=n_jobs, cancel=token.cancel, progress=progress
-        )
-
-    def _blocks(self, split_columns: bool) -> list[Block]:
         operations = self.series.lengths * float(self.series.n_channels + 4)
-        return partition(
+        blocks = partition(
             operations,
             self.native_landmarks.pack_columns,
             block_cost=_BLOCK_OPERATIONS,
+            workers=effective_n_jobs(n_jobs),
             split_columns=split_columns,
         )
+        map_blocks(task, blocks, n_jobs=n_jobs, cancel=token.cancel, progress=progress)
 
     def _no_path(self, p: int, q: int) -> DataError:
         n, m = self.series.lengths[p], self.landmarks.lengths[q]
-        return no_path_error(self.settings, f"series {p} of X", n, f"series {q} of Y", m)
+        return no_path_error(self.settings.band, f"series {p} of X", n, f"series {q} of Y", m)
 
 
-def no_path_error(settings: AlignmentSettings, one: str, n: int, other: str, m: int) -> DataError:
+def no_path_error(band: Band, one: str, n: int, other: str, m: int) -> DataError:
     """What to raise when the band lies off every path."""
     return DataError(
-        f"band={settings.band!r} admits no path between {one} (length {n}) and {other} (length "
+        f"band={band!r} admits no path between {one} (length {n}) and {other} (length "
         f"{m}): use a larger max_slope, a Sakoe-Chiba radius, or band=None."
     )
 

@@ -29,13 +29,11 @@ def available_targets() -> tuple[Target, ...]:
 
 def selected_target() -> Target:
     """The best one, or the one that the environment variable ``SLTS_ISA`` names."""
-    wanted = os.environ.get("SLTS_ISA")
-    if not wanted:
-        return _AVAILABLE[0]
-    for target in _AVAILABLE:
-        if target.name == wanted:
-            return target
+    index = _native.selected_target()
+    if index >= 0:
+        return _AVAILABLE[index]
     names = ", ".join(target.name for target in _AVAILABLE)
+    wanted = os.environ.get("SLTS_ISA")
     raise ValueError(f"SLTS_ISA must be one of {names} on this machine. Got {wanted!r} instead.")
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+# The last blocks to finish leave at most about 1/16 of a worker's time idle.
+_BLOCKS_PER_WORKER = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -24,15 +27,20 @@ def partition(
     column_costs: npt.ArrayLike,
     *,
     block_cost: float,
+    workers: int = 1,
     split_columns: bool = True,
 ) -> list[Block]:
     """Cut the grid whose cell (p, q) costs ``row_costs[p] * column_costs[q]``.
 
-    Blocks cost at most `block_cost` where single rows (and columns, if they may be split) allow it.
-    They come in row-major order and cover every cell once.
+    Blocks cost at most `block_cost` where single rows (and columns, if they may be split) allow it,
+    and less if each of several `workers` would otherwise get too few to share them out evenly.
+    They cover every cell once.
     """
     rows = np.asarray(row_costs, dtype=np.float64)
     columns = np.asarray(column_costs, dtype=np.float64)
+    if workers > 1:
+        total = float(rows.sum() * columns.sum())
+        block_cost = min(block_cost, total / (_BLOCKS_PER_WORKER * workers))
     heaviest = float(rows.max(initial=0.0))
     column_runs = [(0, len(columns))]
     if split_columns and heaviest * columns.sum() > block_cost:

@@ -22,6 +22,9 @@ inline constexpr int kTileRows = 4;
 // Columns handled at once; packs are padded to a multiple of it.
 inline constexpr int kTileColumns = 2;
 
+// Paths walked back in turn.
+inline constexpr int kWalks = 4;
+
 enum class Reduction : int { score, products, grouped, projected, path };
 
 struct Band {
@@ -52,6 +55,8 @@ struct PackInfo {
     std::int64_t shift = 0;
 };
 
+// `rows.data` holds running sums of a landmark's rows, one row more than it has steps (so landmark
+// q starts at row offsets[q] + q): any run of rows sums up by one difference.
 template <class T>
 struct Landmarks {
     Rows<T> rows;
@@ -69,8 +74,7 @@ struct Workspace {
     typename IntOf<T>::type* lengths = nullptr;  // columns x width: their path lengths
     T* bounds = nullptr;            // series steps x 2 x width: band [start, stop) per lane
     std::uint8_t* moves = nullptr;  // tiles x columns x width
-    std::int32_t* first = nullptr;  // per row of the series: first and last aligned landmark step
-    std::int32_t* last = nullptr;
+    std::int32_t* ends = nullptr;   // per walk, first and last aligned step of each series step
     T* sums = nullptr;     // groups x series steps x stride: landmark rows summed per series row
     T* product = nullptr;  // channels x stride
 };
@@ -86,7 +90,7 @@ struct Job {
     Workspace<T> work;
 
     // Outputs; row `p - series_begin`, column = landmark index.
-    T* values = nullptr;                 // score: total of the local values along the path
+    T* values = nullptr;                 // total of the local values along the path
     std::int32_t* lengths = nullptr;     // score: path length
     T* out = nullptr;                    // products, grouped, projected
     const T* matrices = nullptr;         // projected: metrics x channels x channels

@@ -59,19 +59,25 @@ Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<
     if (!finished) return {Outcome::stopped, p, -1};
     for (int w = 0; w < pack.lanes; ++w) {
         const std::int64_t q = job.landmarks.order[pack.first + w];
-        const std::int64_t m = y.offsets[q + 1] - y.offsets[q];
-        const std::int64_t end = (m - 1) * W + w;
+        const std::int64_t m = y.offsets[q + 1] - y.offsets[q], end = (m - 1) * W + w;
         if (Banded && !(g.frontier[end] > T(-__builtin_huge_val())))
             return {Outcome::no_path, p, q};
-        if (scoring) {
-            const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
-            job.values[pair] = g.frontier[end];
-            job.lengths[pair] = static_cast<std::int32_t>(g.lengths[end]);
-        } else {
-            const std::int64_t length =
-                walk_back<W>(g.moves, g.columns, w, g.n, m, job.work.first, job.work.last);
-            reduce_path<T, Native>(job, p, q, length);
+        const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
+        if (job.values != nullptr) job.values[pair] = g.frontier[end];
+        if (scoring) job.lengths[pair] = static_cast<std::int32_t>(g.lengths[end]);
+    }
+    for (int w = 0; w < pack.lanes && !scoring; w += kWalks) {
+        const int count = static_cast<int>(pack.lanes - w < kWalks ? pack.lanes - w : kWalks);
+        Walk walks[kWalks];
+        for (int k = 0; k < count; ++k) {
+            const std::int64_t q = job.landmarks.order[pack.first + w + k];
+            const std::int64_t m = y.offsets[q + 1] - y.offsets[q];
+            std::int32_t* ends = job.work.ends + k * 2 * g.n;
+            walks[k] = {g.n - 1, m - 1, 1, ends, ends + g.n};
         }
+        walk_back<W>(g.moves, g.columns, w, count, walks);
+        for (int k = 0; k < count; ++k)
+            reduce_path<T, Native>(job, p, job.landmarks.order[pack.first + w + k], walks[k]);
     }
     return {};
 }

@@ -74,6 +74,8 @@ struct Lanes {
 
     static SLTS_INLINE Value broadcast(T x) { return x - Value{}; }
     static SLTS_INLINE Bits broadcast_bits(Int x) { return x - Bits{}; }
+    // sum + a * b, fused where the target can (contraction is on for the target files).
+    static SLTS_INLINE Value add_product(Value sum, Value a, T b) { return sum + a * b; }
     static SLTS_INLINE Value larger(Value a, Value b) { return native_max(a, b); }
     static SLTS_INLINE Value smaller(Value a, Value b) { return native_min(a, b); }
     static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
@@ -152,6 +154,9 @@ struct Lanes {
         for (int w = 0; w < W; ++w) v.lane[w] = x;
         return v;
     }
+    static SLTS_INLINE Value add_product(const Value& sum, const Value& a, T b) {
+        return sum + a * b;
+    }
     static SLTS_INLINE Value larger(Value a, const Value& b) {
         for (int w = 0; w < W; ++w) a.lane[w] = b.lane[w] > a.lane[w] ? b.lane[w] : a.lane[w];
         return a;
@@ -202,6 +207,17 @@ struct Lanes<T, 1> {
 
     static SLTS_INLINE Value broadcast(T x) { return x; }
     static SLTS_INLINE Bits broadcast_bits(Int x) { return x; }
+    // Contraction of scalars is the compiler's choice; lanes and a lone pair must round alike.
+    static SLTS_INLINE Value add_product(Value sum, Value a, T b) {
+#if defined(__FMA__) || defined(__aarch64__)
+        if constexpr (sizeof(T) == 4)
+            return __builtin_fmaf(a, b, sum);
+        else
+            return __builtin_fma(a, b, sum);
+#else
+        return sum + a * b;
+#endif
+    }
     static SLTS_INLINE Value larger(Value a, Value b) { return b > a ? b : a; }
     static SLTS_INLINE Value smaller(Value a, Value b) { return b < a ? b : a; }
     static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }

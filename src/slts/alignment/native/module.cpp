@@ -91,12 +91,11 @@ std::tuple<int, std::int64_t, std::int64_t> execute(Job<T>& job, const RowStore<
     AlignedArray<typename IntOf<T>::type> lengths(size(traced ? 0 : wide));
     AlignedArray<T> bounds(size(job.band.kind == Band::none ? 0 : n * 2 * width));
     AlignedArray<std::uint8_t> moves(size(traced ? tiles * wide : 0));
-    AlignedArray<std::int32_t> ends(size(traced ? 2 * n : 0));
+    AlignedArray<std::int32_t> ends(size(traced ? 2 * n * kWalks : 0));
     AlignedArray<T> sums(size(traced ? groups * n * stride : 0));
     AlignedArray<T> product(size(traced ? job.series.channels * stride : 0));
-    job.work = {frontier.data(), lengths.data(), bounds.data(),
-                moves.data(),    ends.data(),    ends.data() + (traced ? n : 0),
-                sums.data(),     product.data()};
+    job.work = {frontier.data(), lengths.data(), bounds.data(), moves.data(),
+                ends.data(),     sums.data(),    product.data()};
     job.poll = should_stop;
     job.poll_context = token;
     Result result;
@@ -185,84 +184,109 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
         "token"_a.none());
 }
 
-// One series given as (channels, time), with any strides, as rows; false if a value is not finite.
-bool read_rows(nb::ndarray<const double, nb::ndim<2>, nb::device::cpu> series, bool normalize,
-               std::vector<double>& rows) {
-    const auto d = static_cast<std::int64_t>(series.shape(0));
-    const auto n = static_cast<std::int64_t>(series.shape(1));
-    const std::int64_t to_channel = series.stride(0), to_step = series.stride(1);
-    const double* values = series.data();
-    rows.resize(static_cast<std::size_t>(n * d));
-    for (std::int64_t i = 0; i < n; ++i) {
-        double* row = rows.data() + i * d;
-        double largest = 0.0;
-        for (std::int64_t k = 0; k < d; ++k) {
-            row[k] = values[k * to_channel + i * to_step];
-            if (!std::isfinite(row[k])) return false;
-            largest = std::max(largest, std::abs(row[k]));
-        }
-        if (!normalize || largest == 0.0) continue;
-        if (largest < 1e-140 || largest > 1e140) {
-            // Keeps the squares in range; a power of two costs no rounding (as normalize_rows).
-            int exponent = 0;
-            std::frexp(largest, &exponent);
-            for (std::int64_t k = 0; k < d; ++k) row[k] = std::ldexp(row[k], -exponent);
-        }
-        double squares = 0.0;
-        for (std::int64_t k = 0; k < d; ++k) squares += row[k] * row[k];
-        const double norm = std::sqrt(squares);
-        for (std::int64_t k = 0; k < d; ++k) row[k] /= norm;
-    }
-    return true;
-}
+using SeriesArray = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 
-// AlignmentSettings.shift for one series; empty for the affinity, objective 0.
-std::vector<double> pair_shift(const std::vector<double>& rows, std::int64_t d, int objective) {
-    std::vector<double> shift;
-    if (objective == 0) return shift;
-    shift.assign(rows.size() / static_cast<std::size_t>(d), objective == 1 ? 0.5 : 0.0);
-    if (objective == 2) {
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            shift[i / static_cast<std::size_t>(d)] += 0.5 * rows[i] * rows[i];
+// One series of a lone pair, read from (channels, time) with any strides.
+struct PairSide {
+    std::int64_t steps;
+    std::int64_t offsets[2];
+    std::vector<double> rows;   // and zeros, for whole tiles of columns
+    std::vector<double> shift;  // see AlignmentSettings.shift; empty for the affinity
+
+    // False if a value is not finite.
+    bool read(const SeriesArray& series, bool normalize, int objective) {
+        const auto d = static_cast<std::int64_t>(series.shape(0));
+        const std::int64_t to_channel = series.stride(0), to_step = series.stride(1);
+        steps = static_cast<std::int64_t>(series.shape(1));
+        offsets[0] = 0, offsets[1] = steps;
+        rows.assign(static_cast<std::size_t>((steps + kTileColumns - 1) * d), 0.0);
+        if (objective != 0) shift.assign(static_cast<std::size_t>(steps + kTileColumns - 1), 0.5);
+        for (std::int64_t i = 0; i < steps; ++i) {
+            double* row = rows.data() + i * d;
+            const double* value = series.data() + i * to_step;
+            double largest = 0.0, squares = 0.0;
+            for (std::int64_t k = 0; k < d; ++k) {
+                row[k] = value[k * to_channel];
+                squares += row[k] * row[k];
+                largest = std::max(largest, std::abs(row[k]));
+            }
+            if (!std::isfinite(squares) || (squares < 1e-280 && largest > 0.0)) {
+                for (std::int64_t k = 0; k < d; ++k)
+                    if (!std::isfinite(row[k])) return false;
+                // Out of the range of squares: a power of two brings it back without rounding.
+                int exponent = 0;
+                std::frexp(largest, &exponent);
+                squares = 0.0;
+                for (std::int64_t k = 0; k < d && normalize; ++k) {
+                    row[k] = std::ldexp(row[k], -exponent);
+                    squares += row[k] * row[k];
+                }
+            }
+            if (normalize && largest > 0.0) {
+                const double norm = std::sqrt(squares);
+                for (std::int64_t k = 0; k < d; ++k) row[k] /= norm;
+                squares = 1.0;
+            }
+            if (objective == 2) shift[i] = 0.5 * squares;
+        }
+        return true;
     }
-    return shift;
-}
+
+    Rows<double> view(std::int64_t d) const {
+        return {rows.data(), shift.empty() ? nullptr : shift.data(), offsets, d, d};
+    }
+};
 
 // The path of one pair as (length, 2) steps and the mean affinity along it; None if a value is not
-// finite or the band admits no path: the caller finds out which.
-nb::object align_pair(nb::ndarray<const double, nb::ndim<2>, nb::device::cpu> a,
-                      nb::ndarray<const double, nb::ndim<2>, nb::device::cpu> b, bool normalize,
-                      int objective, std::tuple<int, double> how, int target) {
+// finite or the band admits no path: the caller finds out which. Lays nothing out that a single
+// pair can do without, for short pairs cost no more than their set-up.
+nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize, int objective,
+                      int band_kind, double band_parameter) {
     const auto d = static_cast<std::int64_t>(a.shape(0));
-    const auto n = static_cast<std::int64_t>(a.shape(1)), m = static_cast<std::int64_t>(b.shape(1));
-    std::vector<double> x_rows, y_rows;
-    if (!read_rows(a, normalize, x_rows) || !read_rows(b, normalize, y_rows)) return nb::none();
-    const std::vector<double> x_shift = pair_shift(x_rows, d, objective);
-    const std::vector<double> y_shift = pair_shift(y_rows, d, objective);
-    const std::int64_t x_offsets[] = {0, n}, y_offsets[] = {0, m};
-    const RowStore<double> x(x_rows.data(), x_offsets, 1, d,
-                             x_shift.empty() ? nullptr : x_shift.data());
-    const LandmarkStore<double> y(RowStore<double>(y_rows.data(), y_offsets, 1, d,
-                                                   y_shift.empty() ? nullptr : y_shift.data()),
-                                  1);
-
-    const Band band{static_cast<Band::Kind>(std::get<0>(how)), std::get<1>(how)};
-    Job<double> job = make_job(x, y, Block{0, 1, 0, 1}, band, Reduction::path);
-    std::vector<std::int32_t> first(static_cast<std::size_t>(n)), last(first);
-    job.path_first = first.data(), job.path_last = last.data();
-    if (std::get<0>(execute(job, x, y, target, nullptr)) != 0) return nb::none();
+    PairSide x, y;
+    if (!x.read(a, normalize, objective) || !y.read(b, normalize, objective)) return nb::none();
+    const std::int64_t n = x.steps, m = y.steps,
+                       columns = (m + kTileColumns - 1) / kTileColumns * kTileColumns;
+    const std::int64_t only = 0, tiles = (n + kTileRows - 1) / kTileRows;
+    const PackInfo pack{0, 1, 1, columns, 0, 0};
+    Job<double> job;
+    job.series = x.view(d);
+    job.landmarks = {y.view(d), y.rows.data(), y.shift.data(), &pack, &only, 1};
+    job.series_end = job.pack_end = 1;
+    job.band = {static_cast<Band::Kind>(band_kind), band_parameter};
+    job.reduction = Reduction::path;
+    double total = 0.0;
+    std::vector<double> numbers(static_cast<std::size_t>(columns + 2 * n));
+    std::vector<std::int32_t> ends(static_cast<std::size_t>(4 * n));
+    std::vector<std::uint8_t> moves(static_cast<std::size_t>(tiles * columns));
+    job.work.frontier = numbers.data(), job.work.bounds = numbers.data() + columns;
+    job.work.moves = moves.data(), job.work.ends = ends.data();
+    job.values = &total;
+    std::int32_t *first = ends.data() + 2 * n, *last = first + n;
+    job.path_first = first, job.path_last = last;
+    job.poll = should_stop;
+    const Target& target = usable_target(selected_target());
+    Result result;
+    {
+        nb::gil_scoped_release nogil;
+        result = target.run_double(job);
+    }
+    if (result.outcome == Outcome::stopped) throw nb::python_error();
+    if (result.outcome != Outcome::done) return nb::none();
 
     std::int64_t length = 0;
     for (std::int64_t i = 0; i < n; ++i) length += last[i] - first[i] + 1;
     auto* path = new std::int64_t[static_cast<std::size_t>(2 * length)];
     nb::capsule owner(path, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-    double total = 0.0;
     std::int64_t* cell = path;
-    for (std::int64_t i = 0; i < n; ++i) {
-        for (std::int64_t j = first[i]; j <= last[i]; ++j, cell += 2) {
-            cell[0] = i, cell[1] = j;
-            for (std::int64_t k = 0; k < d; ++k) total += x_rows[i * d + k] * y_rows[j * d + k];
-        }
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = first[i]; j <= last[i]; ++j, cell += 2) cell[0] = i, cell[1] = j;
+    if (objective == 1) total += static_cast<double>(length);
+    if (objective == 2) {
+        total = 0.0;
+        for (const std::int64_t* c = path; c != cell; c += 2)
+            for (std::int64_t k = 0; k < d; ++k)
+                total += x.rows[c[0] * d + k] * y.rows[c[1] * d + k];
     }
     const std::size_t shape[] = {static_cast<std::size_t>(length), 2};
     return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(path, 2, shape, owner),
@@ -286,6 +310,7 @@ NB_MODULE(_native, m) {
         }
         return all;
     });
+    m.def("selected_target", &selected_target);
     m.def("band_bounds", [](int kind, double parameter, std::int64_t n, std::int64_t m_steps) {
         std::vector<std::tuple<std::int64_t, std::int64_t>> rows;
         const Band band{static_cast<Band::Kind>(kind), parameter};

@@ -68,8 +68,8 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
             const Value b0 = L::load(b + k * W), b1 = L::load(b_next + k * W);
             for (int r = 0; r < R; ++r) {
                 const T x = a[r * g.stride + k];
-                local[r][0] = local[r][0] + b0 * x;
-                local[r][1] = local[r][1] + b1 * x;
+                local[r][0] = L::add_product(local[r][0], b0, x);
+                local[r][1] = L::add_product(local[r][1], b1, x);
             }
         }
         for (int c = 0; c < C; ++c) {
@@ -166,25 +166,37 @@ bool sweep(const Grid<T>& g, Poll&& stop) {
     return true;
 }
 
-// Walks one lane's moves back from its end; per series row the aligned columns are [first, last].
+// Walks up to kWalks lanes back from their ends, a step each in turn: one walk waits for memory
+// while the others go on. Per series row the aligned columns are [first, last].
+struct Walk {
+    std::int64_t i, j, length;
+    std::int32_t *first, *last;
+};
+
 template <int W>
-SLTS_INLINE std::int64_t walk_back(const std::uint8_t* moves, std::int64_t columns, int lane,
-                                   std::int64_t n, std::int64_t m, std::int32_t* first,
-                                   std::int32_t* last) {
-    std::int64_t i = n - 1, j = m - 1, length = 1;
-    last[i] = static_cast<std::int32_t>(j);
-    while (i > 0 || j > 0) {
-        const std::uint8_t byte = moves[((i / kTileRows) * columns + j) * W + lane];
-        const int move = (byte >> (2 * (i % kTileRows))) & 3;
-        first[i] = static_cast<std::int32_t>(j);
-        j -= move != kUp;
-        i -= move != kLeft;
-        // A left move rewrites the same entry later; the last write of a row is its first column.
-        if (move != kLeft) last[i] = static_cast<std::int32_t>(j);
-        ++length;
+SLTS_INLINE void walk_back(const std::uint8_t* moves, std::int64_t columns, int lane, int count,
+                           Walk* walks) {
+    for (int w = 0; w < count; ++w)
+        walks[w].last[walks[w].i] = static_cast<std::int32_t>(walks[w].j);
+    for (bool going = true; going;) {
+        going = false;
+        for (int w = 0; w < count; ++w) {
+            Walk& k = walks[w];
+            if ((k.i | k.j) == 0) continue;
+            const std::uint8_t byte = moves[((k.i / kTileRows) * columns + k.j) * W + lane + w];
+            int move = (byte >> (2 * (k.i % kTileRows))) & 3;
+            // Stays on the grid whatever the moves say.
+            move = k.i == 0 ? kLeft : k.j == 0 ? kUp : move;
+            // A left move rewrites the same entry later; a row's last write is its first column.
+            k.first[k.i] = static_cast<std::int32_t>(k.j);
+            k.j -= move != kUp;
+            k.i -= move != kLeft;
+            if (move != kLeft) k.last[k.i] = static_cast<std::int32_t>(k.j);
+            ++k.length;
+            going = true;
+        }
     }
-    first[0] = 0;
-    return length;
+    for (int w = 0; w < count; ++w) walks[w].first[0] = 0;
 }
 
 }  // namespace slts::SLTS_TARGET

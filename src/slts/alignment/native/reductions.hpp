@@ -4,23 +4,21 @@
 
 #include "job.hpp"
 #include "lanes.hpp"
+#include "recurrence.hpp"
 
 namespace slts::SLTS_TARGET {
 
 // sums[i] (+)= scale * sum of the landmark rows aligned with series row i.
 template <class T, int C, bool Add>
-SLTS_INLINE void sum_aligned_rows(const T* landmark, std::int64_t stride, const std::int32_t* first,
-                                  const std::int32_t* last, std::int64_t n, T scale, T* sums) {
+SLTS_INLINE void sum_aligned_rows(const T* running, std::int64_t stride, const Walk& path,
+                                  std::int64_t n, T scale, T* sums) {
     using L = Lanes<T, C>;
     for (std::int64_t i = 0; i < n; ++i) {
-        const T* begin = landmark + first[i] * stride;
-        const T* end = landmark + last[i] * stride;
+        const T* begin = running + path.first[i] * stride;
+        const T* end = running + (path.last[i] + 1) * stride;
         T* sum = sums + i * stride;
         for (std::int64_t k = 0; k < stride; k += C) {
-            auto total = L::load_unaligned(begin + k);
-            for (const T* row = begin + stride; row <= end; row += stride)
-                total = total + L::load_unaligned(row + k);
-            total = total * scale;
+            auto total = (L::load_unaligned(end + k) - L::load_unaligned(begin + k)) * scale;
             if (Add) total = total + L::load_unaligned(sum + k);
             L::store_unaligned(sum + k, total);
         }
@@ -48,21 +46,21 @@ template <class T, int C>
 SLTS_INLINE void series_times_sums(const T* series, const T* sums, std::int64_t n,
                                    std::int64_t channels, std::int64_t stride, T* out) {
     std::int64_t q = 0;
-    for (; q + 4 <= channels; q += 4)
-        product_rows<T, C, 4>(series + q, sums, n, stride, out + q * stride);
+    for (; q + 8 <= channels; q += 8)
+        product_rows<T, C, 8>(series + q, sums, n, stride, out + q * stride);
+    series += q, out += q * stride;
+    // clang-format off
     switch (channels - q) {
-        case 3:
-            product_rows<T, C, 3>(series + q, sums, n, stride, out + q * stride);
-            break;
-        case 2:
-            product_rows<T, C, 2>(series + q, sums, n, stride, out + q * stride);
-            break;
-        case 1:
-            product_rows<T, C, 1>(series + q, sums, n, stride, out + q * stride);
-            break;
-        default:
-            break;
+        case 7: product_rows<T, C, 7>(series, sums, n, stride, out); break;
+        case 6: product_rows<T, C, 6>(series, sums, n, stride, out); break;
+        case 5: product_rows<T, C, 5>(series, sums, n, stride, out); break;
+        case 4: product_rows<T, C, 4>(series, sums, n, stride, out); break;
+        case 3: product_rows<T, C, 3>(series, sums, n, stride, out); break;
+        case 2: product_rows<T, C, 2>(series, sums, n, stride, out); break;
+        case 1: product_rows<T, C, 1>(series, sums, n, stride, out); break;
+        default: break;
     }
+    // clang-format on
 }
 
 // Drops the padding of the rows.
@@ -81,29 +79,29 @@ SLTS_INLINE T inner(const T* padded, std::int64_t channels, std::int64_t stride,
     return total;
 }
 
-// Takes the path of (series p, landmark q), `length` cells long.
+// Takes the path of (series p, landmark q).
 template <class T, int C>
-void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, std::int64_t length) {
+void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
     const Rows<T>&x = job.series, &y = job.landmarks.rows;
     const std::int64_t n = x.offsets[p + 1] - x.offsets[p], d = x.channels, stride = x.stride;
     const T* series = x.data + x.offsets[p] * stride;
-    const T* landmark = y.data + y.offsets[q] * stride;
-    const T share = T(1) / static_cast<T>(length);
+    const T* running = y.data + (y.offsets[q] + q) * stride;
+    const T share = T(1) / static_cast<T>(path.length);
     const Workspace<T>& w = job.work;
     const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
 
     if (job.reduction == Reduction::path) {
         for (std::int64_t i = 0; i < n; ++i)
-            job.path_first[i] = w.first[i], job.path_last[i] = w.last[i];
+            job.path_first[i] = path.first[i], job.path_last[i] = path.last[i];
     } else if (job.reduction == Reduction::grouped) {
         for (std::int64_t g = 0; g < job.n_outer; ++g) {
             const T weight = job.weights[g * job.landmarks.count + q];
             if (weight != T(0))
-                sum_aligned_rows<T, C, true>(landmark, stride, w.first, w.last, n, weight * share,
+                sum_aligned_rows<T, C, true>(running, stride, path, n, weight * share,
                                              w.sums + g * n * stride);
         }
     } else {
-        sum_aligned_rows<T, C, false>(landmark, stride, w.first, w.last, n, share, w.sums);
+        sum_aligned_rows<T, C, false>(running, stride, path, n, share, w.sums);
         series_times_sums<T, C>(series, w.sums, n, d, stride, w.product);
         if (job.reduction == Reduction::products) {
             copy_compact(w.product, d, stride, job.out + pair * d * d);
@@ -117,11 +115,11 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, std::int6
 
 // Rows are padded to a multiple of 8 channels, or to 4 when there are few; W is the native width.
 template <class T, int W>
-void reduce_path(const Job<T>& job, std::int64_t p, std::int64_t q, std::int64_t length) {
+void reduce_path(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
     if (job.series.stride % 8 == 0)
-        reduce_path_by < T, W<8 ? W : 8>(job, p, q, length);
+        reduce_path_by < T, W<8 ? W : 8>(job, p, q, path);
     else
-        reduce_path_by < T, W<4 ? W : 4>(job, p, q, length);
+        reduce_path_by < T, W<4 ? W : 4>(job, p, q, path);
 }
 
 template <class T>

@@ -71,6 +71,18 @@ class RowStore {
     std::int64_t count() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
     std::int64_t length(std::int64_t p) const { return offsets_[p + 1] - offsets_[p]; }
 
+    // Turns the rows of every series into running sums, from zero (see Landmarks).
+    void accumulate() {
+        AlignedArray<T> sums(static_cast<std::size_t>((offsets_.back() + count()) * stride_));
+        for (std::int64_t p = 0; p < count(); ++p) {
+            T* sum = sums.data() + (offsets_[p] + p) * stride_;
+            const T* row = data_.data() + offsets_[p] * stride_;
+            for (std::int64_t k = 0; k < length(p) * stride_; ++k)
+                sum[k + stride_] = sum[k] + row[k];
+        }
+        data_ = std::move(sums);
+    }
+
    private:
     static std::int64_t padded(std::int64_t channels) {
         return channels <= 4 ? 4 : (channels + 7) / 8 * 8;
@@ -93,6 +105,7 @@ class LandmarkStore {
         });
         plan(count, width);
         fill();
+        rows_.accumulate();
     }
 
     Landmarks<T> view() const {

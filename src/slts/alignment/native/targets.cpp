@@ -1,5 +1,8 @@
 #include "targets.hpp"
 
+#include <cstdlib>
+#include <cstring>
+
 #if defined(SLTS_X86) && defined(_MSC_VER)
 #include <intrin.h>
 #endif
@@ -60,6 +63,14 @@ const Target& usable_target(int k) {
     for (const Target& t : kTargets)
         if (t.usable() && k-- == 0) return t;
     return kTargets[sizeof(kTargets) / sizeof(kTargets[0]) - 1];
+}
+
+int selected_target() {
+    const char* wanted = std::getenv("SLTS_ISA");
+    if (wanted == nullptr || *wanted == '\0') return 0;
+    for (int k = 0; k < count_usable_targets(); ++k)
+        if (std::strcmp(usable_target(k).name, wanted) == 0) return k;
+    return -1;
 }
 
 }  // namespace slts

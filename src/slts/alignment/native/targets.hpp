@@ -18,4 +18,8 @@ Result run_avx512(const Job<double>&);
 int count_usable_targets();
 const Target& usable_target(int k);
 
+// Index of the one that the environment variable SLTS_ISA names, of the best one if it is unset or
+// empty, -1 if it names none of them.
+int selected_target();
+
 }  // namespace slts
