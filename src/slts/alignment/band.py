@@ -26,7 +26,9 @@ class Itakura:
     max_slope: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.max_slope, numbers.Real) and 1.0 <= self.max_slope < np.inf):
+        slope = self.max_slope
+        is_number = isinstance(slope, numbers.Real) and not isinstance(slope, bool)
+        if not (is_number and 1.0 <= slope < np.inf):
             raise ValueError(
                 f"The 'max_slope' parameter of Itakura must be a finite number >= 1. "
                 f"Got {self.max_slope!r} instead."

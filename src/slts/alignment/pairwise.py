@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,9 +82,12 @@ def align(
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
-    if objective == "cost" and not normalize:
-        AlignmentSettings(objective, band, normalize).prepare(as_series([x, y]))
-    found = _native.align_pair(x, y, normalize, *_native_settings(objective, band))
+    if not normalize:
+        settings = AlignmentSettings(objective, band, normalize)
+        for name, series in (("a", x), ("b", y)):
+            with _naming(f"'{name}' is not a usable series"):
+                settings.prepare(as_series([series]))
+    found = _native.align_pair(x, y, bool(normalize), *_native_settings(objective, band))
     if found is None:
         for name, series in (("a", x), ("b", y)):
             _checked(series, name)
@@ -144,13 +149,7 @@ def similarity(
     with progress_bar("Aligning", show=verbose) as progress:
         if metric is None:
             return similarities(x, y, settings, n_jobs=n_jobs, progress=progress)
-        matrix = np.asarray(metric, dtype=np.float64)
-        d = x.n_channels
-        if matrix.shape != (d, d) or not np.isfinite(matrix).all():
-            raise ValueError(
-                f"The 'metric' parameter must be a finite array of shape ({d}, {d}), one row and "
-                f"column per channel. Got shape {matrix.shape} instead."
-            )
+        matrix = _checked_metric(metric, x.n_channels)
         projected = projected_similarities(
             x, y, matrix[np.newaxis], settings, n_jobs=n_jobs, progress=progress
         )
@@ -194,15 +193,30 @@ def aligned_products(
         return products(x, y, settings, n_jobs=n_jobs, progress=progress)
 
 
+def _checked_metric(metric: npt.ArrayLike, d: int) -> FloatArray:
+    try:
+        matrix = np.asarray(metric, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The 'metric' parameter is not an array of numbers: {error}.") from error
+    if matrix.shape != (d, d):
+        raise ValueError(
+            f"The 'metric' parameter must be an array of shape ({d}, {d}), one row and column per "
+            f"channel. Got shape {matrix.shape} instead."
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError("The 'metric' parameter must be finite. Got NaN or infinity instead.")
+    return matrix
+
+
 def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBatch, SeriesBatch]:
-    x = as_series(X)
+    x = settings.prepare(as_series(X))
     if Y is None:
-        x = settings.prepare(x)
         return x, x
-    y = as_series(Y)
+    with _naming("in Y"):
+        y = settings.prepare(as_series(Y))
     if x.n_channels != y.n_channels:
         raise _channels_differ("X", x.n_channels, "Y", y.n_channels)
-    return settings.prepare(x), settings.prepare(y)
+    return x, y
 
 
 def _one_series(value: Any, name: str) -> FloatArray:
@@ -217,10 +231,17 @@ def _one_series(value: Any, name: str) -> FloatArray:
 
 def _checked(value: Any, name: str) -> FloatArray:
     """Convert one series, with errors that name the argument."""
-    try:
+    with _naming(f"'{name}' is not a usable series"):
         return as_series([value])[0]
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Say which argument an error is about."""
+    try:
+        yield
     except DataError as error:
-        raise DataError(f"'{name}' is not a usable series: {error}") from error
+        raise DataError(f"{what}: {error}") from error
 
 
 def _channels_differ(one: str, n_one: int, other: str, n_other: int) -> DataError:

@@ -13,6 +13,8 @@ from slts.series import SeriesBatch, normalize_rows
 
 OBJECTIVES = ("affinity", "cost", "distance")
 DTYPES = ("float64", "float32")
+# Products of two such rows, summed along any path, stay finite; so -inf means "no path" only.
+_LARGEST_NORM = {"float64": 1e140, "float32": 1e14}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class AlignmentSettings:
     def _dtype_name(self) -> str:
         """Accept np.float32 and the like."""
         try:
-            name = np.dtype(self.dtype).name
+            name = "" if self.dtype is None else np.dtype(self.dtype).name
         except TypeError:
             name = ""
         if name not in DTYPES:
@@ -64,8 +66,16 @@ class AlignmentSettings:
         """Rows as the recurrence wants them."""
         if self.normalize:
             return normalize_rows(batch)
-        if self.objective == "cost":
-            self._require_unit_rows(batch)
+        limit = 1.0 + 1e-6 if self.objective == "cost" else _LARGEST_NORM[self.dtype]
+        norms = np.sqrt(np.einsum("ij,ij->i", batch.values, batch.values))
+        longest = int(np.argmax(norms)) if len(norms) else 0
+        if len(norms) and not norms[longest] <= limit:
+            index = int(np.searchsorted(batch.offsets, longest, side="right")) - 1
+            raise DataError(
+                f"objective={self.objective!r} with dtype={self.dtype!r} needs rows of norm at "
+                f"most {limit:.6g}, series {index} has a row of norm {norms[longest]:.6g}: use "
+                f"normalize=True, or scale the series."
+            )
         return batch
 
     def shift(self, batch: SeriesBatch) -> FloatArray | None:
@@ -79,14 +89,3 @@ class AlignmentSettings:
             return np.full(batch.n_steps, 0.5)
         squares: FloatArray = np.einsum("ij,ij->i", batch.values, batch.values)
         return 0.5 * squares
-
-    @staticmethod
-    def _require_unit_rows(batch: SeriesBatch) -> None:
-        norms = np.linalg.norm(batch.values, axis=1)
-        longest = int(np.argmax(norms))
-        if norms[longest] > 1.0 + 1e-6:
-            index = int(np.searchsorted(batch.offsets, longest, side="right")) - 1
-            raise DataError(
-                f"objective='cost' needs rows of norm at most 1, series {index} has a row of norm "
-                f"{norms[longest]:.6g}: use normalize=True."
-            )

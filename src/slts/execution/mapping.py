@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from joblib import effective_n_jobs
 
@@ -46,25 +46,24 @@ def map_blocks(
             if progress is not None:
                 progress(done, total)
         return
+    # Largest first, so that no thread is left with a large block at the end.
+    waiting = sorted(blocks, key=lambda block: block.cost)
+    done, running = 0.0, dict[Future[None], float]()
     with ThreadPoolExecutor(workers) as pool:
-        # Largest first, so that no thread is left with a large block at the end.
-        order = sorted(blocks, key=lambda block: -block.cost)
-        futures = {pool.submit(task, block): block.cost for block in order}
         try:
-            _watch(futures, total, progress)
+            while waiting or running:
+                # Few at a time: what is queued cannot be taken back quickly.
+                while waiting and len(running) < 2 * workers:
+                    block = waiting.pop()
+                    running[pool.submit(task, block)] = block.cost
+                # A bounded wait keeps Ctrl-C alive on every platform.
+                finished, _ = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    done += running.pop(future)
+                    future.result()
+                if progress is not None and finished:
+                    progress(done, total)
         except BaseException:
             cancel()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-
-
-def _watch(futures: dict[Future[None], float], total: float, progress: Progress | None) -> None:
-    waiting, done = set(futures), 0.0
-    while waiting:
-        # A bounded wait keeps Ctrl-C alive on every platform.
-        finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_EXCEPTION)
-        for future in finished:
-            future.result()
-            done += futures[future]
-        if progress is not None and finished:
-            progress(done, total)

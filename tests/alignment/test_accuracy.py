@@ -1,0 +1,27 @@
+"""Nearest neighbours by K_I give the counts that the paper's rule gives."""
+
+import numpy as np
+import pytest
+
+from slts import similarity
+
+
+def correct(train, train_labels, test, test_labels, **options):
+    nearest = similarity(test, train, **options).argmax(axis=1)
+    return int((np.asarray(train_labels)[nearest] == np.asarray(test_labels)).sum())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_japanese_vowels(dtype):
+    datasets = pytest.importorskip("aeon.datasets")
+    train, train_labels = datasets.load_japanese_vowels(split="train")
+    test, test_labels = datasets.load_japanese_vowels(split="test")
+    assert (len(train), len(test)) == (270, 370)
+    assert correct(train, train_labels, test, test_labels, dtype=dtype) == 347
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_arabic_digits(arabic_digits, dtype):
+    train, train_labels, test, test_labels = arabic_digits
+    found = correct(train, train_labels, test, test_labels, dtype=dtype, n_jobs=-1)
+    assert found == 2083

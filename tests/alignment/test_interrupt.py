@@ -1,0 +1,53 @@
+"""Ctrl-C ends a long computation at once."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="SIGINT cannot be sent to one process on Windows"
+)
+
+# Each would take far longer than 20 s.
+LONG = {
+    "one thread": "slts.similarity(noise(3000, 4, 300), n_jobs=1)",
+    "two threads": "slts.similarity(noise(3000, 4, 300), n_jobs=2)",
+    "two threads, traced": "slts.similarity(noise(3000, 4, 300), metric=np.eye(4), n_jobs=2)",
+    "one pair": "slts.similarity(noise(1, 32, 100_000))",
+    "one pair, traced": "slts.align(*noise(2, 512, 20_000))",
+}
+PROGRAM = """
+import numpy as np, slts
+def noise(*shape):
+    return np.random.default_rng(0).normal(size=shape)
+slts.similarity(noise(2, 1, 3))
+work = lambda: {work}
+print("ready", flush=True)
+work()
+print("finished", flush=True)
+"""
+
+
+@pytest.mark.parametrize("work", LONG)
+def test_sigint_stops_long_before_the_end(work):
+    code = PROGRAM.format(work=LONG[work])
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(1.5)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            output, errors = process.communicate(timeout=10)
+            took = time.monotonic() - sent
+        finally:
+            process.kill()
+    assert "finished" not in output
+    assert "KeyboardInterrupt" in errors
+    assert process.returncode == -signal.SIGINT
+    assert took < 5

@@ -1,0 +1,334 @@
+"""What must hold of every alignment, whatever the data and however the work is cut."""
+
+import numpy as np
+import pytest
+
+from slts import Itakura, SeriesBatch, align, aligned_products, as_series, similarity
+from slts.alignment import reductions
+from slts.alignment.reductions import (
+    grouped_products,
+    products,
+    projected_similarities,
+    similarities,
+)
+from slts.alignment.settings import OBJECTIVES, AlignmentSettings
+from slts.alignment.targets import available_targets
+from tests.alignment.kernel_paths import kernel_paths
+from tests.oracles import dtw
+
+TARGETS = [target.name for target in available_targets()]
+DTYPES = ["float64", "float32"]
+CLOSE = {"float64": 1e-12, "float32": 1e-5}
+BANDS = [None, 0, 4, Itakura(3.0)]
+
+
+@pytest.fixture(params=TARGETS)
+def isa(request, monkeypatch):
+    monkeypatch.setenv("SLTS_ISA", request.param)
+    return request.param
+
+
+@pytest.fixture
+def series(rng):
+    """(channels, time) arrays of similar lengths, so that every band above admits a path."""
+    return [rng.normal(size=(5, int(n))) for n in rng.integers(20, 41, size=23)]
+
+
+@pytest.fixture
+def landmarks(rng):
+    return [rng.normal(size=(5, int(n))) for n in rng.integers(20, 41, size=19)]
+
+
+def batch(series, how):
+    return how.prepare(as_series(series))
+
+
+def all_reductions(x, y, how, *, n_jobs=None):
+    weights = np.random.default_rng(1).normal(size=(3, len(y)))
+    metrics = np.random.default_rng(2).normal(size=(2, x.n_channels, x.n_channels))
+    return (
+        similarities(x, y, how, n_jobs=n_jobs),
+        products(x, y, how, n_jobs=n_jobs),
+        grouped_products(x, y, weights, how, n_jobs=n_jobs),
+        projected_similarities(x, y, metrics, how, n_jobs=n_jobs),
+    )
+
+
+def assert_same_bits(got, expected):
+    for one, other in zip(got, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+# -- linearity in T
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("band", BANDS, ids=str)
+def test_similarity_is_the_trace_of_the_aligned_product(
+    isa, series, landmarks, dtype, objective, band
+):
+    options = {"objective": objective, "band": band, "dtype": dtype}
+    K = similarity(series, landmarks, **options)
+    T = aligned_products(series, landmarks, **options)
+    np.testing.assert_allclose(K, np.trace(T, axis1=2, axis2=3), rtol=0, atol=CLOSE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_similarity_under_a_metric_is_its_inner_product_with_t(isa, series, landmarks, rng, dtype):
+    M = rng.normal(size=(5, 5))
+    K = similarity(series, landmarks, metric=M, dtype=dtype)
+    T = aligned_products(series, landmarks, dtype=dtype)
+    expected = np.einsum("kl,pqkl->pq", M, T)
+    np.testing.assert_allclose(K, expected, rtol=0, atol=5 * CLOSE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_identity_metric_changes_nothing(isa, series, landmarks, dtype):
+    K = similarity(series, landmarks, metric=np.eye(5), dtype=dtype)
+    expected = similarity(series, landmarks, dtype=dtype)
+    np.testing.assert_allclose(K, expected, rtol=0, atol=CLOSE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_grouped_products_are_weighted_sums_of_products(isa, series, landmarks, rng, dtype):
+    how = AlignmentSettings(dtype=dtype)
+    x, y = batch(series, how), batch(landmarks, how)
+    weights = rng.normal(size=(4, len(y))) * (rng.random((4, len(y))) < 0.5)
+    expected = np.einsum("gq,pqkl->pgkl", weights, products(x, y, how))
+    found = grouped_products(x, y, weights, how)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=10 * CLOSE[dtype])
+
+
+def test_a_group_of_zero_weights_is_exactly_zero(series, landmarks):
+    how = AlignmentSettings()
+    x, y = batch(series, how), batch(landmarks, how)
+    assert not grouped_products(x, y, np.zeros((2, len(y))), how).any()
+
+
+def test_aligned_products_of_unit_rows_have_norm_at_most_one(series, landmarks):
+    T = aligned_products(series, landmarks)
+    assert np.linalg.norm(T, axis=(2, 3)).max() <= 1 + 1e-12
+    assert np.linalg.svd(T, compute_uv=False).sum(axis=-1).max() <= 1 + 1e-12
+
+
+# -- one series against itself
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("copies", [1, 2, 7])
+@pytest.mark.parametrize("d", [1, 3, 12, 33])
+def test_a_series_is_at_cost_zero_from_itself_along_the_diagonal(isa, rng, dtype, copies, d):
+    x = np.repeat(rng.normal(size=(d, 9)), copies, axis=1)
+    how = AlignmentSettings("cost", dtype=dtype)
+    diagonal = np.arange(9 * copies).repeat(2).reshape(-1, 2)
+    for path in kernel_paths(batch([x] * 2, how), batch([x] * 9, how), how).values():
+        np.testing.assert_array_equal(path, diagonal)
+    np.testing.assert_array_equal(align(x, x, objective="cost").path, diagonal)
+    K = similarity([x] * 9, objective="cost", dtype=dtype)
+    np.testing.assert_allclose(K, 1.0, rtol=0, atol=2 * np.finfo(dtype).eps)
+    assert (K <= 1.0).all()
+
+
+def test_distance_equals_cost_on_unit_rows(isa, series, landmarks):
+    T = aligned_products(series, landmarks, objective="cost")
+    found = aligned_products(series, landmarks, objective="distance")
+    np.testing.assert_allclose(found, T, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parallel_rows_are_at_cost_zero_up_to_rounding(isa, rng, dtype):
+    x = np.outer(rng.normal(size=6), rng.uniform(0.1, 10.0, size=40))
+    K = similarity([x], objective="cost", dtype=dtype)
+    np.testing.assert_allclose(K, 1.0, rtol=0, atol=4 * np.finfo(dtype).eps)
+
+
+def test_a_constant_series_against_itself_stays_on_the_diagonal():
+    x = np.full((3, 11), 0.3)
+    assert align(x, x, objective="cost").path.tolist() == [[i, i] for i in range(11)]
+
+
+# -- symmetry
+
+
+def clear_cut(a, b, objective, band):
+    a, b = dtw.unit_rows(a.T), dtw.unit_rows(b.T)
+    return dtw.align(a, b, objective, band).gap > 1e-9
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("band", [None, 0, 4], ids=str)
+def test_exchanging_the_series_transposes_t(isa, series, landmarks, objective, band):
+    x, y = series[:6], landmarks[:7]
+    T = aligned_products(x, y, objective=objective, band=band)
+    back = aligned_products(y, x, objective=objective, band=band)
+    compared = 0
+    for p, a in enumerate(x):
+        for q, b in enumerate(y):
+            if clear_cut(a, b, objective, band):
+                np.testing.assert_allclose(back[q, p], T[p, q].T, rtol=0, atol=1e-12)
+                compared += 1
+    assert compared > 30
+
+
+def test_permuting_channels_permutes_t(isa, series, landmarks, rng):
+    order = rng.permutation(5)
+    T = aligned_products(series, landmarks)
+    shuffled = aligned_products([x[order] for x in series], [y[order] for y in landmarks])
+    np.testing.assert_allclose(shuffled, T[:, :, order][:, :, :, order], rtol=0, atol=1e-12)
+
+
+def test_omitting_y_means_x(series):
+    np.testing.assert_array_equal(similarity(series), similarity(series, series))
+    np.testing.assert_array_equal(aligned_products(series), aligned_products(series, series))
+
+
+def test_scaling_rows_changes_nothing(series, landmarks, rng):
+    scaled = [x * rng.uniform(0.5, 2.0, size=x.shape[1]) for x in series]
+    expected = similarity(series, landmarks)
+    np.testing.assert_allclose(similarity(scaled, landmarks), expected, rtol=0, atol=1e-12)
+
+
+# -- bands
+
+
+def total(a, b, objective, band):
+    path = align(a, b, objective=objective, band=band).path
+    local = dtw.local_values(dtw.unit_rows(a.T), dtw.unit_rows(b.T), objective)
+    return local[path[:, 0], path[:, 1]].sum()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_wider_band_never_lowers_the_total(isa, rng, objective):
+    for _ in range(10):
+        n, m = rng.integers(15, 40, size=2)
+        a, b = rng.normal(size=(3, n)), rng.normal(size=(3, m))
+        for bands in ([0, 1, 2, 5, 10, 50, None], [Itakura(4.0), Itakura(9.0), None]):
+            totals = [total(a, b, objective, band) for band in bands]
+            assert (np.diff(totals) >= -1e-10).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_radius_as_long_as_the_series_is_no_band(isa, series, landmarks, dtype):
+    how = [AlignmentSettings(band=band, dtype=dtype) for band in (None, 40, 10**20)]
+    free, wide, huge = (all_reductions(batch(series, h), batch(landmarks, h), h) for h in how)
+    assert_same_bits(wide, free)
+    assert_same_bits(huge, free)
+
+
+def test_radius_zero_on_equal_lengths_is_the_diagonal(rng):
+    found = align(rng.normal(size=(2, 9)), rng.normal(size=(2, 9)), band=0)
+    assert found.path.tolist() == [[i, i] for i in range(9)]
+
+
+# -- the same bits however the work is cut
+
+
+@pytest.fixture
+def many(rng):
+    """Lengths so different that packs, blocks and bands are ragged; one channel count each."""
+
+    def make(d):
+        return [
+            as_series([rng.normal(size=(d, int(n))) for n in rng.integers(1, 50, size=count)])
+            for count in (13, 33)
+        ]
+
+    return make
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d", [1, 5, 12])
+@pytest.mark.parametrize(
+    ("objective", "band"), [("affinity", None), ("cost", 3), ("distance", None)]
+)
+class TestBits:
+    def grids(self, many, dtype, d, objective, band):
+        how = AlignmentSettings(objective, band, dtype=dtype)
+        x, y = map(how.prepare, many(d))
+        return x, y, how
+
+    @pytest.mark.parametrize("operations", [1.0, 1e5, 1e15])
+    def test_do_not_depend_on_the_block_size(
+        self, isa, many, monkeypatch, dtype, d, objective, band, operations
+    ):
+        x, y, how = self.grids(many, dtype, d, objective, band)
+        expected = all_reductions(x, y, how)
+        monkeypatch.setattr(reductions, "_BLOCK_OPERATIONS", operations)
+        assert_same_bits(all_reductions(x, y, how), expected)
+
+    def test_do_not_depend_on_the_number_of_threads(
+        self, isa, many, monkeypatch, dtype, d, objective, band
+    ):
+        x, y, how = self.grids(many, dtype, d, objective, band)
+        expected = all_reductions(x, y, how)
+        monkeypatch.setattr(reductions, "_BLOCK_OPERATIONS", 1e4)
+        for n_jobs in (1, 2, 3, -1):
+            assert_same_bits(all_reductions(x, y, how, n_jobs=n_jobs), expected)
+
+    def test_do_not_depend_on_the_position_in_the_batch(self, isa, many, dtype, d, objective, band):
+        x, y, how = self.grids(many, dtype, d, objective, band)
+        K, T, _, P = all_reductions(x, y, how)
+        for p in range(0, len(x), 4):
+            for q in range(len(y)):
+                alone = all_reductions(x[p : p + 1], y[q : q + 1], how)
+                assert_same_bits(
+                    [alone[0], alone[1], alone[3]],
+                    [K[p : p + 1, q : q + 1], T[p : p + 1, q : q + 1], P[p : p + 1, q : q + 1]],
+                )
+
+    def test_do_not_depend_on_the_order_of_the_landmarks(
+        self, isa, many, rng, dtype, d, objective, band
+    ):
+        x, y, how = self.grids(many, dtype, d, objective, band)
+        order = rng.permutation(len(y))
+        K, T, _, P = all_reductions(x, y, how)
+        shuffled = all_reductions(x, y[order], how)
+        assert_same_bits(
+            [shuffled[0], shuffled[1], shuffled[3]], [K[:, order], T[:, order], P[:, order]]
+        )
+
+    def test_do_not_depend_on_giving_up_lanes_for_memory(
+        self, isa, many, monkeypatch, dtype, d, objective, band
+    ):
+        x, y, how = self.grids(many, dtype, d, objective, band)
+        expected = all_reductions(x, y, how)
+        monkeypatch.setattr(reductions, "_MOVES_BYTES", 0)
+        assert_same_bits(all_reductions(x, y, how), expected)
+
+
+# -- nothing to do
+
+
+def test_no_landmarks_give_empty_results(series):
+    how = AlignmentSettings()
+    x = batch(series, how)
+    K, T, G, P = all_reductions(x, x[:0], how)
+    assert K.shape == (23, 0)
+    assert T.shape == (23, 0, 5, 5)
+    assert P.shape == (23, 0, 2)
+    assert G.shape == (23, 3, 5, 5)
+    assert not G.any()
+
+
+def test_no_series_give_empty_results(series):
+    how = AlignmentSettings()
+    x = batch(series, how)
+    shapes = [out.shape for out in all_reductions(x[:0], x, how)]
+    assert shapes == [(0, 23), (0, 23, 5, 5), (0, 3, 5, 5), (0, 23, 2)]
+
+
+def test_no_groups_and_no_metrics_give_empty_results(series):
+    how = AlignmentSettings()
+    x = batch(series, how)
+    assert grouped_products(x, x, np.empty((0, 23)), how).shape == (23, 0, 5, 5)
+    assert projected_similarities(x, x, np.empty((0, 5, 5)), how).shape == (23, 23, 0)
+
+
+def test_inputs_are_left_as_they_were(series):
+    x = as_series(series)
+    before = SeriesBatch(x.values.copy(), x.offsets)
+    similarity(x, objective="cost")
+    aligned_products(x, normalize=False)
+    assert x == before

@@ -1,0 +1,71 @@
+"""Memory is that of the data and the result, whatever the number of pairs."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="peak memory is read from /proc/self/status"
+)
+
+MB = 2**20
+SERIES, LANDMARKS, CHANNELS, STEPS = 200, 2000, 16, 12
+# The landmarks are stored as given, normalised, as padded rows and packed.
+DATA = 4 * LANDMARKS * CHANNELS * STEPS * 8
+PROGRAM = """
+import numpy as np
+from slts import as_series
+from slts.alignment.reductions import grouped_products, products, projected_similarities
+from slts.alignment.reductions import similarities
+from slts.alignment.settings import AlignmentSettings
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+
+def noise(n):
+    return how.prepare(as_series(np.random.default_rng(n).normal(size=(n, {channels}, {steps}))))
+
+how = AlignmentSettings()
+x = noise({series})
+work = lambda y: {work}
+small, large = noise(200), noise({landmarks})
+work(small)
+before = peak()
+out = work(large)
+print(peak() - before, out.nbytes)
+"""
+
+
+def growth(work):
+    """Bytes by which ten times the landmarks raise the peak, and the size of the result."""
+    code = PROGRAM.format(
+        work=work, series=SERIES, landmarks=LANDMARKS, channels=CHANNELS, steps=STEPS
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    grown, result = map(int, done.stdout.split())
+    return grown, result
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    "work",
+    [
+        "grouped_products(x, y, np.ones((10, len(y))), how, n_jobs={})",
+        "projected_similarities(x, y, np.eye({channels})[None], how, n_jobs={})",
+        "similarities(x, y, how, n_jobs={})",
+    ],
+    ids=["grouped", "projected", "scores"],
+)
+def test_fused_reductions_never_hold_the_products_of_all_pairs(work, n_jobs):
+    grown, result = growth(work.format(n_jobs, channels=CHANNELS))
+    all_products = SERIES * LANDMARKS * CHANNELS**2 * 8
+    assert grown < result + DATA + 32 * MB < all_products / 4
+
+
+def test_the_measure_sees_products_that_are_asked_for():
+    grown, result = growth("products(x, y, how)")
+    assert result == SERIES * LANDMARKS * CHANNELS**2 * 8
+    assert 0.8 * result < grown < result + DATA + 32 * MB

@@ -1,0 +1,62 @@
+"""What every test may use: a seeded generator, reproducible examples, and data on request."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "reproducible",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("reproducible")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20_240_229)
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """Folder with the zips of the paper's data sets."""
+    folder = os.environ.get("SLTS_DATA")
+    if not folder:
+        pytest.skip("SLTS_DATA is unset: it must name the folder with the paper's data sets")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def arabic_digits(data_folder):
+    """Spoken Arabic digits: (train series, train labels, test series, test labels)."""
+    archive = data_folder / "arabic_digits.zip"
+    if not archive.exists():
+        pytest.skip("SLTS_DATA holds no arabic_digits.zip")
+    parts = []
+    with zipfile.ZipFile(archive) as files:
+        for member, per_digit in (
+            ("Train_Arabic_Digit.txt", 660),
+            ("Test_Arabic_Digit.txt", 220),
+        ):
+            series = _blank_line_blocks(files.read(member).decode("ascii"))
+            assert len(series) == 10 * per_digit
+            parts += [series, np.repeat(np.arange(10), per_digit)]
+    return tuple(parts)
+
+
+def _blank_line_blocks(text):
+    """Blocks of rows between blank lines, as (channels, time) arrays."""
+    blocks, rows = [], []
+    for line in [*text.splitlines(), ""]:
+        if line.strip():
+            rows.append([float(word) for word in line.split()])
+        elif rows:
+            blocks.append(np.array(rows).T)
+            rows = []
+    return blocks
