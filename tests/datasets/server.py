@@ -1,0 +1,75 @@
+"""An HTTP server on this machine that misbehaves as told."""
+
+import re
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Script:
+    """What the server has and does, and what was asked of it."""
+
+    def __init__(self):
+        self.files = {}
+        self.ranges = True  # answer requests for a part of a file
+        self.rewind = 0  # begin so many bytes before the part asked for
+        self.with_length = True  # announce the length of the answer
+        self.cuts = []  # break the n-th answer off after so many bytes
+        self.statuses = []  # answer the n-th request with this status
+        self.asked = []  # (path, Range header) of each request
+        self.base = ""
+
+
+@contextmanager
+def serving():
+    """Give a `Script` whose server listens on `script.base`."""
+    script = Script()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer(self, script)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    script.base = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield script
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def answer(handler, script):
+    wanted = handler.headers.get("Range")
+    script.asked.append((handler.path, wanted))
+    content = script.files.get(handler.path.lstrip("/"))
+    status = script.statuses.pop(0) if script.statuses else None
+    if status is None and content is None:
+        status = 404
+    if status is not None:
+        handler.send_response(status)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+        return
+    start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted and script.ranges else 0
+    start = max(0, start - script.rewind) if start else 0
+    if start >= len(content) and start:
+        handler.send_response(416)
+        handler.send_header("Content-Range", f"bytes */{len(content)}")
+        handler.end_headers()
+        return
+    body = content[start:]
+    handler.send_response(206 if start else 200)
+    if start:
+        handler.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+    if script.with_length:
+        handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    cut = script.cuts.pop(0) if script.cuts else None
+    handler.wfile.write(body if cut is None else body[:cut])
+    handler.close_connection = True

@@ -1,0 +1,109 @@
+"""Where the data are looked for, in which order, and what is said if they are nowhere."""
+
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from slts.datasets import load
+from slts.datasets.catalogue import info
+from slts.datasets.locate import cache_folder, file_name
+from slts.errors import DataError
+from tests.datasets import miniature
+from tests.datasets.miniature import to_folder, to_zip
+
+
+@pytest.fixture
+def robots(rng):
+    return to_zip(miniature.robot_failures(rng))
+
+
+def test_the_users_folder_comes_before_the_cache(monkeypatch, tmp_path, robots, rng):
+    cache = Path(os.environ["SLTS_CACHE"])
+    (cache / "robot_failures.zip").write_bytes(to_zip(miniature.robot_failures(rng)))
+    from_cache, _ = load("robot_lp1")
+    (tmp_path / "robot_failures.zip").write_bytes(robots)
+    monkeypatch.setenv("SLTS_DATA", str(tmp_path))
+    assert load("robot_lp1")[0] != from_cache
+    (tmp_path / "robot_failures.zip").unlink()
+    assert load("robot_lp1")[0] == from_cache
+
+
+def test_an_archive_in_the_users_folder_is_not_passed_over_for_being_bad(
+    monkeypatch, tmp_path, robots
+):
+    (Path(os.environ["SLTS_CACHE"]) / "robot_failures.zip").write_bytes(robots)
+    (tmp_path / "robot_failures.zip").write_bytes(robots[:-100])
+    monkeypatch.setenv("SLTS_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"robot_failures\.zip is neither .* or it is cut off"):
+        load("robot_lp1")
+
+
+def test_a_folder_with_some_of_the_files_serves_those(monkeypatch, tmp_path, rng):
+    files = miniature.robot_failures(rng)
+    to_folder({"lp4.data": files["lp4.data"]}, tmp_path)
+    monkeypatch.setenv("SLTS_DATA", str(tmp_path))
+    assert len(load("robot_lp4")[0]) == 117
+    with pytest.raises(FileNotFoundError):
+        load("robot_lp5")
+
+
+def test_what_is_nowhere_is_explained(monkeypatch, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        load("auslan")
+    message = str(caught.value)
+    assert 'slts.datasets.fetch("auslan")' in message
+    assert "SLTS_DATA (not set)" in message
+    assert os.environ["SLTS_CACHE"] in message
+    monkeypatch.setenv("SLTS_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path))):
+        load("auslan")
+
+
+def test_a_variable_that_names_no_folder_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("SLTS_DATA", str(tmp_path / "absent"))
+    with pytest.raises(DataError, match=r"SLTS_DATA names .*absent', which is not a folder"):
+        load("auslan")
+
+
+def test_vowels_come_from_aeon_without_importing_it():
+    if importlib.util.find_spec("aeon") is None:
+        pytest.skip("aeon is not installed")
+    loaded = "aeon" in sys.modules
+    X, y = load("japanese_vowels")
+    assert len(X) == len(y) == 640
+    assert ("aeon" in sys.modules) == loaded
+
+
+def test_vowels_without_aeon_are_not_found(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(FileNotFoundError, match=r"Japanese Vowels is not on this machine"):
+        load("japanese_vowels")
+
+
+def test_the_cache_is_where_pooch_would_have_it(monkeypatch):
+    monkeypatch.setenv("SLTS_CACHE", "~/somewhere")
+    assert cache_folder() == Path.home() / "somewhere"
+    monkeypatch.delenv("SLTS_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    pooch = pytest.importorskip("pooch")
+    assert cache_folder() == Path(pooch.os_cache("slts"))
+    if sys.platform == "linux":
+        monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+        assert cache_folder() == Path("/elsewhere/slts") == Path(pooch.os_cache("slts"))
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://x/y/tctodd.tar.gz", "auslan.tar.gz"),
+        ("https://x/y/a.tgz?download=1", "auslan.tgz"),
+        ("https://x/y/signs+high+quality.zip", "auslan.zip"),
+        ("https://x/download/115", "auslan.zip"),
+    ],
+)
+def test_names_in_the_cache(address, name):
+    assert file_name(info("auslan"), address) == name
