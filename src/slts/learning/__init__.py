@@ -1,0 +1,36 @@
+"""The learning problems. Arrays in, frozen solutions out; every solve carries a duality gap.
+
+metric.py         hinge loss + squared Frobenius norm: the matrix M of the similarity
+separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
+landmark.py       both, one-vs-rest, from one set of alignments: BBS and SLTS
+logdet.py         LDMLT: a Mahalanobis matrix from triplets of series
+calibration.py    probabilities from held-out decision values
+
+Metric and separator share an interior-point method:
+
+hinge.py          the rows of a hinge loss, and what a regularizer must offer
+working_set.py    solve on the rows that decide, certify on all of them
+interior.py       predictor-corrector steps
+ridge.py          Newton equations of the squared norm
+l1ball.py         Newton equations of the L1 ball
+smallest_norm.py  the smallest separator when the loss can be zero
+vertex.py         from an interior solution of the LP to a vertex
+"""
+
+from slts.learning.metric import (
+    MetricSolution,
+    one_vs_rest_features,
+    solve_metric,
+    solve_metric_path,
+)
+from slts.learning.separator import SeparatorSolution, solve_separator, solve_separator_path
+
+__all__ = [
+    "MetricSolution",
+    "SeparatorSolution",
+    "one_vs_rest_features",
+    "solve_metric",
+    "solve_metric_path",
+    "solve_separator",
+    "solve_separator_path",
+]

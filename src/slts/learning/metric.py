@@ -1,0 +1,269 @@
+"""The metric ``M`` of the bilinear similarity, learned from grouped aligned products.
+
+``min_M (1/m) sum_i s_i [1 - l_i <M, Z_i> / gamma]_+ + lam ||M||_F^2``
+
+With ``M = gamma w`` only the strength ``lam * gamma**2`` matters: the problem is a linear
+support vector machine without bias in ``w``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from slts._typing import FloatArray
+from slts.learning.hinge import HingeRows
+from slts.learning.ridge import Ridge
+from slts.learning.working_set import WorkingSet
+
+_NORM_CHUNK = 4096
+_EXACT = 1e-12
+
+
+@dataclass(frozen=True)
+class MetricSolution:
+    """A minimiser of the metric problem, with its certificate.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (d, d), or the shape of one ``Z_i``
+        The matrix ``M``.
+    gamma, lam : float
+        The parameters the problem was solved for.
+    primal : float
+        Objective at ``metric``; never above one.
+    dual : float
+        Lower bound on the optimum, from multipliers inside their boxes.
+    gap : float
+        ``primal - dual``.
+    loss : float
+        The hinge part of ``primal``.
+    n_iter : int
+        Interior-point iterations (0 where the minimiser is known in closed form).
+    converged : bool
+        Whether ``gap <= tol * primal``.
+    """
+
+    metric: FloatArray
+    gamma: float
+    lam: float
+    primal: float
+    dual: float
+    gap: float
+    loss: float
+    n_iter: int
+    converged: bool
+
+
+def one_vs_rest_features(
+    class_sums: npt.NDArray[np.floating], index: int, n_landmarks: int
+) -> npt.NDArray[np.floating]:
+    """Return ``Z_i = (2 S_ic - sum_k S_ik) / n`` of class ``c = index`` against the rest.
+
+    Parameters
+    ----------
+    class_sums : ndarray of shape (n_series, n_classes, ...)
+        Aligned products summed over the landmarks of each class.
+    index : int
+        Position of the positive class.
+    n_landmarks : int
+        Number of landmarks of all classes together.
+    """
+    features: npt.NDArray[np.floating] = -class_sums.sum(axis=1)
+    features += 2.0 * class_sums[:, index]
+    features /= n_landmarks
+    return features
+
+
+def solve_metric(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    lam: float,
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+    start: FloatArray | None = None,
+) -> MetricSolution:
+    """Solve for one pair of parameters; see :func:`solve_metric_path`.
+
+    ``start`` is a guess of the metric, for instance that of a neighbouring problem.
+    """
+    return _solve_path(Z, labels, [(gamma, lam)], sample_weight, tol, max_iter, start)[0]
+
+
+def solve_metric_path(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    pairs: Sequence[tuple[float, float]],
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+) -> list[MetricSolution]:
+    """Solve the metric problem for several ``(gamma, lam)``.
+
+    Each distinct ``lam * gamma**2`` is solved once, from the largest to the smallest, each from the
+    solution before it.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_series, d, d) or (n_series, p)
+        Mean signed aligned products; float32 is read as is, arithmetic is float64.
+    labels : array-like of shape (n_series,)
+        +1 or -1.
+    pairs : sequence of (gamma, lam)
+        Parameters, both positive.
+    sample_weight : array-like of shape (n_series,), optional
+        Non-negative weights, scaled to mean one.
+    tol : float
+        Relative duality gap: ``primal - dual <= tol * primal``.
+    max_iter : int
+        Interior-point iterations allowed for one strength.
+
+    Returns
+    -------
+    list of MetricSolution
+        In the order of ``pairs``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a gap stays above ``tol``.
+    """
+    return _solve_path(Z, labels, pairs, sample_weight, tol, max_iter, None)
+
+
+class _Point(NamedTuple):
+    """A solution in the units of the scaled rows."""
+
+    coef: FloatArray
+    loss: float
+    primal: float
+    dual: float
+    n_iter: int
+
+
+def _solve_path(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    pairs: Sequence[tuple[float, float]],
+    sample_weight: npt.ArrayLike | None,
+    tol: float,
+    max_iter: int,
+    start: FloatArray | None,
+) -> list[MetricSolution]:
+    for gamma, lam in pairs:
+        if not (np.isfinite([gamma, lam]).all() and gamma > 0.0 and lam > 0.0):
+            raise ValueError(
+                f"The 'gamma' and 'lam' must be positive and finite. Got {(gamma, lam)!r} instead."
+            )
+    Z = np.asarray(Z)
+    rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight)
+    rows, basis = _compress(rows)
+    strengths = [_rounded(lam * gamma * gamma) for gamma, lam in pairs]
+    coef = None if start is None else _to_rows(start.ravel() / pairs[0][0], rows, basis)
+    found: dict[float, _Point] = {}
+    for strength in sorted(set(strengths), reverse=True):
+        found[strength] = point = _solve(rows, strength, coef, tol, max_iter)
+        coef = point.coef
+        if point.primal - point.dual > tol * point.primal:
+            warnings.warn(
+                f"The metric for lam*gamma^2={strength:g} has a duality gap of "
+                f"{point.primal - point.dual:.2e} at objective {point.primal:.6g} (tol={tol:g}).",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+    solutions = []
+    for (gamma, lam), strength in zip(pairs, strengths, strict=True):
+        point = found[strength]
+        flat = point.coef * (gamma * rows.scale)
+        flat = flat if basis is None else basis @ flat
+        gap = point.primal - point.dual
+        solutions.append(
+            MetricSolution(
+                metric=flat.reshape(Z.shape[1:]),
+                gamma=gamma,
+                lam=lam,
+                primal=point.primal,
+                dual=point.dual,
+                gap=gap,
+                loss=point.loss,
+                n_iter=point.n_iter,
+                converged=gap <= tol * point.primal,
+            )
+        )
+    return solutions
+
+
+def _solve(
+    rows: HingeRows, strength: float, start: FloatArray | None, tol: float, max_iter: int
+) -> _Point:
+    term = Ridge(strength * rows.scale**2)
+    gradient = rows.combine(rows.weights)
+    coef = gradient / (2.0 * term.strength)
+    margins = rows.margins(coef)
+    dual = 1.0 - term.conjugate(gradient)
+    loss = rows.loss(margins)
+    primal = loss + term.value(coef)
+    if primal - dual <= _EXACT * primal:
+        # No margin exceeds one, so every multiplier is at its upper bound.
+        return _Point(coef, loss, primal, dual, 0)
+    solver = WorkingSet(rows, term, start=start, size=_working_size(rows), max_iter=max_iter)
+    best = solver.reach(tol)
+    # On its own ray the minimiser obeys loss + 2 lam ||M||^2 <= 1 exactly, however large the gap.
+    margins = rows.margins(best.coef)
+    factor = _ray_minimiser(margins, rows.weights, term.value(best.coef))
+    coef = factor * best.coef
+    loss = rows.loss(rows.margins(coef))
+    return _Point(coef, loss, loss + term.value(coef), best.dual_value, solver.n_iter)
+
+
+def _ray_minimiser(margins: FloatArray, weights: FloatArray, penalty: float) -> float:
+    """Return the ``a >= 0`` that minimises ``sum_i c_i [1 - a f_i]_+ + a^2 penalty``."""
+    if penalty == 0.0:
+        return 1.0
+    positive = margins > 0.0
+    order = np.argsort(-margins[positive])
+    ahead, pull = margins[positive][order], (weights * margins)[positive][order]
+    # Slopes of the loss before the first breakpoint 1 / f, and after each of them.
+    slopes = float(weights @ margins) - np.concatenate([[0.0], np.cumsum(pull)])
+    breaks = np.concatenate([[0.0], 1.0 / ahead])
+    passed = int(np.searchsorted(2.0 * penalty * breaks[1:] - slopes[:-1], 0.0))
+    return float(max(breaks[passed], slopes[passed] / (2.0 * penalty)))
+
+
+def _working_size(rows: HingeRows) -> int:
+    return max(1000, 6 * rows.n_columns, int(rows.n_rows ** (2.0 / 3.0)))
+
+
+def _compress(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
+    """Scale the longest row to length one; with fewer rows than columns, use their span."""
+    longest = 0.0
+    for begin in range(0, rows.n_rows, _NORM_CHUNK):
+        part = rows.features[begin : begin + _NORM_CHUNK].astype(np.float64, copy=False)
+        largest = float(np.max(np.einsum("ij,ij->i", part, part)))
+        if not np.isfinite(largest):
+            raise ValueError("The 'Z' must be finite.")
+        longest = max(longest, largest)
+    rows = replace(rows, scale=1.0 / float(np.sqrt(longest)) if longest > 0.0 else 1.0)
+    if rows.n_rows >= rows.n_columns:
+        return rows, None
+    basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))
+    return replace(rows, features=np.ascontiguousarray(triangle.T)), basis
+
+
+def _to_rows(coef: FloatArray, rows: HingeRows, basis: FloatArray | None) -> FloatArray:
+    return (coef if basis is None else coef @ basis) / rows.scale
+
+
+def _rounded(strength: float) -> float:
+    """Round to 12 digits, so that equal products of different factors are one problem."""
+    return float(f"{strength:.12g}")

@@ -1,0 +1,234 @@
+"""From an interior solution of the separator's linear program to a vertex of its optimal face.
+
+A vertex is fixed by its non-zero columns and its tight rows (margin exactly one), plus the radius
+when that binds. These are read off the interior solution and solved for directly. Where they do
+not determine a vertex (ties, duplicated columns), a linear program over the undecided rows, a small
+part of the original, supplies one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lstsq
+from scipy.optimize import linprog
+
+from slts._typing import FloatArray
+from slts.learning.hinge import HingeRows
+from slts.learning.interior import minimise
+from slts.learning.smallest_norm import SmallestNormSystem
+from slts.learning.working_set import Certified, WorkingSet
+
+IndexArray = npt.NDArray[np.intp]
+
+_DECISIVE = 1e4
+_ROUNDING = 1e-9
+_TRACE = 1e-5
+_MAX_ROUNDS = 12
+_NORM_TOLS = (1e-3, 1e-5, 1e-7)
+
+
+class Sides(NamedTuple):
+    """Where the optimum puts rows and columns."""
+
+    tight: IndexArray
+    below: npt.NDArray[np.bool_]
+    undecided: IndexArray
+    columns: IndexArray
+    signs: FloatArray
+    binding: bool
+
+
+def read_sides(rows: HingeRows, radius: float, solver: WorkingSet, solution: Certified) -> Sides:
+    """Compare the two members of every complementary pair, each in its natural unit."""
+    working, system = solver.working, solver.system
+    m, n = working.shape[0], rows.n_columns
+    excess, shortfall = system.primal[:m], system.primal[m : 2 * m]
+    lower, upper = system.dual[: 2 * m].reshape(2, m) / rows.weights[working]
+    tight = (lower > excess) & (upper > shortfall)
+    undecided = (_DECISIVE * lower > excess) & (_DECISIVE * upper > shortfall)
+    below = solution.dual > 0.5 * rows.weights
+    below[working] = (upper <= shortfall) & ~tight
+    unit = float(np.max(np.abs(rows.combine(rows.weights)))) or 1.0
+    binding = bool(system.primal[-1] / radius < system.dual[-1] / unit)
+    price = float(system.dual[-1]) if binding else unit
+    used = system.primal[2 * m : -1] / radius > system.dual[2 * m : -1] / price
+    columns = np.flatnonzero(used[:n] | used[n:])
+    signs = np.sign(system.coef[columns])
+    return Sides(working[tight], below, working[undecided], columns, signs, binding)
+
+
+def solve_active(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | None:
+    """Solve margin = 1 on the tight rows (and norm = radius); None unless that is a vertex."""
+    count = sides.columns.shape[0]
+    matrix = _active_matrix(rows, sides)
+    if count == 0 or matrix.shape[0] < count:
+        return None
+    right = np.ones(matrix.shape[0])
+    if sides.binding:
+        right[-1] = radius
+    values, _, rank, _ = lstsq(matrix, right, cond=1e-13, check_finite=False)
+    off = np.abs(matrix @ values - right) > _ROUNDING * np.abs(right)
+    if rank < count or off.any() or np.any(values * sides.signs <= 0.0):
+        return None
+    norm = float(np.sum(np.abs(values)))
+    if norm > radius * (1.0 + _ROUNDING):
+        return None
+    coef = np.zeros(rows.n_columns)
+    coef[sides.columns] = values * min(1.0, radius / norm)
+    return coef
+
+
+def solve_multipliers(rows: HingeRows, sides: Sides) -> FloatArray:
+    """Return multipliers that make the gradient equal to the price on the non-zero columns."""
+    dual = np.where(sides.below, rows.weights, 0.0)
+    dual[sides.tight] = 0.0
+    matrix = _active_matrix(rows, sides).T
+    if sides.binding:
+        matrix[:, -1] *= -1.0
+    values = lstsq(matrix, -rows.combine(dual)[sides.columns], check_finite=False)[0]
+    if sides.binding:
+        values = values[:-1]
+    dual[sides.tight] = np.clip(values, 0.0, rows.weights[sides.tight])
+    return dual
+
+
+def _active_matrix(rows: HingeRows, sides: Sides) -> FloatArray:
+    matrix = rows.take(sides.tight)[:, sides.columns]
+    return np.vstack([matrix, sides.signs]) if sides.binding else matrix
+
+
+def solve_undecided(
+    rows: HingeRows, radius: float, sides: Sides, loss_target: float
+) -> tuple[FloatArray, FloatArray]:
+    """Solve the linear program of the undecided rows until the other rows agree."""
+    inside = np.zeros(rows.n_rows, dtype=bool)
+    inside[sides.undecided] = True
+    best, best_loss = (np.zeros(rows.n_columns), np.zeros(rows.n_rows)), np.inf
+    for attempt in range(_MAX_ROUNDS + 1):
+        if attempt == _MAX_ROUNDS:
+            inside[:] = True
+        dual = np.where(sides.below & ~inside, rows.weights, 0.0)
+        index = np.flatnonzero(inside)
+        # A trace of a price selects, among many optima, a vertex of small norm.
+        price = _TRACE if attempt < _MAX_ROUNDS // 2 else 0.0
+        found = _restricted_program(rows, radius, index, rows.combine(dual), price)
+        if found is None:
+            inside[:] = True
+            continue
+        coef = _sharpen(rows, radius, index, found[0])
+        dual[index] = found[1]
+        margins = rows.margins(coef)
+        loss = rows.loss(margins)
+        if loss < best_loss:
+            best, best_loss = (coef, dual), loss
+        if loss <= loss_target or inside.all():
+            break
+        wrong = ~inside & np.where(dual > 0.0, margins > 1.0, margins < 1.0)
+        if not wrong.any():
+            wrong = ~inside & (np.abs(margins - 1.0) < 10.0 ** (attempt - 6))
+        inside |= wrong
+    return best
+
+
+def smallest_separator(rows: HingeRows, start: FloatArray) -> FloatArray | None:
+    """Return the vertex of smallest L1 norm whose margins are all at least one, if found.
+
+    ``start`` separates the rows; the rows it separates least are the first ones taken.
+    """
+    margins = rows.margins(start)
+    size = min(rows.n_rows, max(500, 5 * rows.n_columns))
+    inside = np.zeros(rows.n_rows, dtype=bool)
+    inside[np.argpartition(margins, size - 1)[:size]] = True
+    coef: FloatArray | None = None
+    while True:
+        index = np.flatnonzero(inside)
+        coef = _smallest_on(rows, index, start)
+        if coef is None:
+            return None
+        margins = rows.margins(coef)
+        wrong = ~inside & (margins < 1.0 - _ROUNDING)
+        if not wrong.any():
+            return coef
+        inside |= wrong
+
+
+def _smallest_on(rows: HingeRows, index: IndexArray, start: FloatArray) -> FloatArray | None:
+    matrix = rows.take(index)
+    m, n = matrix.shape
+    system = SmallestNormSystem(matrix, start)
+    for tol in _NORM_TOLS:
+        norm = float(np.sum(np.abs(system.coef)))
+        minimise(system, gap=tol * norm, max_iter=100)
+        norm = float(np.sum(np.abs(system.coef)))
+        used = system.primal[m:] / norm > system.dual[m:]
+        columns = np.flatnonzero(used[:n] | used[n:])
+        tight = system.dual[:m] / norm > system.primal[:m]
+        signs = np.sign(system.coef[columns])
+        sides = Sides(index[tight], tight, index, columns, signs, False)
+        coef = solve_active(rows, np.inf, sides)
+        if coef is not None and np.min(matrix @ coef) >= 1.0 - _ROUNDING:
+            return coef
+    return _smallest_program(rows, index)
+
+
+def _smallest_program(rows: HingeRows, index: IndexArray) -> FloatArray | None:
+    """Minimise ``||a||_1`` with every margin of ``rows[index]`` at least one, by simplex."""
+    n = rows.n_columns
+    matrix = rows.take(index)
+    result = linprog(
+        np.ones(2 * n),
+        A_ub=np.hstack([-matrix, matrix]),
+        b_ub=-np.ones(index.size),
+        method="highs-ds",
+    )
+    if result.status != 0:
+        return None
+    return _sharpen(rows, np.inf, index, result.x[:n] - result.x[n:])
+
+
+def _restricted_program(
+    rows: HingeRows, radius: float, index: IndexArray, linear: FloatArray, price: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """Minimise ``hinge(rows[index]) - <linear, a>`` over the ball by the simplex method.
+
+    ``price``, in units of the mean weight, is charged for the norm of ``a``.
+    """
+    n = rows.n_columns
+    matrix, weights = rows.take(index), rows.weights[index]
+    unit = float(weights.mean()) if index.size else 1.0  # keeps the costs far from tolerances
+    cost = np.concatenate([-linear, linear, weights]) / unit
+    cost[: 2 * n] += price
+    upper = np.vstack(
+        [
+            np.hstack([-matrix, matrix, -np.eye(index.size)]),
+            np.concatenate([np.ones(2 * n), np.zeros(index.size)]),
+        ]
+    )
+    right = np.append(-np.ones(index.size), radius)
+    result = linprog(cost, A_ub=upper, b_ub=right, method="highs-ds")
+    if result.status != 0:
+        return None
+    multipliers = np.clip(-unit * result.ineqlin.marginals[:-1], 0.0, weights)
+    return result.x[:n] - result.x[n : 2 * n], multipliers
+
+
+def _sharpen(rows: HingeRows, radius: float, index: IndexArray, coef: FloatArray) -> FloatArray:
+    """Solve again, directly, for the vertex a linear program found within its tolerance."""
+    norm = float(np.sum(np.abs(coef)))
+    if norm == 0.0:
+        return coef
+    columns = np.flatnonzero(coef)
+    margins = rows.take(index) @ coef
+    sides = Sides(
+        tight=index[np.abs(margins - 1.0) < 1e-6],
+        below=np.zeros(0, dtype=bool),
+        undecided=index,
+        columns=columns,
+        signs=np.sign(coef[columns]),
+        binding=norm > radius * (1.0 - _ROUNDING),
+    )
+    sharp = solve_active(rows, radius, sides)
+    return coef * min(1.0, radius / norm) if sharp is None else sharp
