@@ -4,15 +4,18 @@ import subprocess
 import sys
 
 HEAVY = [
-    "IPython",
     "aeon",
+    "IPython",
     "matplotlib",
     "narwhals",
     "numba",
     "pandas",
     "polars",
+    "pooch",
     "pyarrow",
+    "requests",
     "rich",
+    "tqdm",
 ]
 # scikit-learn may load some of these where they are installed, so sys.modules alone would not tell.
 PROGRAM = f"""

@@ -6,7 +6,7 @@ batch     `SeriesBatch`, the container: values (steps x channels) and offsets
 preview   the HTML table that notebooks show for a batch
 frames    pandas, polars and pyarrow frames -> `SeriesBatch`
 convert   `as_series`, the public edge: anything above -> `SeriesBatch`
-rows      `normalize_rows`: unit L2 norm for every step
+rows      `normalize_rows`: unit L2 norm for every step; `append_constant`: keeps the amplitude
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`; code that receives a
 batch may rely on finite float64 values and on every series having at least one step.
@@ -16,6 +16,6 @@ from __future__ import annotations
 
 from slts.series.batch import SeriesBatch
 from slts.series.convert import as_series
-from slts.series.rows import normalize_rows
+from slts.series.rows import append_constant, normalize_rows, rms_row_norm
 
-__all__ = ["SeriesBatch", "as_series", "normalize_rows"]
+__all__ = ["SeriesBatch", "append_constant", "as_series", "normalize_rows", "rms_row_norm"]

@@ -1,12 +1,13 @@
-"""Normalisation of the rows (steps) of a batch."""
+"""The rows (steps) of a batch as alignments want them: unit norm, perhaps one channel more."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from slts._typing import FloatArray
 from slts.series.batch import SeriesBatch
 
-__all__ = ["normalize_rows"]
+__all__ = ["append_constant", "normalize_rows", "rms_row_norm"]
 
 
 def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
@@ -38,3 +39,33 @@ def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
     norms[norms == 0.0] = 1.0
     scaled /= norms
     return SeriesBatch.from_checked(scaled, batch.offsets, batch.channel_names)
+
+
+def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:
+    """Add a channel that is `value` throughout: after normalisation it carries the amplitude.
+
+    Parameters
+    ----------
+    batch : SeriesBatch
+        Series of any number of channels.
+    value : float
+        Best as large as a typical row (see `rms_row_norm`).
+
+    Returns
+    -------
+    SeriesBatch
+        The same series with one channel more.
+    """
+    column: FloatArray = np.full((batch.n_steps, 1), float(value))
+    names = None if batch.channel_names is None else (*batch.channel_names, "constant")
+    values = np.hstack([batch.values, column])
+    return SeriesBatch.from_checked(values, batch.offsets, names)
+
+
+def rms_row_norm(batch: SeriesBatch) -> float:
+    """Root mean square of the norms of all steps; 1 if every step is zero."""
+    largest = float(np.abs(batch.values).max(initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    scaled = batch.values / largest
+    return largest * float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / batch.n_steps))

@@ -1,0 +1,29 @@
+"""scikit-learn classifiers: they validate, wire and store; the mathematics is in `learning`.
+
+base.py                 input, labels, weights
+rows.py                 rows as they are aligned: homogeneous channel, unit norm
+landmark_classifier.py  what BBS and SLTS share
+splitting.py            splits from `cv`
+search.py               parameters chosen on held-out decisions, from one set of alignments
+tuning.py               what the CV variants share
+bbs.py, slts.py         the classifiers over landmarks, and their CV variants
+neighbors.py            1NN under K_I
+svm.py                  linear SVM on similarities to the training series
+ldmlt.py                nearest neighbour under a learned Mahalanobis DTW
+"""
+
+from slts.estimators.bbs import BBSClassifier, BBSClassifierCV
+from slts.estimators.ldmlt import LDMLTClassifier
+from slts.estimators.neighbors import OneNNClassifier
+from slts.estimators.slts import SLTSClassifier, SLTSClassifierCV
+from slts.estimators.svm import SimilaritySVC
+
+__all__ = [
+    "BBSClassifier",
+    "BBSClassifierCV",
+    "LDMLTClassifier",
+    "OneNNClassifier",
+    "SLTSClassifier",
+    "SLTSClassifierCV",
+    "SimilaritySVC",
+]

@@ -1,0 +1,195 @@
+"""What all classifiers of series share: checking input, labels and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite, compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from slts._typing import FloatArray, IntArray
+from slts.errors import DataError
+from slts.estimators.rows import RowMap
+from slts.learning.calibration import probabilities, two_sided
+from slts.series import SeriesBatch, as_series
+
+ClassWeight = str | Mapping[Any, float] | None
+
+
+def _gives_probabilities(self: SeriesClassifier) -> bool:
+    return self._calibrates
+
+
+class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers: series in, checked batches and integer labels out.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    n_features_in_ : int
+        Number of channels; of columns if X was a table (a 2-D array of univariate series).
+    """
+
+    classes_: npt.NDArray[Any]
+    n_features_in_: int
+    _n_channels_in: int
+    _n_columns_in: int | None
+    _rows: RowMap
+    # Scale of the calibrated probabilities; None where calibration was skipped.
+    _scale: float | None
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether the parameters ask `fit` to calibrate probabilities."""
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _check_training_data(self, X: Any, y: Any) -> tuple[SeriesBatch, IntArray]:
+        """Convert X, encode y, and remember what later input must look like."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        batch = as_series(X)
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        if len(labels) != len(batch):
+            raise DataError(
+                f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
+            )
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"y holds one class only, {self.classes_[0]!r}: a classifier needs at least two "
+                f"classes."
+            )
+        self._n_channels_in = batch.n_channels
+        self._n_columns_in = _columns_of_table(X)
+        self.n_features_in_ = self._n_columns_in or batch.n_channels
+        return batch, codes.astype(np.int64)
+
+    def _check_new_data(self, X: Any) -> SeriesBatch:
+        """Convert X and compare it with what the estimator was fitted on."""
+        check_is_fitted(self)
+        columns = _columns_of_table(X)
+        if None not in (columns, self._n_columns_in) and columns != self._n_columns_in:
+            raise DataError(
+                f"X has {columns} features, but {type(self).__name__} is expecting "
+                f"{self._n_columns_in} features as input: it was fitted on a table with as many "
+                f"columns. Series of another length are welcome as a list: list(X)."
+            )
+        batch = as_series(X)
+        if batch.n_channels != self._n_channels_in:
+            raise DataError(
+                f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
+                f"{self._n_channels_in}. Is the layout time_first? Then use "
+                f"as_series(X, layout='time_first')."
+            )
+        return batch
+
+    def _new_rows(self, X: Any) -> SeriesBatch:
+        """Checked series with their rows as they are aligned."""
+        batch = self._check_new_data(X)
+        return self._rows(batch)
+
+    def _check_weights(
+        self, batch: SeriesBatch, codes: IntArray, sample_weight: Any, class_weight: ClassWeight
+    ) -> FloatArray:
+        """Weight of every series, mean 1: `sample_weight` times the weight of its class."""
+        placeholder = np.empty((len(batch), 1))
+        weights: FloatArray = _check_sample_weight(
+            sample_weight, placeholder, dtype=np.float64, ensure_non_negative=True
+        )
+        if class_weight is not None:
+            by_class = compute_class_weight(
+                dict(class_weight) if isinstance(class_weight, Mapping) else class_weight,
+                classes=self.classes_,
+                y=self.classes_[codes],
+                sample_weight=weights,
+            )
+            weights = weights * by_class[codes]
+        total = float(weights.sum())
+        if total <= 0:
+            raise DataError("sample_weight must have a positive sum, got 0.")
+        return weights * (len(weights) / total)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from series and labels; each classifier says how."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values: the larger, the more the class.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
+        """
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Label every series with the class of the largest decision value.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            One of `classes_` for each series.
+        """
+        chosen = two_sided(self.decision_function(X)).argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[chosen]
+        return labels
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities, calibrated on decision values of series held out in training.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, classes); rows sum to one. See "Probabilities" in the user guide.
+        """
+        decisions = self.decision_function(X)
+        assert self._scale is not None
+        return probabilities(decisions, self._scale)
+
+
+def _columns_of_table(X: Any) -> int | None:
+    """Number of columns if X is a table of numbers in scikit-learn's sense, else None.
+
+    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
+    """
+    shape = getattr(X, "shape", None)
+    if shape is not None and not isinstance(X, SeriesBatch):
+        return int(shape[1]) if len(shape) == 2 else None
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        widths = {len(row) for row in X}
+        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
+            return widths.pop()
+    return None

@@ -1,0 +1,170 @@
+"""BBS: a sparse separator over similarities to landmarks, at M = I."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from slts._typing import FloatArray, IntArray
+from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.estimators.tuning import GAMMAS, TunedLandmarks, check_grid, check_positive
+from slts.execution import Progress
+from slts.learning.landmark import LandmarkData, LandmarkModel, bbs_decisions, fit_bbs
+
+
+class BBSClassifier(LandmarkClassifier):
+    """Sparse linear classifier over similarities K_I to landmarks (Balcan, Blum and Srebro).
+
+    For each class (one for two classes) it solves the linear program
+    min mean hinge loss subject to ||coef||_1 <= 1/gamma, exactly.
+
+    Parameters
+    ----------
+    n_landmarks
+        How many training series serve as landmarks: an int, or a fraction of the training set.
+        None is the paper's rule: half of them, at most 100.
+    landmarks
+        How they are chosen: ``"random"``, ``"kmedoids"``, ``"dselect"``, or their indices.
+    gamma
+        Margin; the larger, the sparser.
+    objective, band
+        How paths are found; see `slts.align`.
+    homogeneous
+        Append a constant channel before normalising, so that amplitude survives: True, False, or
+        ``"auto"`` (with one channel only, where unit rows keep nothing but the sign).
+    normalize
+        Scale every step to unit norm.
+    class_weight
+        None, ``"balanced"`` or a dict of weights by label.
+    calibration_cv
+        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
+        splitter; None skips it, and `predict_proba` with it.
+    n_jobs
+        Threads, by joblib's convention.
+    random_state
+        Seed of landmarks and folds.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    landmarks_, landmark_indices_
+        The landmarks, and which training series they are.
+    coef_ : ndarray of shape (problems, n_landmarks)
+        Weights with exact zeros; one problem per class, one for two classes.
+    metrics_ : ndarray of shape (problems, d, d)
+        Identity matrices.
+    reports_
+        Objective, duality gap and iterations of every solve.
+    """
+
+    def __init__(
+        self,
+        n_landmarks: int | float | None = None,
+        *,
+        landmarks: Any = "random",
+        gamma: float = 1e-2,
+        objective: str = "affinity",
+        band: Any = None,
+        homogeneous: bool | str = "auto",
+        normalize: bool = True,
+        class_weight: Any = None,
+        calibration_cv: Any = 3,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.gamma = gamma
+        self.objective = objective
+        self.band = band
+        self.homogeneous = homogeneous
+        self.normalize = normalize
+        self.class_weight = class_weight
+        self.calibration_cv = calibration_cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _needs_products(self) -> bool:
+        return False
+
+    def _parameters(self) -> list[dict[str, float]]:
+        return [{"gamma": check_positive("gamma", self, self.gamma)}]
+
+    def _held_out_decisions(
+        self,
+        data: LandmarkData,
+        train: IntArray,
+        test: IntArray,
+        parameters: Sequence[dict[str, float]],
+    ) -> FloatArray:
+        gammas = [p["gamma"] for p in parameters]
+        return bbs_decisions(data, train, test, gammas, n_jobs=self.n_jobs)
+
+    def _solve(
+        self, data: LandmarkData, parameters: dict[str, float], progress: Progress | None
+    ) -> LandmarkModel:
+        return fit_bbs(data, parameters["gamma"], n_jobs=self.n_jobs, progress=progress)
+
+
+class BBSClassifierCV(TunedLandmarks, BBSClassifier):
+    """`BBSClassifier` that chooses gamma, and the number of landmarks if several are given.
+
+    Alignments are found once for all parameters and splits; the best parameters are refitted on
+    all training series. Other parameters and attributes are those of `BBSClassifier`.
+
+    Parameters
+    ----------
+    n_landmarks
+        As for `BBSClassifier`, or a list to choose from.
+    landmarks, objective, band, homogeneous, normalize, class_weight, n_jobs, random_state, verbose
+        As for `BBSClassifier`.
+    gammas
+        Margins to choose from; the paper's by default.
+    cv
+        An int (stratified folds), a hold-out fraction such as the paper's 0.3, or a splitter.
+
+    Attributes
+    ----------
+    best_params_, best_score_
+        The choice and its mean held-out accuracy.
+    cv_results_
+        All scores, in scikit-learn's form.
+    """
+
+    def __init__(
+        self,
+        n_landmarks: Any = None,
+        *,
+        landmarks: Any = "random",
+        gammas: Sequence[float] = GAMMAS,
+        cv: Any = 0.3,
+        objective: str = "affinity",
+        band: Any = None,
+        homogeneous: bool | str = "auto",
+        normalize: bool = True,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.gammas = gammas
+        self.cv = cv
+        self.objective = objective
+        self.band = band
+        self.homogeneous = homogeneous
+        self.normalize = normalize
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _parameters(self) -> list[dict[str, float]]:
+        return [{"gamma": gamma} for gamma in check_grid("gammas", self, self.gammas)]

@@ -1,0 +1,337 @@
+"""What BBS and SLTS share: landmarks, decision values, probabilities, the similarity map."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import (
+    grouped_products,
+    products,
+    projected_similarities,
+    similarities,
+)
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.rows import RowMap
+from slts.estimators.search import Search, search
+from slts.estimators.splitting import Split, make_splits
+from slts.execution import Progress, progress_bar
+from slts.landmarks import resolve_count, select_landmarks
+from slts.learning.landmark import LandmarkData, LandmarkModel
+from slts.series import SeriesBatch
+
+# The paper's rule: half of a small training set, 100 landmarks of a large one.
+_MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
+# Series whose grouped sums are held at once while deciding.
+_DECISION_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class SolveReport:
+    """One solved problem: its objective and how far from optimal it can be."""
+
+    positive: Any
+    stage: str
+    gamma: float
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
+    """Base of the sparse classifiers over landmarks.
+
+    A decision value is sum_j coef_[c, j] <metrics_[c], T(x, landmark j)>.
+    """
+
+    landmarks_: SeriesBatch
+    landmark_indices_: IntArray
+    coef_: FloatArray
+    metrics_: FloatArray
+    reports_: tuple[SolveReport, ...]
+
+    # Parameters every subclass has.
+    n_landmarks: Any
+    landmarks: Any
+    objective: str
+    band: Any
+    homogeneous: Any
+    normalize: bool
+    class_weight: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: Any
+
+    @abstractmethod
+    def _parameters(self) -> list[dict[str, float]]:
+        """What to choose from; one entry if there is no choice."""
+
+    @abstractmethod
+    def _held_out_decisions(
+        self,
+        data: LandmarkData,
+        train: IntArray,
+        test: IntArray,
+        parameters: Sequence[dict[str, float]],
+    ) -> FloatArray:
+        """Decision values on `test`, learned on `train`, shape (parameters, test, problems)."""
+
+    @abstractmethod
+    def _solve(
+        self, data: LandmarkData, parameters: dict[str, float], progress: Progress | None
+    ) -> LandmarkModel:
+        """Learn from all data with the chosen parameters."""
+
+    def _splits(self, codes: IntArray, seed: int) -> list[Split]:
+        """Splits whose held-out decisions calibrate probabilities (and choose parameters)."""
+        cv = getattr(self, "calibration_cv", None)
+        if cv is None:
+            return []
+        return make_splits(cv, codes, random_state=seed, name="calibration_cv")
+
+    def _landmark_counts(self, data: LandmarkData) -> list[int]:
+        return [data.n_landmarks]
+
+    def _keep(self, found: Search) -> None:
+        """Hook for estimators that report their search."""
+
+    def _learn(self, data: LandmarkData, seed: int) -> LandmarkModel:
+        parameters, counts = self._parameters(), self._landmark_counts(data)
+        splits = self._splits(data.codes, seed)
+        chosen: dict[str, Any] = {"n_landmarks": counts[0], **parameters[0]}
+        self._scale = None
+        if splits:
+            with self._progress("Trying parameters on held-out series") as progress:
+                found = search(
+                    data, counts, parameters, self._held_out_decisions, splits, progress=progress
+                )
+            self._scale = found.scale
+            self._keep(found)
+            chosen = dict(found.candidates[found.best])
+        data = data.first_landmarks(chosen.pop("n_landmarks"))
+        with self._progress("Learning") as progress:
+            return self._solve(data, chosen, progress)
+
+    @property
+    def _needs_products(self) -> bool:
+        """Whether learning needs T, or K_I alone."""
+        return True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose landmarks, align once, learn.
+
+        Parameters
+        ----------
+        X
+            Training series, anything `slts.as_series` takes.
+        y
+            Labels of any type, one per series.
+        sample_weight
+            Non-negative weight of each series in the loss; None is 1 for all.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        batch, codes = self._check_training_data(X, y)
+        weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
+        settings = self._settings()
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
+        series = self._rows(batch)
+        indices = self._choose_landmarks(series, settings, seed)
+        self._warn_about_missing_classes(codes[indices])
+        data = self._align(series, indices, codes, weights, settings)
+        model = self._learn(data, seed)
+        n_kept = model.coef.shape[1]
+        self.landmark_indices_ = indices[:n_kept]
+        self.landmarks_ = batch[self.landmark_indices_]
+        self.coef_ = model.coef
+        d = series.n_channels
+        identity = np.broadcast_to(np.eye(d), (len(model.coef), d, d))
+        self.metrics_ = identity if model.metrics is None else model.metrics
+        self.reports_ = self._report(model, data)
+        self._warn_about_collapse(model, data)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values, sum_j coef_[c, j] K_c; see `SeriesClassifier.decision_function`."""
+        values = self._decide(self._new_rows(X))
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    @property
+    def _calibrates(self) -> bool:
+        return getattr(self, "calibration_cv", 0) is not None
+
+    def transform(self, X: Any) -> FloatArray:
+        """Similarity of every series to every landmark, under each class's metric.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, features), named by `get_feature_names_out`.
+        """
+        series = self._new_rows(X)
+        landmarks = self._rows(self.landmarks_)
+        with self._progress("Aligning") as progress:
+            if not self._needs_products:
+                return np.asarray(
+                    similarities(
+                        series, landmarks, self._settings(), n_jobs=self.n_jobs, progress=progress
+                    )
+                )
+            projected = projected_similarities(
+                series, landmarks, self.metrics_, self._settings(),
+                n_jobs=self.n_jobs, progress=progress,
+            )  # fmt: skip
+        return np.asarray(projected.transpose(0, 2, 1).reshape(len(series), -1))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features
+            Ignored; there for scikit-learn.
+
+        Returns
+        -------
+        ndarray
+            ``"landmark3"``, or with a metric per class ``"class1_landmark3"``.
+        """
+        check_is_fitted(self)
+        names = [f"landmark{j}" for j in self.landmark_indices_]
+        if self._needs_products:
+            classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+            names = [f"class{c}_{name}" for c in classes for name in names]
+        return np.asarray(names, dtype=object)
+
+    def _settings(self) -> AlignmentSettings:
+        return AlignmentSettings(self.objective, self.band, self.normalize)
+
+    def _progress(self, description: str) -> Any:
+        return progress_bar(description, show=bool(self.verbose))
+
+    def _choose_landmarks(
+        self, series: SeriesBatch, settings: AlignmentSettings, seed: int
+    ) -> IntArray:
+        if not isinstance(self.landmarks, str):
+            return self._given_landmarks(len(series))
+        count = resolve_count(self._most_landmarks(len(series)), len(series))
+        return select_landmarks(
+            series, count, method=self.landmarks, objective=self.objective, band=self.band,
+            normalize=False, random_state=seed, n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _given_landmarks(self, n_series: int) -> IntArray:
+        indices = np.asarray(self.landmarks)
+        usable = indices.ndim == 1 and indices.size > 0 and indices.dtype.kind in "iu"
+        if not usable or indices.min() < 0 or indices.max() >= n_series:
+            raise ValueError(
+                f"The 'landmarks' parameter must be 'random', 'kmedoids', 'dselect', or indices "
+                f"of training series between 0 and {n_series - 1}. Got {self.landmarks!r} instead."
+            )
+        return indices.astype(np.int64)
+
+    def _most_landmarks(self, n_series: int) -> int | float:
+        """How many landmarks to align with; None is the paper's rule."""
+        if self.n_landmarks is None:
+            return min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * n_series)))
+        return self.n_landmarks  # type: ignore[no-any-return]
+
+    def _align(
+        self,
+        series: SeriesBatch,
+        indices: IntArray,
+        codes: IntArray,
+        weights: FloatArray,
+        settings: AlignmentSettings,
+    ) -> LandmarkData:
+        landmarks = series[indices]
+        K = T = None
+        with self._progress("Aligning with landmarks") as progress:
+            if self._needs_products:
+                T = products(series, landmarks, settings, n_jobs=self.n_jobs, progress=progress)
+            else:
+                K = similarities(series, landmarks, settings, n_jobs=self.n_jobs, progress=progress)
+        return LandmarkData(K, T, codes, codes[indices], weights, len(self.classes_))
+
+    def _decide(self, series: SeriesBatch) -> FloatArray:
+        """Decision values, aligning with the landmarks in use only."""
+        used = np.flatnonzero(self.coef_.any(axis=0))
+        values = np.zeros((len(series), len(self.coef_)))
+        if len(used) == 0:
+            return values
+        landmarks = self._rows(self.landmarks_[used])
+        coef = self.coef_[:, used]
+        settings = self._settings()
+        with self._progress("Aligning") as progress:
+            if not self._needs_products:
+                K = similarities(series, landmarks, settings, n_jobs=self.n_jobs, progress=progress)
+                return np.asarray(K @ coef.T)
+            step = max(1, _DECISION_BYTES // (8 * self.metrics_.size))
+            for begin in range(0, len(series), step):
+                part = slice(begin, begin + step)
+                sums = grouped_products(series[part], landmarks, coef, settings, n_jobs=self.n_jobs)
+                values[part] = np.einsum("icde,cde->ic", sums, self.metrics_)
+                if progress is not None:
+                    progress(min(begin + step, len(series)), len(series))
+        return values
+
+    def _report(self, model: LandmarkModel, data: LandmarkData) -> tuple[SolveReport, ...]:
+        reports = []
+        for k, positive in enumerate(data.positives):
+            label = self.classes_[positive]
+            if model.metric_solutions:
+                m = model.metric_solutions[k]
+                reports.append(
+                    SolveReport(label, "metric", m.gamma, m.primal, m.gap, m.n_iter, m.converged)
+                )
+            s = model.separators[k]
+            reports.append(
+                SolveReport(label, "separator", s.gamma, s.objective, s.gap, s.n_iter, s.converged)
+            )
+        return tuple(reports)
+
+    def _warn_about_missing_classes(self, landmark_codes: IntArray) -> None:
+        missing = np.setdiff1d(np.arange(len(self.classes_)), landmark_codes)
+        if len(missing):
+            warnings.warn(
+                f"No landmark is of class {', '.join(map(repr, self.classes_[missing]))}: raise "
+                f"n_landmarks, or give landmarks= that cover every class.",
+                stacklevel=3,
+            )
+
+    def _warn_about_collapse(self, model: LandmarkModel, data: LandmarkData) -> None:
+        """Say so when nothing was learned: M near zero, or every answer "no"."""
+        for k, positive in enumerate(data.positives):
+            if model.metric_solutions and model.metric_solutions[k].loss > 1 - 1e-3:
+                warnings.warn(
+                    f"The metric of class {self.classes_[positive]!r} collapsed to almost zero "
+                    f"(training hinge {model.metric_solutions[k].loss:.4f}): lower lam or gamma.",
+                    stacklevel=3,
+                )
+        if len(self.classes_) > 2 and not (model.training_decisions > 0).any():
+            warnings.warn(
+                "Every one-vs-rest problem predicts the negative class for all training series: "
+                "lower gamma or lam.",
+                stacklevel=3,
+            )

@@ -1,0 +1,132 @@
+"""LDMLT: nearest neighbour under a learned Mahalanobis DTW."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from slts._typing import FloatArray
+from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import distances
+from slts.estimators.neighbors import NearestNeighbor
+from slts.estimators.rows import RowMap
+from slts.execution import progress_bar
+from slts.learning.logdet import LogDetSolution, learn_logdet_metric, transform_rows
+from slts.series import SeriesBatch
+
+
+class LDMLTClassifier(NearestNeighbor):
+    """Label of the nearest training series under a learned Mahalanobis DTW distance.
+
+    The distance is the least sum of (a - b)'M(a - b) along a path, M learned from triplets of
+    training series with LogDet-regularised steps.
+
+    Parameters
+    ----------
+    n_cycles
+        How often triplets are rebuilt under the current M, at most.
+    triplets_per_series
+        Triplets of the first cycle, per training series.
+    margin
+        How much nearer the series of the same class must be.
+    ranking_limit
+        Rank against at most so many training series per cycle; None ranks all pairs.
+    homogeneous
+        Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
+    normalize
+        Scale every step to unit norm.
+    calibration_size
+        How many training series are compared with all others to calibrate `predict_proba`; None
+        skips it, and `predict_proba` with it.
+    n_jobs
+        Threads, by joblib's convention.
+    random_state
+        Seed of the triplets.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    metric_ : ndarray of shape (d, d)
+        The learned M, positive definite, of trace d.
+    report_ : LogDetSolution
+        Disorder of the training set after every cycle, number of updates, convergence.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_cycles: int = 10,
+        triplets_per_series: float = 20.0,
+        margin: float = 0.0,
+        ranking_limit: int | None = 1000,
+        homogeneous: bool | str = "auto",
+        normalize: bool = True,
+        calibration_size: int | None = 200,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_cycles = n_cycles
+        self.triplets_per_series = triplets_per_series
+        self.margin = margin
+        self.ranking_limit = ranking_limit
+        self.homogeneous = homogeneous
+        self.normalize = normalize
+        self.calibration_size = calibration_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    metric_: FloatArray
+    report_: LogDetSolution
+    _transformed: SeriesBatch
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the metric and keep the training series.
+
+        Parameters
+        ----------
+        X
+            Training series, anything `slts.as_series` takes.
+        y
+            Labels of any type, one per series.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        batch, self._codes = self._check_training_data(X, y)
+        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
+        self._training_rows = rows = self._rows(batch)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with progress_bar("Learning the metric", show=bool(self.verbose)) as progress:
+            self.report_ = learn_logdet_metric(
+                rows,
+                self._codes,
+                n_cycles=self.n_cycles,
+                triplets_per_series=self.triplets_per_series,
+                margin=self.margin,
+                ranking_limit=self.ranking_limit,
+                random_state=seed,
+                n_jobs=self.n_jobs,
+                progress=progress,
+            )
+        self.metric_ = self.report_.metric
+        self._transformed = transform_rows(rows, self.metric_)
+        self._calibrate()
+        return self
+
+    def _nearness(self, rows: SeriesBatch) -> FloatArray:
+        series = transform_rows(rows, self.metric_)
+        settings = AlignmentSettings("distance", None, normalize=False)
+        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
+            D = distances(
+                series, self._transformed, settings, n_jobs=self.n_jobs, progress=progress
+            )
+        return -D.astype(np.float64, copy=False)

@@ -1,0 +1,152 @@
+"""Nearest neighbours: the class of the most similar training series."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import similarities
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.rows import RowMap
+from slts.execution import progress_bar
+from slts.learning.calibration import fit_scale
+from slts.series import SeriesBatch
+
+
+class NearestNeighbor(SeriesClassifier):
+    """Base of the nearest-neighbour classifiers: they differ in what "near" means."""
+
+    calibration_size: int | None
+    random_state: Any
+    verbose: Any
+    _codes: IntArray
+    _training_rows: SeriesBatch
+
+    @abstractmethod
+    def _nearness(self, rows: SeriesBatch) -> FloatArray:
+        """Nearness of series, their rows mapped, to each training series."""
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Nearness to the nearest training series of each class.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, classes); for two classes (series,), the second minus the first.
+        """
+        return self._decide(self._nearness(self._new_rows(X)))
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.calibration_size is not None
+
+    def _decide(self, nearness: FloatArray) -> FloatArray:
+        columns = [nearness[:, self._codes == c].max(axis=1) for c in range(len(self.classes_))]
+        if len(columns) == 2:
+            return np.asarray(columns[1] - columns[0])
+        return np.column_stack(columns)
+
+    def _calibrate(self) -> None:
+        """Leave single training series out and see how decisive the nearest others are."""
+        self._scale = None
+        if self.calibration_size is None:
+            return
+        # The only member of a class has no like to be near to.
+        held_out = np.flatnonzero(np.bincount(self._codes)[self._codes] > 1)
+        if len(held_out) == 0:
+            self._scale = 1.0
+            return
+        if len(held_out) > self.calibration_size:
+            rng = check_random_state(self.random_state)
+            held_out = np.sort(rng.choice(held_out, self.calibration_size, replace=False))
+        nearness = self._nearness(self._training_rows[held_out])
+        nearness[np.arange(len(held_out)), held_out] = -np.inf
+        self._scale = fit_scale(self._decide(nearness), self._codes[held_out])
+
+
+class OneNNClassifier(NearestNeighbor):
+    """Nearest neighbour under the similarity K_I.
+
+    Parameters
+    ----------
+    objective, band
+        How paths are found; see `slts.align`.
+    homogeneous
+        Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
+    normalize
+        Scale every step to unit norm.
+    calibration_size
+        How many training series are compared with all others to calibrate `predict_proba`; None
+        skips it, and `predict_proba` with it.
+    n_jobs
+        Threads, by joblib's convention.
+    random_state
+        Seed of the series taken for calibration.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: str = "affinity",
+        band: Any = None,
+        homogeneous: bool | str = "auto",
+        normalize: bool = True,
+        calibration_size: int | None = 200,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.band = band
+        self.homogeneous = homogeneous
+        self.normalize = normalize
+        self.calibration_size = calibration_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the training series.
+
+        Parameters
+        ----------
+        X
+            Training series, anything `slts.as_series` takes.
+        y
+            Labels of any type, one per series.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        batch, self._codes = self._check_training_data(X, y)
+        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
+        self._training_rows = self._rows(batch)
+        self._calibrate()
+        return self
+
+    def _nearness(self, rows: SeriesBatch) -> FloatArray:
+        settings = AlignmentSettings(self.objective, self.band, self.normalize)
+        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
+            K = similarities(
+                rows, self._training_rows, settings, n_jobs=self.n_jobs, progress=progress
+            )
+        return K.astype(np.float64, copy=False)

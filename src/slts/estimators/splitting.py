@@ -1,0 +1,53 @@
+"""Training/validation splits from what `cv` may be."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+
+from slts._typing import IntArray
+from slts.errors import DataError
+
+Split = tuple[IntArray, IntArray]
+
+
+def make_splits(cv: Any, codes: IntArray, *, random_state: Any, name: str = "cv") -> list[Split]:
+    """Splits (train, test) for an int (stratified folds), a hold-out fraction, or a splitter.
+
+    With an int, no more folds are made than the smallest class has members.
+    """
+    is_number = isinstance(cv, numbers.Real) and not isinstance(cv, bool)
+    if is_number and isinstance(cv, numbers.Integral) and int(cv) >= 2:
+        smallest = _require_two_members(codes, name)
+        splitter = StratifiedKFold(min(int(cv), smallest), shuffle=True, random_state=random_state)
+    elif is_number and 0.0 < float(cv) < 1.0:
+        _require_two_members(codes, name)
+        classes = int(codes.max()) + 1
+        held_out = min(max(round(float(cv) * len(codes)), classes), len(codes) - classes)
+        splitter = StratifiedShuffleSplit(1, test_size=held_out, random_state=random_state)
+    elif isinstance(cv, numbers.Number) or cv is None or isinstance(cv, str):
+        raise ValueError(
+            f"The '{name}' parameter must be an int >= 2, a hold-out fraction between 0 and 1, or "
+            f"a splitter. Got {cv!r} instead."
+        )
+    else:
+        splitter = check_cv(cv, codes, classifier=True)
+    rows = np.zeros((len(codes), 1))
+    return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(rows, codes)]
+
+
+def _require_two_members(codes: IntArray, name: str) -> int:
+    """Number of members of the smallest class; one member cannot be held out."""
+    counts = np.bincount(codes)
+    counts = counts[counts > 0]
+    smallest = int(counts.min())
+    if smallest < 2:
+        raise DataError(
+            f"class number {int(np.flatnonzero(np.bincount(codes) == 1)[0])} (in the order of "
+            f"classes_) has one member only: {name} needs at least two of every class, one to "
+            f"learn from and one to hold out."
+        )
+    return smallest

@@ -1,0 +1,146 @@
+"""Linear SVM on similarities to the training series."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.svm import LinearSVC
+from sklearn.utils import check_random_state
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import similarities
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.rows import RowMap
+from slts.estimators.splitting import make_splits
+from slts.estimators.tuning import check_positive
+from slts.execution import progress_bar
+from slts.learning.calibration import fit_scale
+from slts.series import SeriesBatch
+
+
+class SimilaritySVC(SeriesClassifier):
+    """Linear L2 SVM, one-vs-rest, whose features are similarities K_I to all training series.
+
+    Parameters
+    ----------
+    C
+        Inverse of the penalty, as in scikit-learn's `LinearSVC`.
+    objective, band
+        How paths are found; see `slts.align`.
+    homogeneous
+        Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
+    normalize
+        Scale every step to unit norm.
+    class_weight
+        None, ``"balanced"`` or a dict of weights by label.
+    calibration_cv
+        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
+        splitter; None skips it, and `predict_proba` with it.
+    n_jobs
+        Threads, by joblib's convention.
+    random_state
+        Seed of folds and of the solver.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    coef_, intercept_
+        Of the SVM, shapes (problems, training series) and (problems,).
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        objective: str = "affinity",
+        band: Any = None,
+        homogeneous: bool | str = "auto",
+        normalize: bool = True,
+        class_weight: Any = None,
+        calibration_cv: Any = 3,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.objective = objective
+        self.band = band
+        self.homogeneous = homogeneous
+        self.normalize = normalize
+        self.class_weight = class_weight
+        self.calibration_cv = calibration_cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    coef_: FloatArray
+    intercept_: FloatArray
+    _series: SeriesBatch
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Align all training series with each other and train the SVM.
+
+        Parameters
+        ----------
+        X
+            Training series, anything `slts.as_series` takes.
+        y
+            Labels of any type, one per series.
+        sample_weight
+            Non-negative weight of each series in the loss; None is 1 for all.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        check_positive("C", self, self.C)
+        batch, codes = self._check_training_data(X, y)
+        weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
+        self._series = self._rows(batch)
+        K = self._similarities(self._series)
+        self._scale = None
+        if self.calibration_cv is not None:
+            splits = make_splits(
+                self.calibration_cv, codes, random_state=seed, name="calibration_cv"
+            )
+            held_out = []
+            for train, test in splits:
+                coef, intercept = self._train(K[train], codes[train], weights[train], seed)
+                held_out.append(K[test] @ coef.T + intercept)
+            values = np.concatenate(held_out)
+            truth = np.concatenate([codes[test] for _, test in splits])
+            self._scale = fit_scale(values[:, 0] if values.shape[1] == 1 else values, truth)
+        self.coef_, self.intercept_ = self._train(K, codes, weights, seed)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values of the SVM; see `SeriesClassifier.decision_function`."""
+        K = self._similarities(self._new_rows(X))
+        values = K @ self.coef_.T + self.intercept_
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.calibration_cv is not None
+
+    def _similarities(self, series: SeriesBatch) -> FloatArray:
+        settings = AlignmentSettings(self.objective, self.band, self.normalize)
+        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
+            K = similarities(series, self._series, settings, n_jobs=self.n_jobs, progress=progress)
+        return K.astype(np.float64, copy=False)
+
+    def _train(
+        self, K: FloatArray, codes: IntArray, weights: FloatArray, seed: int
+    ) -> tuple[FloatArray, FloatArray]:
+        # dual="auto": the smaller of the two problems, as scikit-learn judges it.
+        svm = LinearSVC(C=self.C, dual="auto", random_state=seed, max_iter=10_000)
+        svm.fit(K, codes, sample_weight=weights)
+        return svm.coef_, svm.intercept_

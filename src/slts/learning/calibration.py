@@ -1,0 +1,52 @@
+"""Probabilities from decision values, fitted on decisions the model was not trained on."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from slts._typing import FloatArray, IntArray
+
+# exp(-+) of these bounds the scale; beyond them probabilities are 1/K or 0 and 1 to the last digit.
+_LOG_SCALE_RANGE = (-12.0, 12.0)
+
+
+def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
+    """Scale s > 0 of softmax(s * decisions) by maximum a-posteriori likelihood.
+
+    One number, so that a few held-out series suffice and the most probable class stays the
+    predicted one. Targets are smoothed as Platt did: with N series and K classes the true class
+    gets (N + 1) / (N + K), which keeps s finite when the held-out series are separated.
+
+    Parameters
+    ----------
+    decisions
+        Held-out decision values, shape (series, classes), or (series,) for two classes.
+    codes
+        True classes, 0 to K-1.
+    """
+    scores = two_sided(decisions)
+    n, k = scores.shape
+    targets = np.full((n, k), 1.0 / (n + k))
+    targets[np.arange(n), codes] = (n + 1.0) / (n + k)
+
+    def loss(log_scale: float) -> float:
+        return -float(np.sum(targets * log_softmax(np.exp(log_scale) * scores, axis=1)))
+
+    # The loss is convex in s, hence unimodal in log s.
+    found = minimize_scalar(loss, bounds=_LOG_SCALE_RANGE, method="bounded")
+    return float(np.exp(found.x))
+
+
+def probabilities(decisions: FloatArray, scale: float) -> FloatArray:
+    """Class probabilities, shape (series, classes)."""
+    result: FloatArray = softmax(scale * two_sided(decisions), axis=1)
+    return result
+
+
+def two_sided(decisions: FloatArray) -> FloatArray:
+    """One column per class: a single decision value f becomes (-f, f)."""
+    if decisions.ndim == 1:
+        return np.column_stack([-decisions, decisions])
+    return decisions
