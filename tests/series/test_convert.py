@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -124,17 +121,6 @@ def test_anything_with_an_array_interface_is_an_array():
             return np.zeros((2, 3, 4))
 
     assert lengths_of(as_series(Tensor())) == [4, 4]
-
-
-def test_reading_arrays_imports_no_frame_library():
-    code = (
-        "import sys, numpy as np; from slts.series import as_series; as_series(np.zeros((2, 3)));"
-        "heavy = {'pandas', 'polars', 'pyarrow'} & set(sys.modules); assert not heavy, heavy"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
 
 
 # -- padding
