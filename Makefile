@@ -27,6 +27,8 @@ format: $(VENV)/.dev  ## rewrite the sources in the house format
 
 bench: $(VENV)/.bench  ## measure against the peers; results in bench-output/
 	$(BIN)/python benchmarks/alignment.py --json bench-output/alignment.json
+	$(BIN)/python benchmarks/solvers.py --json bench-output/solvers.json
+	$(BIN)/python benchmarks/classifiers.py --json bench-output/classifiers.json
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

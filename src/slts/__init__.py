@@ -1,5 +1,6 @@
 """Learned similarity for ragged multivariate time series."""
 
+from slts import datasets
 from slts.alignment import Alignment, Itakura, align, aligned_products, similarity
 from slts.errors import DataError, ModelFileError
 from slts.estimators import (
@@ -32,6 +33,7 @@ __all__ = [
     "align",
     "aligned_products",
     "as_series",
+    "datasets",
     "select_landmarks",
     "similarity",
 ]

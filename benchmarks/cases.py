@@ -1,0 +1,196 @@
+"""The pairs to align, the agreement of all libraries on them, and the contenders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import environ
+from typing import Any
+
+import numpy as np
+from measure import Contender, seconds_of
+from peers import Array, Peer
+
+import slts
+
+_PRODUCTS_BYTES = 128 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Series with unit rows, (time, channels): every one of X against every one of Y."""
+
+    X: Sequence[Array]
+    Y: Sequence[Array]
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of every series."""
+        return int(self.X[0].shape[1])
+
+    @property
+    def pairs(self) -> int:
+        """Pairs to align."""
+        return len(self.X) * len(self.Y)
+
+    @property
+    def cells(self) -> float:
+        """Grid cells of all pairs."""
+        return float(sum(map(len, self.X)) * sum(map(len, self.Y)))
+
+    def part(self, rows: int, columns: int) -> Problem:
+        """The first series of both sides."""
+        return Problem(self.X[:rows], self.Y[:columns])
+
+    def channels_first(self) -> tuple[list[Array], list[Array]]:
+        """Both sides as slts takes them: lists of arrays, with all checks still to be made."""
+        return [np.ascontiguousarray(x.T) for x in self.X], [
+            np.ascontiguousarray(y.T) for y in self.Y
+        ]
+
+
+def random_problem(n: int, m: int, d: int, low: int, high: int) -> Problem:
+    """Random walks of lengths in [low, high], rows scaled to unit norm (signs, if d = 1)."""
+    rng = np.random.default_rng([n, m, d, low, high])
+
+    def series() -> Array:
+        rows = rng.standard_normal((int(rng.integers(low, high + 1)), d)).cumsum(axis=0)
+        unit: Array = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+    return Problem([series() for _ in range(n)], [series() for _ in range(m)])
+
+
+def sized_problem(d: int, length: int, seconds: float, cores: int) -> Problem:
+    """As many pairs as a fast peer does in `seconds` on one core."""
+    pairs = seconds / (length**2 * (5e-9 + 0.7e-9 * d))
+    m = 16 * max(1, min(10, round(math.sqrt(pairs) / 16)))
+    return random_problem(max(4, cores, int(pairs / m)), m, d, length, length)
+
+
+def for_products(problem: Problem) -> Problem:
+    """So many pairs that their d x d products fit in a modest amount of memory."""
+    fit = _PRODUCTS_BYTES // (8 * problem.n_channels**2 * len(problem.Y))
+    return problem.part(max(1, min(len(problem.X), fit)), len(problem.Y))
+
+
+def applicable(peers: Sequence[type[Peer]], problem: Problem) -> list[type[Peer]]:
+    """Peers that can align these series."""
+    return [peer for peer in peers if peer.takes(problem.X, problem.Y)]
+
+
+def assert_agreement(problem: Problem, peers: Sequence[type[Peer]]) -> None:
+    """Same path costs everywhere: with unit rows, half the squared Euclidean DTW."""
+    rows = max(1, min(len(problem.X), 4, int(4e6 // len(problem.X[0]) ** 2)))
+    few = problem.part(rows, min(len(problem.Y), 9))
+    X, Y = few.channels_first()
+    similarity = slts.similarity(X, Y, objective="cost")
+    products = slts.aligned_products(X, Y, objective="cost")
+    _close(np.trace(products, axis1=2, axis2=3), similarity, "slts.aligned_products")
+    costs = np.empty_like(similarity)
+    for p, q in np.ndindex(costs.shape):
+        found = slts.align(X[p], Y[q], objective="cost")
+        costs[p, q] = _path_cost(few, p, q, found.path)
+        _close(np.array(similarity[p, q]), np.array(found.similarity), "slts.align")
+    for kind in applicable(peers, few):
+        peer = kind(few.X, few.Y)
+        _close(peer.squared(peer.pairwise(1)) / 2, costs, f"{peer.name}, all pairs")
+        _close(peer.squared(peer.one_distance()) / 2, costs[0, 0], f"{peer.name}, one pair")
+        if peer.has_paths:
+            cost = _path_cost(few, 0, 0, peer.one_path())
+            _close(np.array(cost), costs[0, 0], f"{peer.name}, one path")
+
+
+def _path_cost(problem: Problem, p: int, q: int, path: Any) -> float:
+    i, j = np.asarray(path, dtype=np.int64).T
+    return float(np.sum(1.0 - np.einsum("td,td->t", problem.X[p][i], problem.Y[q][j])))
+
+
+def _close(found: Any, wanted: Any, what: str) -> None:
+    np.testing.assert_allclose(
+        found, wanted, rtol=1e-9, atol=1e-11, err_msg=f"{what} disagrees: nothing is timed"
+    )
+
+
+@contextmanager
+def instruction_set(name: str | None) -> Iterator[None]:
+    """Run slts on another instruction set than the best one."""
+    before = environ.get("SLTS_ISA")
+    if name is not None:
+        environ["SLTS_ISA"] = name
+    try:
+        yield
+    finally:
+        if before is None:
+            environ.pop("SLTS_ISA", None)
+        else:
+            environ["SLTS_ISA"] = before
+
+
+def slts_contenders(
+    problem: Problem, what: str, n_jobs: int, *, objective: str, isa: str | None = None
+) -> dict[str, Contender]:
+    """Calls of slts in float64 and float32: ``what`` is "score" or "products"."""
+    X, Y = problem.channels_first()
+    function = slts.similarity if what == "score" else slts.aligned_products
+
+    def contender(dtype: str) -> Contender:
+        def call() -> object:
+            with instruction_set(isa):
+                return function(X, Y, objective=objective, dtype=dtype, n_jobs=n_jobs)
+
+        return Contender(call, problem.cells)
+
+    return {"slts": contender("float64"), "slts f32": contender("float32")}
+
+
+def peer_contenders(
+    problem: Problem, peers: Sequence[type[Peer]], what: str, n_jobs: int, seconds: float
+) -> dict[str, Contender]:
+    """Peers on as many of the pairs as take about `seconds`; paths have one core only."""
+    found = {}
+    for kind in applicable(peers, problem):
+        if what == "products" and not (kind.has_paths and n_jobs == 1):
+            continue
+        rows = max(1, min(4, int(2e6 // len(problem.X[0]) ** 2)))
+        trial = problem.part(rows, min(4, len(problem.Y)))
+        took = seconds_of(_peer_call(kind, trial, what, n_jobs))
+        pairs = int(seconds / (took / trial.pairs))
+        if n_jobs == 1:
+            columns = max(1, min(len(problem.Y), pairs))
+            part = problem.part(max(1, min(len(problem.X), pairs // columns)), columns)
+        else:  # peers hand out rows to cores: keep them all
+            columns = max(1, min(len(problem.Y), pairs // len(problem.X)))
+            part = problem.part(len(problem.X), columns)
+        found[kind.name] = Contender(_peer_call(kind, part, what, n_jobs), part.cells)
+    return found
+
+
+def _peer_call(kind: type[Peer], problem: Problem, what: str, n_jobs: int) -> Any:
+    peer = kind(problem.X, problem.Y)
+    return peer.paths if what == "products" else lambda: peer.pairwise(n_jobs)
+
+
+def one_pair_contenders(
+    problem: Problem, peers: Sequence[type[Peer]], what: str
+) -> dict[str, Contender]:
+    """One pair by everybody's call for one pair: ``what`` is "one score" or "one path"."""
+    (a, *_), (b, *_) = problem.channels_first()
+    cells = float(a.shape[1] * b.shape[1])
+    found: dict[str, Contender] = {}
+    if what == "one score":
+        found["slts"] = Contender(lambda: slts.similarity([a], [b], objective="cost"), cells)
+        found["slts f32"] = Contender(
+            lambda: slts.similarity([a], [b], objective="cost", dtype="float32"), cells
+        )
+    else:
+        found["slts"] = Contender(lambda: slts.align(a, b, objective="cost"), cells)
+    for kind in applicable(peers, problem):
+        peer = kind(problem.X[:1], problem.Y[:1])
+        if what == "one score":
+            found[kind.name] = Contender(peer.one_distance, cells)
+        elif kind.has_paths:
+            found[kind.name] = Contender(peer.one_path, cells)
+    return found
