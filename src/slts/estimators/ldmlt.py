@@ -60,10 +60,10 @@ class LDMLTClassifier(NearestNeighbor):
     def __init__(
         self,
         *,
-        n_cycles: int = 10,
+        n_cycles: int = 8,
         triplets_per_series: float = 20.0,
         margin: float = 0.0,
-        ranking_limit: int | None = 1000,
+        ranking_limit: int | None = 1500,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         calibration_size: int | None = 200,

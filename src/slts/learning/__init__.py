@@ -1,4 +1,4 @@
-"""The learning problems. Arrays in, frozen solutions out; every solve carries a duality gap.
+"""The learning problems. Arrays in, frozen solutions out; convex solves carry a duality gap.
 
 metric.py         hinge loss + squared Frobenius norm: the matrix M of the similarity
 separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
