@@ -22,7 +22,14 @@ ALLOWED = {
     "learning": FOUNDATION | {"series", "alignment", "execution"},
     "estimators": FOUNDATION | {"series", "alignment", "execution", "landmarks", "learning"},
     "datasets": FOUNDATION | {"series"},
-    "plots": FOUNDATION | {"series", "alignment"},
+    "explain": FOUNDATION | {"series", "alignment", "estimators"},
+    "guarantees": FOUNDATION
+    | {"series", "alignment", "execution", "landmarks", "learning", "estimators"},
+    "plots": FOUNDATION | {"series", "alignment", "estimators", "explain", "guarantees"},
+    "study": FOUNDATION
+    | {"series", "alignment", "execution", "landmarks", "learning", "estimators"}
+    | {"datasets", "plots"},
+    "cli": FOUNDATION | {"datasets", "study"},
 }
 
 

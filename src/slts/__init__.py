@@ -12,6 +12,7 @@ from slts.estimators import (
     SLTSClassifier,
     SLTSClassifierCV,
 )
+from slts.explain import explain
 from slts.landmarks import select_landmarks
 from slts.series import SeriesBatch, as_series
 
@@ -34,6 +35,7 @@ __all__ = [
     "aligned_products",
     "as_series",
     "datasets",
+    "explain",
     "select_landmarks",
     "similarity",
 ]

@@ -2,6 +2,7 @@
 
 base.py                 input, labels, weights
 rows.py                 rows as they are aligned: homogeneous channel, unit norm
+linear_form.py          a fitted model as numbers, linear in the aligned products
 landmark_classifier.py  what BBS and SLTS share
 splitting.py            splits from `cv`
 search.py               parameters chosen on held-out decisions, from one set of alignments

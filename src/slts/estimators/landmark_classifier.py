@@ -23,6 +23,7 @@ from slts.alignment.reductions import (
     similarities,
 )
 from slts.estimators.base import SeriesClassifier
+from slts.estimators.linear_form import LinearForm
 from slts.estimators.rows import RowMap
 from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
@@ -224,6 +225,21 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             names = [f"class{c}_{name}" for c in classes for name in names]
         return np.asarray(names, dtype=object)
 
+    def linear_form(self) -> LinearForm:
+        """The fitted model as numbers: what `slts.explain` takes apart."""
+        check_is_fitted(self)
+        used = np.flatnonzero(self.coef_.any(axis=0))
+        return LinearForm(
+            positives=self.classes_[1:] if len(self.classes_) == 2 else self.classes_,
+            landmarks=self._rows(self.landmarks_[used]),
+            landmark_indices=self.landmark_indices_[used],
+            coef=self.coef_[:, used],
+            metrics=self.metrics_,
+            intercept=np.zeros(len(self.coef_)),
+            rows=self._rows,
+            settings=self._settings(),
+        )
+
     def _settings(self) -> AlignmentSettings:
         return AlignmentSettings(self.objective, self.band, self.normalize)
 
@@ -276,13 +292,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
 
     def _decide(self, series: SeriesBatch) -> FloatArray:
         """Decision values, aligning with the landmarks in use only."""
-        used = np.flatnonzero(self.coef_.any(axis=0))
-        values = np.zeros((len(series), len(self.coef_)))
-        if len(used) == 0:
+        form = self.linear_form()
+        landmarks, coef, settings = form.landmarks, form.coef, form.settings
+        values = np.zeros((len(series), len(coef)))
+        if len(landmarks) == 0:
             return values
-        landmarks = self._rows(self.landmarks_[used])
-        coef = self.coef_[:, used]
-        settings = self._settings()
         with self._progress("Aligning") as progress:
             if not self._needs_products:
                 K = similarities(series, landmarks, settings, n_jobs=self.n_jobs, progress=progress)

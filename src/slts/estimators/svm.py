@@ -7,11 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import similarities
 from slts.estimators.base import SeriesClassifier
+from slts.estimators.linear_form import LinearForm
 from slts.estimators.rows import RowMap
 from slts.estimators.splitting import make_splits
 from slts.estimators.tuning import check_positive
@@ -27,6 +29,8 @@ class SimilaritySVC(SeriesClassifier):
     ----------
     C
         Inverse of the penalty, as in scikit-learn's `LinearSVC`.
+    fit_intercept
+        Learn a bias. Similarities to many series hardly need one.
     objective, band
         How paths are found; see `slts.align`.
     homogeneous
@@ -41,7 +45,7 @@ class SimilaritySVC(SeriesClassifier):
     n_jobs
         Threads, by joblib's convention.
     random_state
-        Seed of folds and of the solver.
+        Seed of folds.
     verbose
         Show progress.
 
@@ -50,13 +54,15 @@ class SimilaritySVC(SeriesClassifier):
     classes_, n_features_in_
         Labels, and number of channels.
     coef_, intercept_
-        Of the SVM, shapes (problems, training series) and (problems,).
+        Of the SVM, shapes (problems, training series) and (problems,); the latter is zero unless
+        `fit_intercept`.
     """
 
     def __init__(
         self,
         C: float = 1.0,
         *,
+        fit_intercept: bool = False,
         objective: str = "affinity",
         band: Any = None,
         homogeneous: bool | str = "auto",
@@ -68,6 +74,7 @@ class SimilaritySVC(SeriesClassifier):
         verbose: bool = False,
     ) -> None:
         self.C = C
+        self.fit_intercept = fit_intercept
         self.objective = objective
         self.band = band
         self.homogeneous = homogeneous
@@ -113,12 +120,12 @@ class SimilaritySVC(SeriesClassifier):
             )
             held_out = []
             for train, test in splits:
-                coef, intercept = self._train(K[train], codes[train], weights[train], seed)
+                coef, intercept = self._train(K[train], codes[train], weights[train])
                 held_out.append(K[test] @ coef.T + intercept)
             values = np.concatenate(held_out)
             truth = np.concatenate([codes[test] for _, test in splits])
             self._scale = fit_scale(values[:, 0] if values.shape[1] == 1 else values, truth)
-        self.coef_, self.intercept_ = self._train(K, codes, weights, seed)
+        self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -131,16 +138,34 @@ class SimilaritySVC(SeriesClassifier):
     def _calibrates(self) -> bool:
         return self.calibration_cv is not None
 
+    def linear_form(self) -> LinearForm:
+        """The fitted model as numbers: what `slts.explain` takes apart."""
+        check_is_fitted(self)
+        d = self._series.n_channels
+        return LinearForm(
+            positives=self.classes_[1:] if len(self.classes_) == 2 else self.classes_,
+            landmarks=self._series,
+            landmark_indices=np.arange(len(self._series)),
+            coef=self.coef_,
+            metrics=np.broadcast_to(np.eye(d), (len(self.coef_), d, d)),
+            intercept=self.intercept_,
+            rows=self._rows,
+            settings=self._settings(),
+        )
+
+    def _settings(self) -> AlignmentSettings:
+        return AlignmentSettings(self.objective, self.band, self.normalize)
+
     def _similarities(self, series: SeriesBatch) -> FloatArray:
-        settings = AlignmentSettings(self.objective, self.band, self.normalize)
+        settings = self._settings()
         with progress_bar("Aligning", show=bool(self.verbose)) as progress:
             K = similarities(series, self._series, settings, n_jobs=self.n_jobs, progress=progress)
         return K.astype(np.float64, copy=False)
 
     def _train(
-        self, K: FloatArray, codes: IntArray, weights: FloatArray, seed: int
+        self, K: FloatArray, codes: IntArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        # dual="auto": the smaller of the two problems, as scikit-learn judges it.
-        svm = LinearSVC(C=self.C, dual="auto", random_state=seed, max_iter=10_000)
+        # The primal solver needs no seed and does not slow down as C grows.
+        svm = LinearSVC(C=self.C, dual=False, fit_intercept=self.fit_intercept)
         svm.fit(K, codes, sample_weight=weights)
-        return svm.coef_, svm.intercept_
+        return svm.coef_, np.broadcast_to(svm.intercept_, len(svm.coef_)).astype(np.float64)

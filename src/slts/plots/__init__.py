@@ -1,8 +1,24 @@
 """Pictures (extra ``plots``: matplotlib). Each function draws on `ax` and returns it.
 
-alignment.py  two series, their affinity matrix and the path through it
+alignment.py    two series, their affinity matrix and the path through it
+model.py        the metric of a class, the weights of its landmarks
+explanation.py  contributions of steps and channels to one decision
+space.py        series as points: principal components of their similarities
+curves.py       accuracy against the number of landmarks
+axes.py         axes, colours and markers they share
 """
 
 from slts.plots.alignment import plot_alignment
+from slts.plots.curves import plot_accuracy_by_landmarks
+from slts.plots.explanation import plot_contributions
+from slts.plots.model import plot_landmark_weights, plot_metric
+from slts.plots.space import plot_similarity_space
 
-__all__ = ["plot_alignment"]
+__all__ = [
+    "plot_accuracy_by_landmarks",
+    "plot_alignment",
+    "plot_contributions",
+    "plot_landmark_weights",
+    "plot_metric",
+    "plot_similarity_space",
+]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from slts.alignment import Alignment, Band, align
 from slts.extras import import_extra
+from slts.plots.axes import SEQUENTIAL
 from slts.series import as_series, normalize_rows
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ def plot_alignment(
     if ax is None:
         _, ax = pyplot.subplots(figsize=(7, 7))
     assert ax is not None
-    # cividis keeps its order in grey and for colour-blind readers.
-    image = ax.imshow(affinity, cmap="cividis", aspect="auto", origin="upper")
+    image = ax.imshow(affinity, cmap=SEQUENTIAL, aspect="auto", origin="upper")
     ax.plot(found.path[:, 1], found.path[:, 0], color="black", linewidth=3.5)
     ax.plot(found.path[:, 1], found.path[:, 0], color="white", linewidth=1.2, marker=".")
     ax.set(xlabel="step of b", ylabel="step of a")

@@ -1,0 +1,87 @@
+"""What a model looks at: its metrics and its landmarks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slts.plots.axes import COLOURS, axes_or_new, channel_labels, signed_image
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the metric of one class: which channel of a series is compared with which of a landmark.
+
+    Parameters
+    ----------
+    model
+        A fitted `SLTSClassifier` or `SLTSClassifierCV`.
+    label
+        The class; with two classes, the second.
+    ax
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Rows are channels of the series, columns channels of the landmarks.
+    """
+    form = model.linear_form()
+    metric = form.metrics[_position(form.positives, label)]
+    ax = axes_or_new(ax, figsize=(6.0, 5.0))
+    names = channel_labels(model.landmarks_.channel_names, len(metric))
+    signed_image(ax, metric, "weight")
+    ax.set(title=f"metric of class {label}", xlabel="channel of the landmark")
+    ax.set_ylabel("channel of the series")
+    ax.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 2 else 0)
+    ax.set_yticks(range(len(names)), names)
+    return ax
+
+
+def plot_landmark_weights(
+    model: Any, label: Any, *, count: int = 20, ax: Axes | None = None
+) -> Axes:
+    """Draw the weights of the landmarks that weigh most for one class.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier over landmarks.
+    label
+        The class; with two classes, the second.
+    count
+        How many at most.
+    ax
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        One bar per landmark, named by the index of its training series.
+    """
+    form = model.linear_form()
+    weights = form.coef[_position(form.positives, label)]
+    used = np.flatnonzero(weights)
+    used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
+    shown = used[:count][::-1]
+    ax = axes_or_new(ax, figsize=(6.0, max(2.0, 0.25 * len(shown) + 1.0)))
+    colours = [COLOURS[0] if weight > 0 else COLOURS[1] for weight in weights[shown]]
+    bars = ax.barh(range(len(shown)), weights[shown], color=colours)
+    for bar, weight in zip(bars, weights[shown], strict=True):
+        bar.set_hatch("" if weight > 0 else "//")
+    ax.set_yticks(range(len(shown)), [str(k) for k in form.landmark_indices[shown]])
+    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.set(xlabel="weight", ylabel="landmark (training series)")
+    ax.set_title(f"class {label}: {len(used)} of {len(model.landmark_indices_)} landmarks in use")
+    return ax
+
+
+def _position(positives: Any, label: Any) -> int:
+    found = np.flatnonzero(positives == label)
+    if len(found) != 1:
+        known = ", ".join(map(repr, positives.tolist()))
+        raise ValueError(f"The 'label' parameter must be one of {known}. Got {label!r} instead.")
+    return int(found[0])
