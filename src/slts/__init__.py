@@ -1,5 +1,8 @@
 """Learned similarity for ragged multivariate time series."""
 
+import importlib
+from typing import Any
+
 from slts import datasets
 from slts.alignment import Alignment, Itakura, align, aligned_products, similarity
 from slts.errors import DataError, ModelFileError
@@ -39,3 +42,10 @@ __all__ = [
     "select_landmarks",
     "similarity",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `slts.plots` when it is first asked for: matplotlib is an extra."""
+    if name == "plots":
+        return importlib.import_module("slts.plots")
+    raise AttributeError(f"module 'slts' has no attribute {name!r}")

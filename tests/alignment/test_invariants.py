@@ -332,3 +332,34 @@ def test_inputs_are_left_as_they_were(series):
     similarity(x, objective="cost")
     aligned_products(x, normalize=False)
     assert x == before
+
+
+class TestDigits:
+    """What a large or a long series must not cost the others."""
+
+    def test_a_large_row_drowns_no_other(self):
+        a, b = [[0.0, 1.0, 1.0, 1.0]], [[1e17, 1.0, 1.0, 1.0]]
+        options = {"normalize": False, "band": 0}
+        assert similarity([a], [b], **options)[0, 0] == 0.75
+        assert similarity([a], [b], metric=[[1.0]], **options)[0, 0] == 0.75
+        assert aligned_products([a], [b], **options)[0, 0, 0, 0] == 0.75
+
+    def test_products_of_long_series_keep_the_digits_of_float32(self, rng):
+        a, b = rng.normal(size=(2, 20_000)) + 1.0, rng.normal(size=(2, 20_000)) + 1.0
+        single = aligned_products([a], [b], band=5, dtype="float32")
+        double = aligned_products([a], [b], band=5)
+        # Totals of 10,000 have 1e-3 left to tell paths apart, so some ties go another way.
+        np.testing.assert_allclose(single, double, atol=2e-4)
+
+    @pytest.mark.parametrize("offset", [1e4, 1e8])
+    def test_distances_do_not_change_when_both_series_are_moved(self, rng, offset):
+        X = [rng.normal(size=(3, n)) for n in (12, 17, 9)]
+        moved = [x + offset for x in X]
+        settings = AlignmentSettings("distance", None, normalize=False)
+        near = reductions.distances(as_series(X), as_series(X), settings)
+        far = reductions.distances(as_series(moved), as_series(moved), settings)
+        np.testing.assert_allclose(far, near, rtol=1e-6, atol=1e-6)
+        found = align(*moved[:2], objective="distance", normalize=False)
+        rows, columns = found.path.T
+        total = np.sum((X[0][:, rows] - X[1][:, columns]) ** 2)
+        np.testing.assert_allclose(total, near[0, 1], rtol=1e-9)

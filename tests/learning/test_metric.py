@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -252,3 +254,10 @@ def test_parameters_must_be_positive_and_finite(gamma: float, lam: float) -> Non
 def test_features_must_be_finite() -> None:
     with pytest.raises(ValueError, match="finite"):
         solve_metric(np.full((2, 1, 1), np.nan), [1, -1], gamma=1.0, lam=1.0)
+
+
+def test_a_start_that_stalls_is_left_by_a_detour() -> None:
+    # 27 series of 5 channels on which plain steps shrank to nothing at a few strengths.
+    problem = np.load(Path(__file__).parent / "data" / "stalling_metric.npz")
+    for strength in 9e-7 * np.linspace(0.9, 1.1, 81):
+        assert solve_metric(problem["Z"], problem["l"], gamma=1.0, lam=strength).converged

@@ -86,7 +86,7 @@ def align(
         settings = AlignmentSettings(objective, band, normalize)
         for name, series in (("a", x), ("b", y)):
             with _naming(f"'{name}' is not a usable series"):
-                settings.prepare(as_series([series]))
+                settings.check_rows(as_series([series]))
     found = _native.align_pair(x, y, bool(normalize), *_native_settings(objective, band))
     if found is None:
         for name, series in (("a", x), ("b", y)):
@@ -124,8 +124,10 @@ def similarity(
         Anything `as_series` takes; Y=None means X itself.
     metric
         M, shape (channels, channels); None is the identity. Paths are found at M = I.
-    objective, band, normalize, dtype
-        How paths are found; see `AlignmentSettings`.
+    objective, band, normalize
+        How paths are found; see `align`.
+    dtype
+        ``"float64"`` or ``"float32"``: precision of the computation and of the result.
     n_jobs
         Threads, by joblib's convention.
     verbose
@@ -175,8 +177,10 @@ def aligned_products(
     ----------
     X, Y
         Anything `as_series` takes; Y=None means X itself.
-    objective, band, normalize, dtype
-        How paths are found; see `AlignmentSettings`.
+    objective, band, normalize
+        How paths are found; see `align`.
+    dtype
+        ``"float64"`` or ``"float32"``: precision of the computation and of the result.
     n_jobs
         Threads, by joblib's convention.
     verbose
@@ -224,7 +228,9 @@ def _one_series(value: Any, name: str) -> FloatArray:
     array = value if type(value) is np.ndarray else _checked(value, name)
     if array.ndim == 1:
         array = array[np.newaxis]
-    if array.ndim != 2 or array.dtype != np.float64 or array.size == 0:
+    # The last: a field of a record array has steps that are no multiple of its items.
+    unusual = array.ndim != 2 or array.dtype != np.float64 or array.size == 0
+    if unusual or array.strides[0] % 8 or array.strides[1] % 8:
         array = _checked(array, name)
     return array
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
+from slts._typing import FloatArray
 from slts.alignment import _native
 from slts.alignment.band import Band, native_band
 from slts.alignment.settings import AlignmentSettings
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # About 10 ms of work: enough to hide the call, little enough for progress, balance and Ctrl-C.
 _BLOCK_OPERATIONS = 2e8
+# Means so many deviations away cost `distances` digits (as in native/module.cpp).
+_FAR = 16.0
 # Moves of one thread; beyond it lanes are given up, since each lane needs its own grid.
 _MOVES_BYTES = 256 * 2**20
 
@@ -147,9 +150,27 @@ def distances(
     """
     if settings.objective == "affinity":
         raise ValueError("distances need objective 'cost' or 'distance'. Got 'affinity' instead.")
+    if settings.objective == "distance":
+        centre = _far_centre(landmarks)
+        series, landmarks = _moved(series, centre), _moved(landmarks, centre)
     totals, _ = _scores(series, landmarks, settings, n_jobs=n_jobs, progress=progress)
     totals *= -2
     return totals
+
+
+def _far_centre(batch: SeriesBatch) -> FloatArray:
+    """Mean row if it lies far from the origin, else zero.
+
+    Moving both sides changes no distance, and a.b - |a|^2/2 - |b|^2/2 keeps its digits only near
+    the origin. Rows that are near it stay as they are, so that exact ties stay exact.
+    """
+    centre: FloatArray = batch.values.mean(axis=0)
+    spread = float(np.sqrt(np.mean((batch.values - centre) ** 2)))
+    return centre if float(np.abs(centre).max()) > _FAR * spread else np.zeros_like(centre)
+
+
+def _moved(batch: SeriesBatch, centre: FloatArray) -> SeriesBatch:
+    return SeriesBatch.from_checked(batch.values - centre, batch.offsets, batch.channel_names)
 
 
 def _scores(

@@ -46,7 +46,7 @@ class AlignmentSettings:
                 f"The 'objective' parameter must be one of {OBJECTIVES}. "
                 f"Got {self.objective!r} instead."
             )
-        if self.dtype not in DTYPES:
+        if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
             object.__setattr__(self, "dtype", self._dtype_name())
         native_band(self.band)
 
@@ -63,20 +63,28 @@ class AlignmentSettings:
         return name
 
     def prepare(self, batch: SeriesBatch) -> SeriesBatch:
-        """Rows as the recurrence wants them."""
+        """Rows as the recurrence wants them: of unit norm, or checked to be usable as they are."""
         if self.normalize:
             return normalize_rows(batch)
+        self.check_rows(batch)
+        return batch
+
+    def check_rows(self, batch: SeriesBatch) -> None:
+        """Refuse rows whose products would overflow, or that are no unit rows where they must be.
+
+        Rounding may take a unit row a little beyond 1.
+        """
         limit = 1.0 + 1e-6 if self.objective == "cost" else _LARGEST_NORM[self.dtype]
         norms = np.sqrt(np.einsum("ij,ij->i", batch.values, batch.values))
-        longest = int(np.argmax(norms)) if len(norms) else 0
-        if len(norms) and not norms[longest] <= limit:
-            index = int(np.searchsorted(batch.offsets, longest, side="right")) - 1
-            raise DataError(
-                f"objective={self.objective!r} with dtype={self.dtype!r} needs rows of norm at "
-                f"most {limit:.6g}, series {index} has a row of norm {norms[longest]:.6g}: use "
-                f"normalize=True, or scale the series."
-            )
-        return batch
+        if not len(norms) or norms.max() <= limit:
+            return
+        longest = int(np.argmax(norms))
+        index = int(np.searchsorted(batch.offsets, longest, side="right")) - 1
+        raise DataError(
+            f"objective={self.objective!r} with dtype={self.dtype!r} needs rows of norm at most "
+            f"{limit:.6g}, series {index} has a row of norm {norms[longest]:.6g}: use "
+            f"normalize=True, or scale the series."
+        )
 
     def shift(self, batch: SeriesBatch) -> FloatArray | None:
         """Per row, what is taken off every local affinity.

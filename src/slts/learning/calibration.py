@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 
 from slts._typing import FloatArray, IntArray
 
-# exp(-+) of these bounds the scale; beyond them probabilities are 1/K or 0 and 1 to the last digit.
+# Range of log s for decisions whose typical size is 1.
 _LOG_SCALE_RANGE = (-12.0, 12.0)
 
 
@@ -16,8 +16,8 @@ def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
     """Scale s > 0 of softmax(s * decisions) by maximum a-posteriori likelihood.
 
     One number, so that a few held-out series suffice and the most probable class stays the
-    predicted one. Targets are smoothed as Platt did: with N series and K classes the true class
-    gets (N + 1) / (N + K), which keeps s finite when the held-out series are separated.
+    predicted one. Targets are smoothed in the manner of Platt: with N series and K classes the true
+    class gets (N + 1) / (N + K), which keeps s finite when the held-out series are separated.
 
     Parameters
     ----------
@@ -28,6 +28,11 @@ def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
     """
     scores = two_sided(decisions)
     n, k = scores.shape
+    # The unit of the decisions is the model's business: s is looked for relative to their spread.
+    largest = float(np.abs(scores).max()) or 1.0
+    scores = scores / largest
+    spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
+    scores = scores / spread
     targets = np.full((n, k), 1.0 / (n + k))
     targets[np.arange(n), codes] = (n + 1.0) / (n + k)
 
@@ -36,7 +41,7 @@ def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
 
     # The loss is convex in s, hence unimodal in log s.
     found = minimize_scalar(loss, bounds=_LOG_SCALE_RANGE, method="bounded")
-    return float(np.exp(found.x))
+    return float(np.exp(found.x)) / spread / largest
 
 
 def probabilities(decisions: FloatArray, scale: float) -> FloatArray:

@@ -16,7 +16,12 @@ from threadpoolctl import threadpool_limits
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import Progress
-from slts.learning.metric import MetricSolution, one_vs_rest_features, solve_metric_path
+from slts.learning.metric import (
+    MetricSolution,
+    one_vs_rest_features,
+    solve_metric_path,
+    strength_of,
+)
 from slts.learning.separator import SeparatorSolution, solve_separator, solve_separator_path
 
 Item = TypeVar("Item")
@@ -208,11 +213,6 @@ def project(data: LandmarkData, metrics: FloatArray) -> FloatArray:
     flat = metrics.reshape(len(metrics), d * d).astype(T.dtype, copy=False)
     K = T.reshape(m * n, d * d) @ flat.T
     return np.ascontiguousarray(K.T, dtype=np.float64).reshape(len(metrics), m, n)
-
-
-def strength_of(gamma: float, lam: float) -> float:
-    """Lam * gamma^2, rounded so that equal products of different factors are one problem."""
-    return float(f"{lam * gamma * gamma:.12g}")
 
 
 def _for_each(

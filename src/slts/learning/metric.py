@@ -24,6 +24,8 @@ from slts.learning.working_set import WorkingSet
 
 _NORM_CHUNK = 4096
 _EXACT = 1e-12
+# Strengths, relative to the one asked for, whose solution is a new start after a failure.
+_DETOURS = (1.3, 0.7, 3.0)
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def _solve_path(
     Z = np.asarray(Z)
     rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight)
     rows, basis = _compress(rows)
-    strengths = [_rounded(lam * gamma * gamma) for gamma, lam in pairs]
+    strengths = [strength_of(gamma, lam) for gamma, lam in pairs]
     coef = None if start is None else _to_rows(start.ravel() / pairs[0][0], rows, basis)
     found: dict[float, _Point] = {}
     for strength in sorted(set(strengths), reverse=True):
@@ -216,6 +218,23 @@ def _solve(
     if primal - dual <= _EXACT * primal:
         # No margin exceeds one, so every multiplier is at its upper bound.
         return _Point(coef, loss, primal, dual, 0)
+    point = _approach(rows, term, start, tol, max_iter)
+    for detour in _DETOURS:
+        if point.primal - point.dual <= tol * point.primal:
+            break
+        # Steps from an unlucky point can shrink to nothing; from a neighbour's solution they do not.
+        nearby = _approach(rows, Ridge(detour * term.strength), None, tol, max_iter)
+        again = _approach(rows, term, nearby.coef, tol, max_iter)
+        n_iter = point.n_iter + nearby.n_iter + again.n_iter
+        best = min(point, again, key=lambda p: p.primal)
+        point = best._replace(dual=max(point.dual, again.dual), n_iter=n_iter)
+    return point
+
+
+def _approach(
+    rows: HingeRows, term: Ridge, start: FloatArray | None, tol: float, max_iter: int
+) -> _Point:
+    """Minimise from ``start``, as far as the steps go."""
     solver = WorkingSet(rows, term, start=start, size=_working_size(rows), max_iter=max_iter)
     best = solver.reach(tol)
     # On its own ray the minimiser obeys loss + 2 lam ||M||^2 <= 1 exactly, however large the gap.
@@ -264,6 +283,6 @@ def _to_rows(coef: FloatArray, rows: HingeRows, basis: FloatArray | None) -> Flo
     return (coef if basis is None else coef @ basis) / rows.scale
 
 
-def _rounded(strength: float) -> float:
-    """Round to 12 digits, so that equal products of different factors are one problem."""
-    return float(f"{strength:.12g}")
+def strength_of(gamma: float, lam: float) -> float:
+    """Return ``lam * gamma**2``, rounded: equal products of different factors are one problem."""
+    return float(f"{lam * gamma * gamma:.12g}")

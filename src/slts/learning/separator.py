@@ -27,8 +27,8 @@ from slts.learning.vertex import (
 from slts.learning.working_set import Certified, WorkingSet
 
 # Below this mean loss a gap is judged absolutely: an optimum of zero has no relative gap.
-_LOSS_FLOOR = 1e-6
-_SEPARATED = 1e-12
+_LOSS_FLOOR = 1e-2
+_SEPARATED = 1e-8
 _INTERIOR_TOLS = (1e2, 1.0, 1e-1, 1e-2)
 _INHERIT_TOL = 1e-8
 
@@ -52,7 +52,7 @@ class SeparatorSolution:
     n_iter : int
         Interior-point iterations (0 where the optimum is known in closed form or inherited).
     converged : bool
-        Whether ``gap <= tol * max(objective, 1e-6)``.
+        Whether ``gap <= tol * max(objective, 1e-2)``.
     vertex : bool
         Whether ``coef`` is a basic solution; False only if no vertex could be found.
     """

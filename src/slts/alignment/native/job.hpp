@@ -55,8 +55,6 @@ struct PackInfo {
     std::int64_t shift = 0;
 };
 
-// `rows.data` holds running sums of a landmark's rows, one row more than it has steps (so landmark
-// q starts at row offsets[q] + q): any run of rows sums up by one difference.
 template <class T>
 struct Landmarks {
     Rows<T> rows;
@@ -75,8 +73,9 @@ struct Workspace {
     T* bounds = nullptr;            // series steps x 2 x width: band [start, stop) per lane
     std::uint8_t* moves = nullptr;  // tiles x columns x width
     std::int32_t* ends = nullptr;   // per walk, first and last aligned step of each series step
-    T* sums = nullptr;     // groups x series steps x stride: landmark rows summed per series row
-    T* product = nullptr;  // channels x stride
+    T* sums = nullptr;  // groups x series steps x stride: landmark rows summed per series row
+    const T* zeros = nullptr;  // stride
+    T* product = nullptr;      // channels x stride
 };
 
 template <class T>

@@ -60,8 +60,7 @@ Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<
     for (int w = 0; w < pack.lanes; ++w) {
         const std::int64_t q = job.landmarks.order[pack.first + w];
         const std::int64_t m = y.offsets[q + 1] - y.offsets[q], end = (m - 1) * W + w;
-        if (Banded && !(g.frontier[end] > T(-__builtin_huge_val())))
-            return {Outcome::no_path, p, q};
+        if (Banded && !(g.frontier[end] > T(-INFINITY))) return {Outcome::no_path, p, q};
         const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
         if (job.values != nullptr) job.values[pair] = g.frontier[end];
         if (scoring) job.lengths[pair] = static_cast<std::int32_t>(g.lengths[end]);

@@ -6,6 +6,7 @@
 // use no standard-library templates.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "job.hpp"
@@ -28,7 +29,7 @@
 
 namespace slts::SLTS_TARGET {
 
-#if defined(__GNUC__) && !defined(SLTS_PORTABLE_LANES)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(SLTS_PORTABLE_LANES)
 
 // Compilers do not turn a compare and a select of vectors into one maximum; it is half the latency.
 template <class V>
@@ -209,7 +210,7 @@ struct Lanes<T, 1> {
     static SLTS_INLINE Bits broadcast_bits(Int x) { return x; }
     // Contraction of scalars is the compiler's choice; lanes and a lone pair must round alike.
     static SLTS_INLINE Value add_product(Value sum, Value a, T b) {
-#if defined(__FMA__) || defined(__aarch64__)
+#if (defined(__FMA__) || defined(__aarch64__)) && !defined(_MSC_VER)
         if constexpr (sizeof(T) == 4)
             return __builtin_fmaf(a, b, sum);
         else

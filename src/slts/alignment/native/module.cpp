@@ -1,4 +1,4 @@
-// Python bindings. Arguments arrive validated (kernel.py); arrays in, arrays out.
+// Python bindings. Arguments arrive validated (reductions.py); arrays in, arrays out.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -93,9 +93,10 @@ std::tuple<int, std::int64_t, std::int64_t> execute(Job<T>& job, const RowStore<
     AlignedArray<std::uint8_t> moves(size(traced ? tiles * wide : 0));
     AlignedArray<std::int32_t> ends(size(traced ? 2 * n * kWalks : 0));
     AlignedArray<T> sums(size(traced ? groups * n * stride : 0));
+    AlignedArray<T> zeros(size(traced ? stride : 0));
     AlignedArray<T> product(size(traced ? job.series.channels * stride : 0));
     job.work = {frontier.data(), lengths.data(), bounds.data(), moves.data(),
-                ends.data(),     sums.data(),    product.data()};
+                ends.data(),     sums.data(),    zeros.data(),  product.data()};
     job.poll = should_stop;
     job.poll_context = token;
     Result result;
@@ -127,14 +128,14 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
                std::optional<Array<const double, 1>> shift) {
                 new (self) X(make_rows<T>(values, offsets, shift));
             },
-            "values"_a, "offsets"_a, "shift"_a.none());
+            "values"_a.noconvert(), "offsets"_a, "shift"_a.none());
     nb::class_<Y>(m, landmarks_name)
         .def(
             "__init__",
             [](Y* self, Array<const double, 2> values, Array<const std::int64_t, 1> offsets,
                std::optional<Array<const double, 1>> shift,
                std::int64_t width) { new (self) Y(make_rows<T>(values, offsets, shift), width); },
-            "values"_a, "offsets"_a, "shift"_a.none(), "width"_a)
+            "values"_a.noconvert(), "offsets"_a, "shift"_a.none(), "width"_a)
         .def_prop_ro("pack_columns", [](const Y& y) {
             std::vector<std::int64_t> columns;
             for (const PackInfo& p : y.packs()) columns.push_back(p.columns * p.width);
@@ -149,8 +150,8 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
             job.values = values.data(), job.lengths = lengths.data();
             return execute(job, x, y, target, token);
         },
-        "series"_a, "landmarks"_a, "block"_a, "band"_a, "values"_a, "lengths"_a, "target"_a,
-        "token"_a.none());
+        "series"_a, "landmarks"_a, "block"_a, "band"_a, "values"_a.noconvert(),
+        "lengths"_a.noconvert(), "target"_a, "token"_a.none());
     m.def(
         "products",
         [=](const X& x, const Y& y, Where where, How how, Array<T, 4> out, int target,
@@ -159,7 +160,8 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
             job.out = out.data();
             return execute(job, x, y, target, token);
         },
-        "series"_a, "landmarks"_a, "block"_a, "band"_a, "out"_a, "target"_a, "token"_a.none());
+        "series"_a, "landmarks"_a, "block"_a, "band"_a, "out"_a.noconvert(), "target"_a,
+        "token"_a.none());
     m.def(
         "grouped",
         [=](const X& x, const Y& y, Where where, How how, Array<const T, 2> weights,
@@ -169,8 +171,8 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
             job.n_outer = static_cast<std::int64_t>(weights.shape(0));
             return execute(job, x, y, target, token);
         },
-        "series"_a, "landmarks"_a, "block"_a, "band"_a, "weights"_a, "out"_a, "target"_a,
-        "token"_a.none());
+        "series"_a, "landmarks"_a, "block"_a, "band"_a, "weights"_a, "out"_a.noconvert(),
+        "target"_a, "token"_a.none());
     m.def(
         "projected",
         [=](const X& x, const Y& y, Where where, How how, Array<const T, 3> metrics,
@@ -180,8 +182,8 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
             job.n_outer = static_cast<std::int64_t>(metrics.shape(0));
             return execute(job, x, y, target, token);
         },
-        "series"_a, "landmarks"_a, "block"_a, "band"_a, "metrics"_a, "out"_a, "target"_a,
-        "token"_a.none());
+        "series"_a, "landmarks"_a, "block"_a, "band"_a, "metrics"_a, "out"_a.noconvert(),
+        "target"_a, "token"_a.none());
 }
 
 using SeriesArray = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
@@ -225,11 +227,36 @@ struct PairSide {
             if (normalize && largest > 0.0) {
                 const double norm = std::sqrt(squares);
                 for (std::int64_t k = 0; k < d; ++k) row[k] /= norm;
-                squares = 1.0;
             }
-            if (objective == 2) shift[i] = 0.5 * squares;
         }
         return true;
+    }
+
+    // Mean row if it lies far from the origin, else zero; see _far_centre in reductions.py.
+    std::vector<double> far_centre(std::size_t d) const {
+        std::vector<double> mean(d, 0.0);
+        const auto count = static_cast<std::size_t>(steps) * d;
+        for (std::size_t k = 0; k < count; ++k) mean[k % d] += rows[k] / static_cast<double>(steps);
+        double squares = 0.0, farthest = 0.0;
+        for (std::size_t k = 0; k < count; ++k)
+            squares += (rows[k] - mean[k % d]) * (rows[k] - mean[k % d]);
+        for (const double m : mean) farthest = std::max(farthest, std::abs(m));
+        const double spread = std::sqrt(squares / static_cast<double>(count));
+        return farthest > 16.0 * spread ? mean : std::vector<double>(d, 0.0);
+    }
+
+    // Subtracts a row from every row, and sets the shifts of the squared distance.
+    void move(const std::vector<double>& at) {
+        const auto d = at.size();
+        for (std::int64_t i = 0; i < steps; ++i) {
+            double squares = 0.0;
+            double* row = rows.data() + static_cast<std::size_t>(i) * d;
+            for (std::size_t k = 0; k < d; ++k) {
+                row[k] -= at[k];
+                squares += row[k] * row[k];
+            }
+            shift[static_cast<std::size_t>(i)] = 0.5 * squares;
+        }
     }
 
     Rows<double> view(std::int64_t d) const {
@@ -245,6 +272,11 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
     const auto d = static_cast<std::int64_t>(a.shape(0));
     PairSide x, y;
     if (!x.read(a, normalize, objective) || !y.read(b, normalize, objective)) return nb::none();
+    std::vector<double> centre(static_cast<std::size_t>(d), 0.0);
+    if (objective == 2) {
+        centre = y.far_centre(centre.size());
+        x.move(centre), y.move(centre);
+    }
     const std::int64_t n = x.steps, m = y.steps,
                        columns = (m + kTileColumns - 1) / kTileColumns * kTileColumns;
     const std::int64_t only = 0, tiles = (n + kTileRows - 1) / kTileRows;
@@ -286,7 +318,7 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
         total = 0.0;
         for (const std::int64_t* c = path; c != cell; c += 2)
             for (std::int64_t k = 0; k < d; ++k)
-                total += x.rows[c[0] * d + k] * y.rows[c[1] * d + k];
+                total += (x.rows[c[0] * d + k] + centre[k]) * (y.rows[c[1] * d + k] + centre[k]);
     }
     const std::size_t shape[] = {static_cast<std::size_t>(length), 2};
     return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(path, 2, shape, owner),
@@ -298,7 +330,7 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
 
 NB_MODULE(_native, m) {
     using namespace slts;
-    m.doc() = "DTW recurrence and its reductions; see slts.alignment.kernel.";
+    m.doc() = "DTW recurrence and its reductions; see slts.alignment.reductions.";
     nb::class_<CancelToken>(m, "CancelToken").def(nb::init<>()).def("cancel", [](CancelToken& t) {
         t.cancelled = true;
     });

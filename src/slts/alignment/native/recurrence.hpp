@@ -43,7 +43,7 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
     using Bits = typename L::Bits;
     using Int = typename IntOf<T>::type;
     constexpr int C = kTileColumns;
-    const Value none = L::broadcast(-__builtin_huge_val()), zero = L::broadcast(T(0));
+    const Value none = L::broadcast(T(-INFINITY)), zero = L::broadcast(T(0));
     const Bits empty = L::broadcast_bits(0), one = L::broadcast_bits(1);
 
     const T* a = g.series + row * g.stride;
@@ -119,7 +119,7 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
 template <class T, int W, bool Shifted, bool Banded, Keep K, class Poll>
 bool sweep(const Grid<T>& g, Poll&& stop) {
     using L = Lanes<T, W>;
-    const auto none = L::broadcast(-__builtin_huge_val());
+    const auto none = L::broadcast(T(-INFINITY));
     for (std::int64_t j = 0; j < g.columns; ++j) {
         L::store(g.frontier + j * W, none);
         if (K == Keep::length) L::store_bits(g.lengths + j * W, L::broadcast_bits(0));

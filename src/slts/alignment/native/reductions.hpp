@@ -8,17 +8,25 @@
 
 namespace slts::SLTS_TARGET {
 
-// sums[i] (+)= scale * sum of the landmark rows aligned with series row i.
+// sums[i] (+)= scale * sum of the landmark rows aligned with series row i. Running sums would spare
+// the inner loop, but their differences lose what a large row before has drowned.
 template <class T, int C, bool Add>
-SLTS_INLINE void sum_aligned_rows(const T* running, std::int64_t stride, const Walk& path,
-                                  std::int64_t n, T scale, T* sums) {
+SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_t stride,
+                                  const Walk& path, std::int64_t n, T scale, T* sums) {
     using L = Lanes<T, C>;
     for (std::int64_t i = 0; i < n; ++i) {
-        const T* begin = running + path.first[i] * stride;
-        const T* end = running + (path.last[i] + 1) * stride;
+        const T* begin = landmark + path.first[i] * stride;
+        const T* end = landmark + path.last[i] * stride;
+        // How many rows there are is a coin toss: up to three are added without a branch.
+        const T* second = begin + stride <= end ? begin + stride : zeros;
+        const T* third = begin + 2 * stride <= end ? begin + 2 * stride : zeros;
         T* sum = sums + i * stride;
         for (std::int64_t k = 0; k < stride; k += C) {
-            auto total = (L::load_unaligned(end + k) - L::load_unaligned(begin + k)) * scale;
+            auto total = L::load_unaligned(begin + k) + L::load_unaligned(second + k);
+            total = total + L::load_unaligned(third + k);
+            for (const T* row = begin + 3 * stride; row <= end; row += stride)
+                total = total + L::load_unaligned(row + k);
+            total = total * scale;
             if (Add) total = total + L::load_unaligned(sum + k);
             L::store_unaligned(sum + k, total);
         }
@@ -85,7 +93,7 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
     const Rows<T>&x = job.series, &y = job.landmarks.rows;
     const std::int64_t n = x.offsets[p + 1] - x.offsets[p], d = x.channels, stride = x.stride;
     const T* series = x.data + x.offsets[p] * stride;
-    const T* running = y.data + (y.offsets[q] + q) * stride;
+    const T* landmark = y.data + y.offsets[q] * stride;
     const T share = T(1) / static_cast<T>(path.length);
     const Workspace<T>& w = job.work;
     const std::int64_t pair = (p - job.series_begin) * job.landmarks.count + q;
@@ -97,11 +105,11 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
         for (std::int64_t g = 0; g < job.n_outer; ++g) {
             const T weight = job.weights[g * job.landmarks.count + q];
             if (weight != T(0))
-                sum_aligned_rows<T, C, true>(running, stride, path, n, weight * share,
+                sum_aligned_rows<T, C, true>(landmark, w.zeros, stride, path, n, weight * share,
                                              w.sums + g * n * stride);
         }
     } else {
-        sum_aligned_rows<T, C, false>(running, stride, path, n, share, w.sums);
+        sum_aligned_rows<T, C, false>(landmark, w.zeros, stride, path, n, share, w.sums);
         series_times_sums<T, C>(series, w.sums, n, d, stride, w.product);
         if (job.reduction == Reduction::products) {
             copy_compact(w.product, d, stride, job.out + pair * d * d);

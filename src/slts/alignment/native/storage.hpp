@@ -71,18 +71,6 @@ class RowStore {
     std::int64_t count() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
     std::int64_t length(std::int64_t p) const { return offsets_[p + 1] - offsets_[p]; }
 
-    // Turns the rows of every series into running sums, from zero (see Landmarks).
-    void accumulate() {
-        AlignedArray<T> sums(static_cast<std::size_t>((offsets_.back() + count()) * stride_));
-        for (std::int64_t p = 0; p < count(); ++p) {
-            T* sum = sums.data() + (offsets_[p] + p) * stride_;
-            const T* row = data_.data() + offsets_[p] * stride_;
-            for (std::int64_t k = 0; k < length(p) * stride_; ++k)
-                sum[k + stride_] = sum[k] + row[k];
-        }
-        data_ = std::move(sums);
-    }
-
    private:
     static std::int64_t padded(std::int64_t channels) {
         return channels <= 4 ? 4 : (channels + 7) / 8 * 8;
@@ -105,7 +93,6 @@ class LandmarkStore {
         });
         plan(count, width);
         fill();
-        rows_.accumulate();
     }
 
     Landmarks<T> view() const {
@@ -114,7 +101,6 @@ class LandmarkStore {
     }
     const RowStore<T>& rows() const { return rows_; }
     const std::vector<PackInfo>& packs() const { return packs_; }
-    std::int64_t longest() const { return rows_.length(order_.back()); }
     std::int64_t widest_frontier() const {
         std::int64_t most = 0;
         for (const PackInfo& p : packs_) most = std::max(most, p.columns * p.width);
