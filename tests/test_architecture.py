@@ -22,6 +22,7 @@ ALLOWED = {
     "learning": FOUNDATION | {"series", "alignment", "execution"},
     "estimators": FOUNDATION | {"series", "alignment", "execution", "landmarks", "learning"},
     "datasets": FOUNDATION | {"series"},
+    "aeon": FOUNDATION | {"estimators"},
     "explain": FOUNDATION | {"series", "alignment", "estimators"},
     "guarantees": FOUNDATION
     | {"series", "alignment", "execution", "landmarks", "learning", "estimators"},

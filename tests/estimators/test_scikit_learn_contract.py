@@ -14,10 +14,6 @@ EXPECTED_FAILURES = {
     slts.SLTSClassifierCV: {"check_sample_weight_equivalence_on_dense_data": LANDMARKS},
     slts.BBSClassifier: {
         "check_sample_weight_equivalence_on_dense_data": LANDMARKS,
-        "check_class_weight_classifiers": (
-            "on pure noise the exact linear program, which has no penalty, still uses its freedom "
-            "to tell the two light classes apart: 84% of the answers are the heavy class, not 87%"
-        ),
     },
     slts.BBSClassifierCV: {"check_sample_weight_equivalence_on_dense_data": LANDMARKS},
     slts.SimilaritySVC: {
@@ -34,11 +30,15 @@ def expected_failures(estimator):
     return EXPECTED_FAILURES[type(estimator)]
 
 
+# Learning takes as many steps as asked for, whatever the data: a few show what is checked here.
+SHORTENED = {slts.LDMLTClassifier: {"n_cycles": 2, "triplets_per_series": 2.0}}
+
+
 @pytest.mark.filterwarnings("ignore:No landmark is of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:The metric of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:Every one-vs-rest problem predicts:UserWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in EXPECTED_FAILURES],
+    [estimator(**SHORTENED.get(estimator, {})) for estimator in EXPECTED_FAILURES],
     expected_failed_checks=expected_failures,
     xfail_strict=True,
 )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from slts._typing import FloatArray, IntArray
+from slts.alignment import AlignmentSettings
 from slts.errors import DataError
 from slts.estimators.rows import RowMap
 from slts.learning.calibration import probabilities, two_sided
@@ -42,6 +45,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _n_channels_in: int
     _n_columns_in: int | None
     _rows: RowMap
+    objective: str
+    band: Any
+    normalize: bool
     # Scale of the calibrated probabilities; None where calibration was skipped.
     _scale: float | None
 
@@ -54,6 +60,26 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+    def _settings(self) -> AlignmentSettings:
+        """How this estimator aligns; similarities are of affinities, so "distance" is refused."""
+        if self.objective not in ("affinity", "cost"):
+            raise ValueError(
+                f"The 'objective' parameter of {type(self).__name__} must be 'affinity' or 'cost'. "
+                f"Got {self.objective!r} instead."
+            )
+        return AlignmentSettings(self.objective, self.band, self.normalize)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Keep the estimator as it was if `fit` fails."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _check_training_data(self, X: Any, y: Any) -> tuple[SeriesBatch, IntArray]:
         """Convert X, encode y, and remember what later input must look like."""
@@ -72,8 +98,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError(
-                f"y holds one class only, {self.classes_[0]!r}: a classifier needs at least two "
-                f"classes."
+                f"y holds one class only, {self.classes_.tolist()[0]!r}: a classifier needs at "
+                f"least two classes."
             )
         self._n_channels_in = batch.n_channels
         self._n_columns_in = _columns_of_table(X)
@@ -120,10 +146,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 sample_weight=weights,
             )
             weights = weights * by_class[codes]
-        total = float(weights.sum())
-        if total <= 0:
-            raise DataError("sample_weight must have a positive sum, got 0.")
-        return weights * (len(weights) / total)
+        by_class = np.bincount(codes, weights=weights)
+        if (by_class <= 0).any():
+            label = self.classes_[int(np.argmax(by_class <= 0))]
+            raise DataError(
+                f"class {label} has no weight: every class needs a series whose sample_weight and "
+                f"class_weight are positive. Leave the class out instead."
+            )
+        return weights * (len(weights) / float(weights.sum()))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from series and labels; each classifier says how."""
@@ -176,7 +206,10 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Shape (series, classes); rows sum to one. See "Probabilities" in the user guide.
         """
         decisions = self.decision_function(X)
-        assert self._scale is not None
+        if self._scale is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} was fitted without calibration: fit it again."
+            )
         return probabilities(decisions, self._scale)
 
 

@@ -29,6 +29,7 @@ from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
 from slts.execution import Progress, progress_bar
 from slts.landmarks import resolve_count, select_landmarks
+from slts.landmarks.selection import METHODS
 from slts.learning.landmark import LandmarkData, LandmarkModel
 from slts.series import SeriesBatch
 
@@ -66,10 +67,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     # Parameters every subclass has.
     n_landmarks: Any
     landmarks: Any
-    objective: str
-    band: Any
     homogeneous: Any
-    normalize: bool
     class_weight: Any
     n_jobs: int | None
     random_state: Any
@@ -108,9 +106,13 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _keep(self, found: Search) -> None:
         """Hook for estimators that report their search."""
 
-    def _learn(self, data: LandmarkData, seed: int) -> LandmarkModel:
-        parameters, counts = self._parameters(), self._landmark_counts(data)
-        splits = self._splits(data.codes, seed)
+    def _learn(
+        self,
+        data: LandmarkData,
+        parameters: Sequence[dict[str, float]],
+        splits: Sequence[Split],
+    ) -> LandmarkModel:
+        counts = self._landmark_counts(data)
         chosen: dict[str, Any] = {"n_landmarks": counts[0], **parameters[0]}
         self._scale = None
         if splits:
@@ -147,25 +149,27 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         Self
             The fitted classifier.
         """
-        batch, codes = self._check_training_data(X, y)
-        weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
-        settings = self._settings()
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
-        series = self._rows(batch)
-        indices = self._choose_landmarks(series, settings, seed)
-        self._warn_about_missing_classes(codes[indices])
-        data = self._align(series, indices, codes, weights, settings)
-        model = self._learn(data, seed)
-        n_kept = model.coef.shape[1]
-        self.landmark_indices_ = indices[:n_kept]
-        self.landmarks_ = batch[self.landmark_indices_]
-        self.coef_ = model.coef
-        d = series.n_channels
-        identity = np.broadcast_to(np.eye(d), (len(model.coef), d, d))
-        self.metrics_ = identity if model.metrics is None else model.metrics
-        self.reports_ = self._report(model, data)
-        self._warn_about_collapse(model, data)
+        with self._all_or_nothing():
+            batch, codes = self._check_training_data(X, y)
+            weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
+            settings, parameters = self._settings(), self._parameters()
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            splits = self._splits(codes, seed)
+            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous)
+            series = self._rows(batch)
+            indices = self._choose_landmarks(series, settings, seed)
+            data = self._align(series, indices, codes, weights, settings)
+            model = self._learn(data, parameters, splits)
+            n_kept = model.coef.shape[1]
+            self.landmark_indices_ = indices[:n_kept]
+            self.landmarks_ = batch[self.landmark_indices_]
+            self._warn_about_missing_classes(codes[self.landmark_indices_])
+            self.coef_ = model.coef
+            d = series.n_channels
+            identity = np.broadcast_to(np.eye(d), (len(model.coef), d, d))
+            self.metrics_ = identity if model.metrics is None else model.metrics
+            self.reports_ = self._report(model, data)
+            self._warn_about_collapse(model, data)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -203,7 +207,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 series, landmarks, self.metrics_, self._settings(),
                 n_jobs=self.n_jobs, progress=progress,
             )  # fmt: skip
-        return np.asarray(projected.transpose(0, 2, 1).reshape(len(series), -1))
+        return np.asarray(projected.transpose(0, 2, 1).reshape(len(series), self.coef_.size))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of `transform`.
@@ -240,16 +244,13 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             settings=self._settings(),
         )
 
-    def _settings(self) -> AlignmentSettings:
-        return AlignmentSettings(self.objective, self.band, self.normalize)
-
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))
 
     def _choose_landmarks(
         self, series: SeriesBatch, settings: AlignmentSettings, seed: int
     ) -> IntArray:
-        if not isinstance(self.landmarks, str):
+        if not isinstance(self.landmarks, str) or self.landmarks not in METHODS:
             return self._given_landmarks(len(series))
         count = resolve_count(self._most_landmarks(len(series)), len(series))
         return select_landmarks(
@@ -260,10 +261,12 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _given_landmarks(self, n_series: int) -> IntArray:
         indices = np.asarray(self.landmarks)
         usable = indices.ndim == 1 and indices.size > 0 and indices.dtype.kind in "iu"
-        if not usable or indices.min() < 0 or indices.max() >= n_series:
+        usable = usable and indices.min() >= 0 and indices.max() < n_series
+        if not usable or len(np.unique(indices)) < len(indices):
             raise ValueError(
-                f"The 'landmarks' parameter must be 'random', 'kmedoids', 'dselect', or indices "
-                f"of training series between 0 and {n_series - 1}. Got {self.landmarks!r} instead."
+                f"The 'landmarks' parameter of {type(self).__name__} must be 'random', 'kmedoids', "
+                f"'dselect', or distinct indices of training series between 0 and {n_series - 1}. "
+                f"Got {self.landmarks!r} instead."
             )
         return indices.astype(np.int64)
 
@@ -328,24 +331,26 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _warn_about_missing_classes(self, landmark_codes: IntArray) -> None:
         missing = np.setdiff1d(np.arange(len(self.classes_)), landmark_codes)
         if len(missing):
+            names = ", ".join(map(repr, self.classes_[missing].tolist()))
             warnings.warn(
-                f"No landmark is of class {', '.join(map(repr, self.classes_[missing]))}: raise "
-                f"n_landmarks, or give landmarks= that cover every class.",
-                stacklevel=3,
+                f"No landmark is of class {names}: raise n_landmarks, or give landmarks= that "
+                f"cover every class.",
+                stacklevel=4,
             )
 
     def _warn_about_collapse(self, model: LandmarkModel, data: LandmarkData) -> None:
         """Say so when nothing was learned: M near zero, or every answer "no"."""
-        for k, positive in enumerate(data.positives):
-            if model.metric_solutions and model.metric_solutions[k].loss > 1 - 1e-3:
+        labels = self.classes_.tolist()
+        for positive, solution in zip(data.positives, model.metric_solutions, strict=False):
+            if solution.loss > 1 - 1e-3:
                 warnings.warn(
-                    f"The metric of class {self.classes_[positive]!r} collapsed to almost zero "
-                    f"(training hinge {model.metric_solutions[k].loss:.4f}): lower lam or gamma.",
-                    stacklevel=3,
+                    f"The metric of class {labels[positive]!r} collapsed to almost zero "
+                    f"(training hinge {solution.loss:.4f}): lower lam or gamma.",
+                    stacklevel=4,
                 )
         if len(self.classes_) > 2 and not (model.training_decisions > 0).any():
             warnings.warn(
                 "Every one-vs-rest problem predicts the negative class for all training series: "
                 "lower gamma or lam.",
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -101,30 +101,34 @@ class LDMLTClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        batch, self._codes = self._check_training_data(X, y)
-        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
-        self._training_rows = rows = self._rows(batch)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        with progress_bar("Learning the metric", show=bool(self.verbose)) as progress:
-            self.report_ = learn_logdet_metric(
-                rows,
-                self._codes,
-                n_cycles=self.n_cycles,
-                triplets_per_series=self.triplets_per_series,
-                margin=self.margin,
-                ranking_limit=self.ranking_limit,
-                random_state=seed,
-                n_jobs=self.n_jobs,
-                progress=progress,
-            )
-        self.metric_ = self.report_.metric
-        self._transformed = transform_rows(rows, self.metric_)
-        self._calibrate()
+        with self._all_or_nothing():
+            batch, self._codes = self._check_training_data(X, y)
+            self._rows = RowMap.fit(batch, self._settings(), homogeneous=self.homogeneous)
+            self._training_rows = rows = self._rows(batch)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            with progress_bar("Learning the metric", show=bool(self.verbose)) as progress:
+                self.report_ = learn_logdet_metric(
+                    rows,
+                    self._codes,
+                    n_cycles=self.n_cycles,
+                    triplets_per_series=self.triplets_per_series,
+                    margin=self.margin,
+                    ranking_limit=self.ranking_limit,
+                    random_state=seed,
+                    n_jobs=self.n_jobs,
+                    progress=progress,
+                )
+            self.metric_ = self.report_.metric
+            self._transformed = transform_rows(rows, self.metric_)
+            self._calibrate()
         return self
+
+    def _settings(self) -> AlignmentSettings:
+        return AlignmentSettings("distance", None, self.normalize)
 
     def _nearness(self, rows: SeriesBatch) -> FloatArray:
         series = transform_rows(rows, self.metric_)
-        settings = AlignmentSettings("distance", None, normalize=False)
+        settings = self._settings()
         with progress_bar("Aligning", show=bool(self.verbose)) as progress:
             D = distances(
                 series, self._transformed, settings, n_jobs=self.n_jobs, progress=progress

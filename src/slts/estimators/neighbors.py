@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -9,7 +10,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import similarities
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.rows import RowMap
@@ -59,8 +59,14 @@ class NearestNeighbor(SeriesClassifier):
     def _calibrate(self) -> None:
         """Leave single training series out and see how decisive the nearest others are."""
         self._scale = None
-        if self.calibration_size is None:
+        size = self.calibration_size
+        if size is None:
             return
+        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
+            raise ValueError(
+                f"The 'calibration_size' parameter of {type(self).__name__} must be an int >= 1 or "
+                f"None. Got {size!r} instead."
+            )
         # The only member of a class has no like to be near to.
         held_out = np.flatnonzero(np.bincount(self._codes)[self._codes] > 1)
         if len(held_out) == 0:
@@ -137,14 +143,16 @@ class OneNNClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        batch, self._codes = self._check_training_data(X, y)
-        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
-        self._training_rows = self._rows(batch)
-        self._calibrate()
+        with self._all_or_nothing():
+            settings = self._settings()
+            batch, self._codes = self._check_training_data(X, y)
+            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous)
+            self._training_rows = self._rows(batch)
+            self._calibrate()
         return self
 
     def _nearness(self, rows: SeriesBatch) -> FloatArray:
-        settings = AlignmentSettings(self.objective, self.band, self.normalize)
+        settings = self._settings()
         with progress_bar("Aligning", show=bool(self.verbose)) as progress:
             K = similarities(
                 rows, self._training_rows, settings, n_jobs=self.n_jobs, progress=progress

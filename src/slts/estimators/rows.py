@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slts.series import SeriesBatch, append_constant, normalize_rows, rms_row_norm
+from slts.alignment import AlignmentSettings
+from slts.series import SeriesBatch, append_constant, rms_row_norm
 
 
 @dataclass(frozen=True, slots=True)
 class RowMap:
-    """Append a constant channel, or not; then scale rows to unit norm, or not.
+    """Append a constant channel, or not; then prepare rows as the settings of alignment ask.
 
     Parameters
     ----------
     constant
         Value of the homogeneous channel; None leaves it out.
-    normalize
-        Whether rows are scaled to unit norm.
+    settings
+        How rows will be aligned.
     """
 
     constant: float | None
-    normalize: bool
+    settings: AlignmentSettings
 
     @classmethod
-    def fit(cls, batch: SeriesBatch, *, homogeneous: bool | str, normalize: bool) -> RowMap:
+    def fit(
+        cls, batch: SeriesBatch, settings: AlignmentSettings, *, homogeneous: bool | str
+    ) -> RowMap:
         """Choose the constant on training series.
 
         With one channel unit rows keep only the sign, so ``"auto"`` appends it there.
@@ -34,10 +37,10 @@ class RowMap:
                 f"Got {homogeneous!r} instead."
             )
         wanted = batch.n_channels == 1 if homogeneous == "auto" else bool(homogeneous)
-        return cls(rms_row_norm(batch) if wanted else None, normalize)
+        return cls(rms_row_norm(batch) if wanted else None, settings)
 
     def __call__(self, batch: SeriesBatch) -> SeriesBatch:
         """Rows ready for alignment."""
         if self.constant is not None:
             batch = append_constant(batch, self.constant)
-        return normalize_rows(batch) if self.normalize else batch
+        return self.settings.prepare(batch)

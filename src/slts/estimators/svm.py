@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import similarities
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear_form import LinearForm
@@ -106,26 +105,28 @@ class SimilaritySVC(SeriesClassifier):
         Self
             The fitted classifier.
         """
-        check_positive("C", self, self.C)
-        batch, codes = self._check_training_data(X, y)
-        weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._rows = RowMap.fit(batch, homogeneous=self.homogeneous, normalize=self.normalize)
-        self._series = self._rows(batch)
-        K = self._similarities(self._series)
-        self._scale = None
-        if self.calibration_cv is not None:
-            splits = make_splits(
-                self.calibration_cv, codes, random_state=seed, name="calibration_cv"
-            )
-            held_out = []
-            for train, test in splits:
-                coef, intercept = self._train(K[train], codes[train], weights[train])
-                held_out.append(K[test] @ coef.T + intercept)
-            values = np.concatenate(held_out)
-            truth = np.concatenate([codes[test] for _, test in splits])
-            self._scale = fit_scale(values[:, 0] if values.shape[1] == 1 else values, truth)
-        self.coef_, self.intercept_ = self._train(K, codes, weights)
+        with self._all_or_nothing():
+            check_positive("C", self, self.C)
+            settings = self._settings()
+            batch, codes = self._check_training_data(X, y)
+            weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous)
+            self._series = self._rows(batch)
+            K = self._similarities(self._series)
+            self._scale = None
+            if self.calibration_cv is not None:
+                splits = make_splits(
+                    self.calibration_cv, codes, random_state=seed, name="calibration_cv"
+                )
+                held_out = []
+                for train, test in splits:
+                    coef, intercept = self._train(K[train], codes[train], weights[train])
+                    held_out.append(K[test] @ coef.T + intercept)
+                values = np.concatenate(held_out)
+                truth = np.concatenate([codes[test] for _, test in splits])
+                self._scale = fit_scale(values[:, 0] if values.shape[1] == 1 else values, truth)
+            self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -152,9 +153,6 @@ class SimilaritySVC(SeriesClassifier):
             rows=self._rows,
             settings=self._settings(),
         )
-
-    def _settings(self) -> AlignmentSettings:
-        return AlignmentSettings(self.objective, self.band, self.normalize)
 
     def _similarities(self, series: SeriesBatch) -> FloatArray:
         settings = self._settings()

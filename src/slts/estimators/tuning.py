@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from slts._typing import IntArray
+from slts.alignment import AlignmentSettings
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.search import Search
 from slts.estimators.splitting import Split, make_splits
 from slts.landmarks import resolve_count
 from slts.learning.landmark import LandmarkData
+from slts.series import SeriesBatch
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -57,8 +59,22 @@ class TunedLandmarks(LandmarkClassifier):
         self.n_splits_ = len(splits)
         return splits
 
+    def _choose_landmarks(
+        self, series: SeriesBatch, settings: AlignmentSettings, seed: int
+    ) -> IntArray:
+        indices = super()._choose_landmarks(series, settings, seed)
+        if isinstance(self.landmarks, str) and self.landmarks == "kmedoids":
+            # Medoids come ascending, hence often class by class: the first few must be a sample.
+            indices = np.random.RandomState(seed).permutation(indices)
+        return indices
+
     def _most_landmarks(self, n_series: int) -> int | float:
         if _is_list(self.n_landmarks):
+            if len(self.n_landmarks) == 0:
+                raise ValueError(
+                    f"The 'n_landmarks' parameter of {type(self).__name__} must not be an empty "
+                    f"list. Got {self.n_landmarks!r} instead."
+                )
             return max(resolve_count(n, n_series) for n in self.n_landmarks)
         return super()._most_landmarks(n_series)
 
@@ -66,7 +82,7 @@ class TunedLandmarks(LandmarkClassifier):
         if not _is_list(self.n_landmarks):
             return [data.n_landmarks]
         counts = {resolve_count(n, len(data.codes)) for n in self.n_landmarks}
-        return sorted(min(count, data.n_landmarks) for count in counts)
+        return sorted({min(count, data.n_landmarks) for count in counts})
 
     def _keep(self, found: Search) -> None:
         self.best_params_ = dict(found.candidates[found.best])

@@ -222,7 +222,7 @@ def _solve(
     for detour in _DETOURS:
         if point.primal - point.dual <= tol * point.primal:
             break
-        # Steps from an unlucky point can shrink to nothing; from a neighbour's solution they do not.
+        # Steps from an unlucky point can shrink to nothing; from a neighbour's optimum they do not.
         nearby = _approach(rows, Ridge(detour * term.strength), None, tol, max_iter)
         again = _approach(rows, term, nearby.coef, tol, max_iter)
         n_iter = point.n_iter + nearby.n_iter + again.n_iter

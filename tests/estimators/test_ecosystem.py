@@ -1,0 +1,222 @@
+"""The estimators inside scikit-learn's tools, on ragged series in every accepted form."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import slts
+
+ESTIMATORS = [
+    slts.SLTSClassifier(15, random_state=0),
+    slts.SLTSClassifierCV(15, random_state=0),
+    slts.BBSClassifier(15, random_state=0),
+    slts.BBSClassifierCV(15, random_state=0),
+    slts.OneNNClassifier(random_state=0),
+    slts.SimilaritySVC(random_state=0),
+    slts.LDMLTClassifier(n_cycles=2, triplets_per_series=3.0, random_state=0),
+]
+TRANSFORMERS = ESTIMATORS[:4]
+FORMS = {"list": list, "batch": slts.as_series}
+
+
+def by_name(estimator):
+    return type(estimator).__name__
+
+
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=by_name)
+every_form = pytest.mark.parametrize("form", FORMS)
+
+
+@every_estimator
+@every_form
+def test_cross_validation_takes_ragged_series(estimator, form, two):
+    X, y, _, _ = two
+    scores = cross_val_score(estimator, FORMS[form](X), y, cv=3)
+    assert scores.shape == (3,)
+    assert scores.mean() > 0.85
+
+
+@every_form
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (slts.SLTSClassifier(10, random_state=0), {"gamma": [1e-3, 1e-2], "lam": [0.1, 1.0]}),
+        (slts.BBSClassifier(random_state=0), {"n_landmarks": [0.3, 10]}),
+        (slts.SimilaritySVC(), {"C": [0.1, 10.0]}),
+        (slts.OneNNClassifier(), {"objective": ["affinity", "cost"], "band": [None, 1]}),
+        (slts.LDMLTClassifier(triplets_per_series=2.0, random_state=0), {"n_cycles": [1, 2]}),
+    ],
+    ids=lambda value: by_name(value) if hasattr(value, "fit") else "",
+)
+def test_grid_search_tunes_and_refits(estimator, grid, form, two):
+    X, y, X_test, y_test = two
+    search = GridSearchCV(estimator, grid, cv=2, error_score="raise").fit(FORMS[form](X), y)
+    assert set(search.best_params_) == set(grid)
+    assert search.score(FORMS[form](X_test), y_test) > 0.85
+
+
+@every_form
+@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=by_name)
+def test_a_pipeline_classifies_by_similarities_to_landmarks(transformer, form, three):
+    X, y, X_test, y_test = three
+    pipeline = make_pipeline(clone(transformer), LogisticRegression(max_iter=1000))
+    pipeline.fit(FORMS[form](X), y)
+    assert pipeline.score(FORMS[form](X_test), y_test) > 0.6
+    assert pipeline[:-1].get_feature_names_out().shape == (pipeline[-1].n_features_in_,)
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=by_name)
+def test_similarities_come_as_a_data_frame_when_asked(transformer, three):
+    X, y, X_test, _ = three
+    model = clone(transformer).set_output(transform="pandas").fit(X, y)
+    frame = model.transform(X_test)
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == list(model.get_feature_names_out())
+    plain = clone(transformer).fit(X, y).transform(X_test)
+    np.testing.assert_array_equal(frame.to_numpy(), plain)
+    np.testing.assert_array_equal(
+        clone(transformer).fit_transform(X, y), plain_of(transformer, X, y)
+    )
+
+
+def plain_of(transformer, X, y):
+    return clone(transformer).fit(X, y).transform(X)
+
+
+@every_form
+def test_probabilities_can_be_calibrated_by_scikit_learn(form, two):
+    X, y, X_test, y_test = two
+    inner = slts.SLTSClassifier(10, calibration_cv=None, random_state=0)
+    model = CalibratedClassifierCV(inner, cv=3).fit(FORMS[form](X), y)
+    proba = model.predict_proba(FORMS[form](X_test))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert model.score(FORMS[form](X_test), y_test) > 0.85
+
+
+@every_form
+def test_classifiers_can_be_stacked(form, three):
+    X, y, X_test, y_test = three
+    model = StackingClassifier(
+        [
+            ("landmarks", slts.SLTSClassifier(12, random_state=0)),
+            ("neighbor", slts.OneNNClassifier()),
+            ("svm", slts.SimilaritySVC(calibration_cv=None)),
+        ],
+        final_estimator=LogisticRegression(max_iter=1000),
+        cv=3,
+    ).fit(FORMS[form](X), y)
+    assert model.score(FORMS[form](X_test), y_test) > 0.6
+
+
+LABELS = {
+    "text": np.array(["ba", "ab", "zz"]),
+    "integers": np.array([30, -1, 7]),
+    "floats": np.array([2.0, 1.0, 3.0]),
+    "objects": np.array(["x", "yy", "w"], dtype=object),
+}
+
+
+@every_estimator
+@every_form
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_any_type_come_back_as_they_were(estimator, form, kind, three):
+    X, y, X_test, _ = three
+    labels = LABELS[kind]
+    model = clone(estimator).fit(FORMS[form](X), labels[y])
+    answers = model.predict(FORMS[form](X_test))
+    assert answers.dtype == labels.dtype
+    np.testing.assert_array_equal(model.classes_, np.unique(labels))
+    assert np.isin(answers, labels).all()
+    assert model.score(X, labels[y]) > 0.6
+
+
+@every_estimator
+def test_truth_values_are_labels(estimator, two):
+    X, y, X_test, y_test = two
+    model = clone(estimator).fit(X, y == 1)
+    assert model.predict(X_test).dtype == np.bool_
+    assert model.score(X_test, y_test == 1) > 0.85
+    np.testing.assert_array_equal(model.classes_, [False, True])
+
+
+def test_renaming_classes_in_order_changes_nothing(three):
+    X, y, X_test, _ = three
+    model = slts.SLTSClassifier(12, random_state=0)
+    by_number = clone(model).fit(X, y).decision_function(X_test)
+    by_name_ = clone(model).fit(X, np.array(["a", "b", "c"])[y]).decision_function(X_test)
+    np.testing.assert_array_equal(by_number, by_name_)
+
+
+@every_estimator
+def test_forms_of_the_same_series_give_the_same_answers(estimator, two):
+    X, y, X_test, _ = two
+    square, square_test = (np.stack([x[:, :5] for x in part]) for part in (X, X_test))
+    as_list = clone(estimator).fit(list(square), y).decision_function(list(square_test))
+    for form in (np.asarray, slts.as_series):
+        model = clone(estimator).fit(form(square), y)
+        np.testing.assert_array_equal(model.decision_function(form(square_test)), as_list)
+
+
+@every_estimator
+def test_a_clone_has_the_parameters_and_nothing_learned(estimator, two):
+    X, y, _, _ = two
+    fitted = clone(estimator).fit(X, y)
+    copy = clone(fitted)
+    assert copy.get_params() == estimator.get_params()
+    assert not hasattr(copy, "classes_")
+
+
+@every_estimator
+@pytest.mark.parametrize("problem", ["two", "three"])
+def test_a_pickled_model_answers_bit_for_bit(estimator, problem, request):
+    X, y, X_test, _ = request.getfixturevalue(problem)
+    model = clone(estimator).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    for method in ("predict", "predict_proba", "decision_function"):
+        np.testing.assert_array_equal(getattr(copy, method)(X_test), getattr(model, method)(X_test))
+
+
+@every_estimator
+def test_fitting_again_forgets_the_first_fit(estimator, two, three):
+    model = clone(estimator).fit(three[0], three[1])
+    model.fit(two[0], two[1])
+    fresh = clone(estimator).fit(two[0], two[1])
+    np.testing.assert_array_equal(model.predict_proba(two[2]), fresh.predict_proba(two[2]))
+
+
+@every_estimator
+def test_two_threads_give_the_answers_of_one(estimator, three):
+    X, y, X_test, _ = three
+    one = clone(estimator).fit(X, y)
+    two_threads = clone(estimator).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(two_threads.predict_proba(X_test), one.predict_proba(X_test))
+
+
+@pytest.mark.parametrize("estimator", [*TRANSFORMERS, ESTIMATORS[5]], ids=by_name)
+def test_sample_weights_are_routed_through_a_search(estimator, two):
+    X, y, X_test, y_test = two
+    # A third of the labels is wrong, and has no weight.
+    wrong = np.arange(len(y)) % 3 == 0
+    labels, weights = np.where(wrong, 1 - y, y), np.where(wrong, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = clone(estimator).set_fit_request(sample_weight=True)
+        inner.set_score_request(sample_weight=True)
+        grid = {"normalize": [True]}
+        search = GridSearchCV(inner, grid, cv=2).fit(X, labels, sample_weight=weights)
+        assert search.best_score_ > 0.85
+        assert search.score(X_test, y_test) > 0.85
+
+
+def test_held_out_predictions_cover_every_series(three):
+    X, y, _, _ = three
+    proba = cross_val_predict(slts.OneNNClassifier(), X, y, cv=3, method="predict_proba")
+    assert proba.shape == (36, 3)

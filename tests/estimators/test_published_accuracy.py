@@ -1,0 +1,70 @@
+"""Accuracies of the paper, by its protocol, on the given splits."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
+
+import slts
+from slts import datasets
+
+SEEDS = range(10)
+
+
+@pytest.fixture(scope="module")
+def vowels():
+    loaders = pytest.importorskip("aeon.datasets")
+    X, y = loaders.load_japanese_vowels("train")
+    X_test, y_test = loaders.load_japanese_vowels("test")
+    assert (len(X), len(X_test)) == (270, 370)
+    return X, y, X_test, y_test
+
+
+def mean_accuracy(make, seeds, vowels):
+    X, y, X_test, y_test = vowels
+    return 100 * np.mean([make(seed).fit(X, y).score(X_test, y_test) for seed in seeds])
+
+
+def test_one_nearest_neighbour_on_japanese_vowels(vowels):
+    X, y, X_test, y_test = vowels
+    assert np.sum(slts.OneNNClassifier().fit(X, y).predict(X_test) == y_test) == 347
+
+
+def test_bbs_on_japanese_vowels(vowels):
+    accuracy = mean_accuracy(lambda s: slts.BBSClassifierCV(135, random_state=s), SEEDS, vowels)
+    assert accuracy == pytest.approx(97.1, abs=0.6)
+
+
+def test_slts_on_japanese_vowels(vowels):
+    accuracy = mean_accuracy(lambda s: slts.SLTSClassifierCV(135, random_state=s), SEEDS, vowels)
+    assert accuracy == pytest.approx(97.1, abs=0.8)
+
+
+def test_svm_on_japanese_vowels(vowels):
+    def tuned(seed):
+        return GridSearchCV(
+            slts.SimilaritySVC(calibration_cv=None),
+            {"C": 2.0 ** np.arange(-6, 10)},
+            cv=StratifiedShuffleSplit(1, test_size=0.3, random_state=seed),
+        )
+
+    assert mean_accuracy(tuned, SEEDS, vowels) == pytest.approx(97.8, abs=0.3)
+
+
+def test_ldmlt_on_japanese_vowels(vowels):
+    def make(seed):
+        return slts.LDMLTClassifier(calibration_size=None, random_state=seed)
+
+    assert mean_accuracy(make, [0], vowels) >= 96.5
+
+
+def test_slts_with_its_defaults_on_japanese_vowels(vowels):
+    accuracy = mean_accuracy(lambda s: slts.SLTSClassifier(random_state=s), range(3), vowels)
+    assert accuracy > 95
+
+
+def test_slts_with_the_whole_grid_on_arabic_digits(data_folder):
+    X, y = datasets.load("arabic_digits", "train")
+    X_test, y_test = datasets.load("arabic_digits", "test")
+    model = slts.SLTSClassifierCV(100, random_state=0).fit(X, y)
+    assert len(model.cv_results_["params"]) == 18
+    assert model.score(X_test, y_test) >= 0.973

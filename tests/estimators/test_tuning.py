@@ -1,0 +1,178 @@
+"""The CV variants: one set of alignments for all parameters, and an honest table of scores."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneGroupOut,
+    StratifiedShuffleSplit,
+)
+
+import slts
+from slts.learning import landmark
+
+TUNED = [slts.SLTSClassifierCV, slts.BBSClassifierCV]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The metric of class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Every one-vs-rest problem:UserWarning"),
+]
+
+
+def by_name(kind):
+    return kind.__name__
+
+
+def grid(kind):
+    return {"gammas": [1e-3, 1e-2, 0.1]} | (
+        {"lams": [0.1, 10.0]} if "SLTS" in by_name(kind) else {}
+    )
+
+
+CVS = {
+    "int": (4, 4),
+    "fraction": (0.3, 1),
+    "splitter": (StratifiedShuffleSplit(2, test_size=0.25, random_state=0), 2),
+    "pairs": ([(np.arange(24), np.arange(24, 36))], 1),
+}
+
+
+@pytest.mark.parametrize("kind", TUNED, ids=by_name)
+@pytest.mark.parametrize("cv", CVS)
+def test_alignments_are_computed_once_whatever_is_tried(kind, cv, three, alignments):
+    X, y, _, _ = three
+    splitter, n_splits = CVS[cv]
+    model = kind([6, 12, 0.5], cv=splitter, random_state=0, **grid(kind)).fit(X, y)
+    assert alignments == [(36, 18)]
+    assert model.n_splits_ == n_splits
+
+
+@pytest.mark.parametrize("kind", TUNED, ids=by_name)
+@pytest.mark.parametrize("cv", CVS)
+def test_the_table_of_scores_has_scikit_learns_form(kind, cv, three):
+    X, y, _, _ = three
+    splitter, n_splits = CVS[cv]
+    model = kind([6, 12], cv=splitter, random_state=0, **grid(kind)).fit(X, y)
+    results, names = model.cv_results_, ["n_landmarks", "gamma"]
+    names += ["lam"] if "SLTS" in by_name(kind) else []
+    n_candidates = 2 * 3 * (2 if "lam" in names else 1)
+    splits = [f"split{k}_test_score" for k in range(n_splits)]
+    summary = ["params", "mean_test_score", "std_test_score", "rank_test_score"]
+    assert set(results) == {f"param_{name}" for name in names} | set(splits) | set(summary)
+    assert all(len(column) == n_candidates for column in results.values())
+    scores = np.column_stack([results[name] for name in splits])
+    np.testing.assert_allclose(results["mean_test_score"], scores.mean(axis=1))
+    np.testing.assert_allclose(results["std_test_score"], scores.std(axis=1))
+    for k, params in enumerate(results["params"]):
+        assert params == {name: results[f"param_{name}"][k] for name in names}
+    best = int(np.argmax(results["mean_test_score"]))
+    assert results["rank_test_score"][best] == results["rank_test_score"].min() == 1
+    assert model.best_params_ == results["params"][best]
+    assert model.best_score_ == results["mean_test_score"][best]
+
+
+@pytest.mark.parametrize("kind", TUNED, ids=by_name)
+@pytest.mark.parametrize("landmarks", ["random", "kmedoids", "dselect"])
+def test_the_best_parameters_reproduce_the_model(kind, landmarks, three):
+    X, y, X_test, _ = three
+    tuned = kind([9, 18], landmarks=landmarks, cv=3, random_state=0, **grid(kind)).fit(X, y)
+    parameters = dict(tuned.best_params_)
+    assert parameters.pop("n_landmarks") == len(tuned.landmarks_)
+    plain = slts.SLTSClassifier if "SLTS" in by_name(kind) else slts.BBSClassifier
+    fixed = plain(landmarks=tuned.landmark_indices_, calibration_cv=None, **parameters).fit(X, y)
+    np.testing.assert_array_equal(fixed.decision_function(X_test), tuned.decision_function(X_test))
+
+
+@pytest.mark.parametrize("kind", TUNED, ids=by_name)
+def test_scores_are_accuracies_of_models_fitted_on_the_other_part(kind, three):
+    X, y, _, _ = three
+    train, test = np.arange(24), np.arange(24, 36)
+    tuned = kind(landmarks=np.arange(12), cv=[(train, test)], random_state=0, **grid(kind)).fit(
+        X, y
+    )
+    plain = slts.SLTSClassifier if "SLTS" in by_name(kind) else slts.BBSClassifier
+    search = GridSearchCV(
+        plain(landmarks=np.arange(12), calibration_cv=None),
+        {name[:-1]: values for name, values in grid(kind).items()},
+        cv=[(train, test)],
+    ).fit(X, y)
+    ours = {
+        (p["gamma"], p.get("lam")): score
+        for p, score in zip(
+            tuned.cv_results_["params"], tuned.cv_results_["mean_test_score"], strict=True
+        )
+    }
+    theirs = {
+        (p["gamma"], p.get("lam")): score
+        for p, score in zip(
+            search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+        )
+    }
+    assert ours == pytest.approx(theirs)
+
+
+def test_the_papers_eighteen_pairs_are_thirteen_solves(three, monkeypatch):
+    X, y, _, _ = three
+    metric_calls, separator_gammas = [], []
+    solve_metrics, solve_separator = landmark.solve_metric_path, landmark.solve_separator
+
+    def logged_metrics(*args, pairs, **kwargs):
+        metric_calls.append(len(pairs))
+        return solve_metrics(*args, pairs=pairs, **kwargs)
+
+    def logged_separator(*args, gamma, **kwargs):
+        separator_gammas.append(gamma)
+        return solve_separator(*args, gamma=gamma, **kwargs)
+
+    monkeypatch.setattr(landmark, "solve_metric_path", logged_metrics)
+    monkeypatch.setattr(landmark, "solve_separator", logged_separator)
+    model = slts.SLTSClassifierCV(12, random_state=0).fit(X, y)
+    assert len(model.cv_results_["params"]) == 18
+    # Three classes on one split, then the chosen pair on all data.
+    assert metric_calls == [13, 13, 13, 1, 1, 1]
+    assert len(separator_gammas) == 3 * 13 + 3
+
+
+def test_pairs_of_equal_strength_have_equal_scores(three):
+    X, y, _, _ = three
+    results = slts.SLTSClassifierCV(12, cv=3, random_state=0).fit(X, y).cv_results_
+    strengths = results["param_lam"] * results["param_gamma"] ** 2
+    for strength in np.unique(strengths.round(12)):
+        assert len(np.unique(results["mean_test_score"][strengths.round(12) == strength])) == 1
+
+
+def test_a_fraction_holds_out_that_share_of_every_class(three, monkeypatch):
+    X, y, _, _ = three
+    seen = []
+    decide = slts.BBSClassifierCV._held_out_decisions
+
+    def logged(self, data, train, test, parameters):
+        seen.append((train, test))
+        return decide(self, data, train, test, parameters)
+
+    monkeypatch.setattr(slts.BBSClassifierCV, "_held_out_decisions", logged)
+    slts.BBSClassifierCV(12, cv=0.25, random_state=0).fit(X, y)
+    ((train, test),) = seen
+    assert sorted([*train, *test]) == list(range(36))
+    np.testing.assert_array_equal(np.bincount(y[test]), [3, 3, 3])
+
+
+def test_no_more_folds_than_the_smallest_class_has_members(three):
+    X, y, _, _ = three
+    few = np.concatenate([np.flatnonzero(y == 0)[:2], np.flatnonzero(y > 0)])
+    model = slts.BBSClassifierCV(cv=5, random_state=0)
+    model.fit([X[i] for i in few], y[few])
+    assert model.n_splits_ == 2
+
+
+def test_groups_are_no_part_of_the_interface_but_pairs_of_indices_are(three):
+    X, y, _, _ = three
+    pairs = list(LeaveOneGroupOut().split(X, y, groups=np.arange(36) % 3 == 0))
+    assert slts.BBSClassifierCV(12, cv=pairs, random_state=0).fit(X, y).n_splits_ == 2
+
+
+def test_medoids_tried_in_small_numbers_come_from_every_class():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], 12)
+    X = [rng.normal(size=(4, 6)) + 2 * np.eye(4)[c][:, None] for c in y]
+    tuned = slts.BBSClassifierCV([16, 40], landmarks="kmedoids", cv=2, random_state=0).fit(X, y)
+    assert set(y[tuned.landmark_indices_[:16]]) == {0, 1, 2, 3}

@@ -1,0 +1,54 @@
+"""What a user is told when a fit went through but learned little."""
+
+import functools
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import slts
+from slts.learning import landmark
+
+
+def test_problems_that_all_answer_no_are_reported(three):
+    # Rows that all point one way: every series resembles every landmark.
+    X, y = [x + 5.0 for x in three[0]], three[1]
+    expected = "Every one-vs-rest problem predicts the negative class for all training series"
+    with pytest.warns(UserWarning, match=f"{expected}: lower gamma or lam"):
+        slts.BBSClassifier(12, gamma=10.0, calibration_cv=None, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier])
+def test_classes_without_a_landmark_are_named(kind, three):
+    X, y, _, _ = three
+    labels = np.array(["a", "b", "c"])[y]
+    only_b = np.flatnonzero(y == 1)
+    with pytest.warns(UserWarning, match=re.escape("No landmark is of class 'a', 'c': raise")):
+        kind(landmarks=only_b, gamma=1e-3, calibration_cv=None).fit(X, labels)
+
+
+def test_a_collapsed_metric_is_named(two):
+    X, y, _, _ = two
+    labels = np.array(["left", "right"])[y]
+    message = r"The metric of class 'right' collapsed .* \(training hinge 0\.99.*\): lower lam"
+    with pytest.warns(UserWarning, match=message):
+        slts.SLTSClassifier(gamma=10.0, lam=10.0, random_state=0).fit(X, labels)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_solve_that_did_not_converge_is_reported(n_jobs, three, monkeypatch):
+    X, y, _, _ = three
+    hasty = functools.partial(landmark.solve_metric_path, max_iter=1)
+    monkeypatch.setattr(landmark, "solve_metric_path", hasty)
+    model = slts.SLTSClassifier(12, calibration_cv=None, n_jobs=n_jobs, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        model.fit(X, y)
+    assert not all(report.converged for report in model.reports_)
+
+
+@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier, slts.SLTSClassifierCV])
+def test_a_good_fit_warns_of_nothing(kind, two, recwarn):
+    X, y, _, _ = two
+    kind(random_state=0).fit(X, y)
+    assert not recwarn.list

@@ -1,0 +1,91 @@
+"""The adapter is a classifier of aeon in every respect aeon checks."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import slts
+
+pytest.importorskip("aeon")
+
+from aeon.datasets import load_japanese_vowels
+from aeon.testing.estimator_checking import (
+    check_estimator,
+    parametrize_with_checks,
+)
+
+from slts.aeon import AeonClassifier
+
+
+@parametrize_with_checks([AeonClassifier])
+def test_aeon_check(check):
+    check()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        slts.SLTSClassifier(n_landmarks=1.0, random_state=0),
+        slts.SLTSClassifierCV(n_landmarks=1.0, random_state=0),
+        slts.BBSClassifier(n_landmarks=1.0, random_state=0),
+        slts.BBSClassifierCV(n_landmarks=1.0, random_state=0),
+        slts.OneNNClassifier(),
+        slts.SimilaritySVC(),
+        slts.LDMLTClassifier(n_cycles=2, triplets_per_series=2.0, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_every_classifier_passes_aeons_checks_in_the_adapter(estimator):
+    check_estimator(AeonClassifier(estimator), raise_exceptions=True)
+
+
+def test_ragged_series_are_classified_as_without_the_adapter():
+    X, y = load_japanese_vowels("train")
+    X_test, y_test = load_japanese_vowels("test")
+    assert len({x.shape[1] for x in X}) > 1
+    adapted = AeonClassifier(slts.SLTSClassifier(40, random_state=0)).fit(X, y)
+    plain = slts.SLTSClassifier(40, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(adapted.predict(X_test), plain.predict(X_test))
+    np.testing.assert_array_equal(adapted.predict_proba(X_test), plain.predict_proba(X_test))
+    assert adapted.score(X_test, y_test) > 0.94
+    np.testing.assert_array_equal(adapted.classes_, plain.classes_)
+
+
+def test_the_default_is_slts_with_its_own_defaults():
+    X, y = load_japanese_vowels("train")
+    fitted = AeonClassifier().fit(X[:60], y[:60])
+    assert type(fitted.estimator_) is slts.SLTSClassifier
+    expected = slts.SLTSClassifier(n_jobs=1).get_params()
+    assert fitted.estimator_.get_params() == expected
+
+
+def test_threads_are_those_of_the_adapter_and_the_template_is_left_alone():
+    X, y = load_japanese_vowels("train")
+    template = slts.OneNNClassifier(n_jobs=None)
+    adapted = AeonClassifier(template, n_jobs=2).fit(X[:60], y[:60])
+    assert adapted.estimator_.n_jobs == 2
+    assert template.n_jobs is None
+    assert not hasattr(template, "classes_")
+
+
+def test_without_probabilities_the_answer_is_certain():
+    X, y = load_japanese_vowels("train")
+    adapted = AeonClassifier(slts.OneNNClassifier(calibration_size=None)).fit(X[:60], y[:60])
+    proba = adapted.predict_proba(X[:10])
+    np.testing.assert_array_equal(np.unique(proba), [0.0, 1.0])
+    np.testing.assert_array_equal(adapted.classes_[proba.argmax(axis=1)], y[:10])
+
+
+def test_importing_slts_leaves_the_adapter_and_aeon_alone():
+    program = "import sys, slts; print('slts.aeon' in sys.modules, 'aeon' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "False"], done.stderr
+
+
+def test_without_aeon_the_error_names_the_extra():
+    program = "import sys; sys.modules['aeon'] = None\nimport slts.aeon"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'pip install "slts[demo]"' in done.stderr
