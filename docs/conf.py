@@ -19,6 +19,7 @@ html_theme = "furo"
 html_title = f"slts {version}"
 exclude_patterns = ["_build"]
 autosummary_generate = True
+templates_path = ["_templates"]
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 nitpicky = False

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import slts
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -18,6 +20,12 @@ def test_code_blocks_run(page, capsys):
         line = text[: block.start()].count("\n") + 1
         code = compile("\n" * line + block.group(1), str(page), "exec")
         exec(code, namespace)
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^   (\w+)", reference, re.MULTILINE))
+    assert set(slts.__all__) <= listed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -59,7 +59,7 @@ def align(
         One series each: (channels, time), or (time,) for one channel.
     objective
         ``"affinity"`` maximises the sum of a_i.b_j; ``"cost"`` minimises the sum of 1 - a_i.b_j;
-        ``"distance"`` minimises the sum of |a_i - b_j|^2.
+        ``"distance"`` minimises the sum of squared Euclidean distances.
     band
         None, a Sakoe-Chiba radius in steps, or `Itakura`.
     normalize
