@@ -16,6 +16,7 @@ from slts.estimators import (
     SLTSClassifierCV,
 )
 from slts.explain import explain
+from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
 from slts.landmarks import select_landmarks
 from slts.series import SeriesBatch, as_series
 
@@ -37,8 +38,12 @@ __all__ = [
     "align",
     "aligned_products",
     "as_series",
+    "certify",
     "datasets",
     "explain",
+    "fit_certified",
+    "goodness",
+    "landmarks_needed",
     "select_landmarks",
     "similarity",
 ]

@@ -93,3 +93,17 @@ def test_given_axes_are_used(fitted):
 
     _, axes = pyplot.subplots(1, 2)
     assert plot_metric(fitted[0], "a", ax=axes[1]) is axes[1]
+
+
+def test_goodness_has_a_line_for_every_share_of_landmarks(rng):
+    from slts.guarantees import goodness_profile
+    from slts.plots import plot_goodness
+
+    labels = np.where(np.arange(30) % 2, 1, -1)
+    K = np.outer(labels, labels[:8]) * 0.5 + 0.2 * rng.normal(size=(30, 8))
+    profile = goodness_profile(K, labels, labels[:8], gammas=[0.1, 1.0], taus=[0.5, 1.0])
+    ax = plot_goodness(profile)
+    lines = [
+        line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_marker() != "None"
+    ]
+    np.testing.assert_array_equal([line.get_ydata() for line in lines], profile.epsilon.T)

@@ -1,0 +1,289 @@
+"""How good a similarity is, as Balcan, Blum and Srebro define it, and what landmarks it needs.
+
+A similarity K is (epsilon, gamma, tau)-good if the mean of [1 - l g(x)/gamma]_+ is at most epsilon,
+where g(x) is the mean of l'K(x, x') over a set of reasonable x' of probability at least tau. Only
+K/gamma matters; for the theorems about landmarks divide both by the largest |K|, which for K_M is
+at most the operator norm of M.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+from scipy.sparse import csr_matrix, eye, hstack
+
+from slts._typing import FloatArray
+from slts.guarantees.bounds import loss_range
+from slts.guarantees.certify import check_delta
+
+# The paper's theorem wants delta strictly below gamma epsilon/4.
+_BELOW = 0.99
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """Empirical goodness, and the landmarks that attain it.
+
+    Attributes
+    ----------
+    epsilon
+        Smallest mean hinge loss at margin `gamma` over all reasonable sets of mass `tau`.
+    gamma, tau
+        As given.
+    weights
+        Share of each landmark; they sum to 1, none above 1/(tau n).
+    tau_attained
+        1/(n max weights), at least `tau` (or 1/n).
+    """
+
+    epsilon: float
+    gamma: float
+    tau: float
+    weights: FloatArray
+    tau_attained: float
+
+
+@dataclass(frozen=True)
+class GoodnessProfile:
+    """Epsilon over a grid of gamma (rows) and tau (columns).
+
+    Attributes
+    ----------
+    gammas, taus
+        The grid.
+    epsilon, tau_attained
+        Shape (gammas, taus); see `Goodness`.
+    """
+
+    gammas: FloatArray
+    taus: FloatArray
+    epsilon: FloatArray
+    tau_attained: FloatArray
+
+
+class LandmarksNeeded(NamedTuple):
+    """Numbers of landmarks that suffice.
+
+    `paper` is the paper's Theorem 2 at `paper_delta`, the largest delta it admits up to the one
+    asked for; `sharp` follows from McDiarmid's inequality.
+    """
+
+    paper: int
+    sharp: int
+    paper_delta: float
+
+
+def goodness(
+    K: npt.ArrayLike, y: npt.ArrayLike, landmark_y: npt.ArrayLike, gamma: float, tau: float
+) -> Goodness:
+    """Empirical goodness of a similarity, exactly.
+
+    Parameters
+    ----------
+    K
+        Similarities of series to landmarks, shape (series, landmarks).
+    y, landmark_y
+        Labels of series and landmarks, +1 or -1.
+    gamma
+        Margin, positive.
+    tau
+        Mass of the reasonable landmarks, in (0, 1]; 1 is all of them.
+
+    Returns
+    -------
+    Goodness
+        Epsilon is nondecreasing in tau, but not monotone in gamma: a small margin amplifies the
+        losses of those on the wrong side.
+
+    Examples
+    --------
+    >>> from slts.guarantees import goodness
+    >>> K = [[1.0, 0.5], [-0.5, 0.5]]
+    >>> goodness(K, [1, -1], [1, -1], gamma=0.5, tau=1.0).epsilon
+    0.25
+    >>> goodness(K, [1, -1], [1, -1], gamma=0.5, tau=0.5).epsilon
+    0.0
+    """
+    K, y, landmark_y = _check_arrays(K, y, landmark_y)
+    _check_positive("gamma", gamma)
+    _check_tau(tau)
+    n = K.shape[1]
+    margins = y[:, np.newaxis] * K * landmark_y / gamma
+    weights = np.full(n, 1.0 / n)
+    if tau < 1.0 and n > 1:
+        weights = _best_weights(margins, min(1.0, 1.0 / (tau * n)))
+    epsilon = float(np.maximum(0.0, 1.0 - margins @ weights).mean())
+    return Goodness(epsilon, gamma, tau, weights, 1.0 / (n * float(weights.max())))
+
+
+def goodness_profile(
+    K: npt.ArrayLike,
+    y: npt.ArrayLike,
+    landmark_y: npt.ArrayLike,
+    *,
+    gammas: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0),
+    taus: Sequence[float] = (0.1, 0.25, 0.5, 0.75, 1.0),
+) -> GoodnessProfile:
+    """Goodness over a grid of margins and masses.
+
+    Parameters
+    ----------
+    K, y, landmark_y
+        As for `goodness`.
+    gammas, taus
+        The grid.
+    """
+    found = [[goodness(K, y, landmark_y, gamma, tau) for tau in taus] for gamma in gammas]
+    return GoodnessProfile(
+        np.asarray(gammas, dtype=np.float64),
+        np.asarray(taus, dtype=np.float64),
+        np.array([[cell.epsilon for cell in row] for row in found]),
+        np.array([[cell.tau_attained for cell in row] for row in found]),
+    )
+
+
+def goodness_bound(
+    epsilon: float, m: int, n: int, gamma: float, delta: float, *, largest: float = 1.0
+) -> float:
+    """Upper confidence bound on the population's epsilon at tau = 1.
+
+    Parameters
+    ----------
+    epsilon
+        `goodness` at tau = 1 of m series and n landmarks, all independent, and of a similarity that
+        none of them decided.
+    m, n, gamma
+        Series, landmarks, margin.
+    delta
+        Probability of failure.
+    largest
+        Bound on |K|.
+    """
+    check_delta(delta)
+    spread = loss_range(largest / gamma) ** 2 / m + 4.0 * (largest / gamma) ** 2 / n
+    return epsilon + math.sqrt(0.5 * math.log(1.0 / delta) * spread)
+
+
+def chosen_landmarks_bound(
+    epsilon: float, m: int, n: int, gamma: float, delta: float, *, largest: float = 1.0
+) -> float:
+    """Upper bound on the hinge risk of weights chosen on the sample, over these landmarks only.
+
+    For `goodness` at tau < 1; the mass of the reasonable set beyond the landmarks is not
+    identifiable.
+    """
+    check_delta(delta)
+    complexity = 2.0 * largest / gamma * math.sqrt(2.0 * math.log(n) / m)
+    deviation = math.sqrt(math.log(1.0 / delta) / (2.0 * m))
+    return epsilon + complexity + loss_range(largest / gamma) * deviation
+
+
+def population_goodness(risk: float, radius: float, n: int, delta: float) -> float:
+    """Bound on epsilon at tau = 1 of K_M over all landmarks, from the risk of M over those drawn.
+
+    Parameters
+    ----------
+    risk
+        True hinge risk of M over the n landmarks it was learned with (or a bound on it).
+    radius
+        Bound on ||M||_F/gamma fixed before the landmarks were drawn, such as `margin_radius`.
+    n, delta
+        Landmarks, probability of failure.
+    """
+    check_delta(delta)
+    return risk + radius * (1.0 + math.sqrt(2.0 * math.log(1.0 / delta))) / math.sqrt(n)
+
+
+def landmarks_needed(
+    epsilon: float, gamma: float, tau: float = 1.0, delta: float = 0.05
+) -> LandmarksNeeded:
+    """How many landmarks let a good similarity separate with hinge loss at most `epsilon` more.
+
+    Parameters
+    ----------
+    epsilon
+        Allowed loss beyond that of the definition (the paper's epsilon_1).
+    gamma
+        Margin, of a similarity in [-1, 1]: divide that of K_M by the operator norm of M.
+    tau
+        Mass of the reasonable set.
+    delta
+        Probability of failure.
+
+    Examples
+    --------
+    >>> from slts.guarantees import landmarks_needed
+    >>> landmarks_needed(0.5, 1.0).sharp
+    48
+    """
+    check_delta(delta)
+    _check_positive("epsilon", epsilon)
+    _check_positive("gamma", gamma)
+    _check_tau(tau)
+    margin = gamma * epsilon
+    paper_delta = min(delta, _BELOW * margin / 4.0)
+    log_paper = math.log(2.0 / paper_delta)
+    paper = 2.0 / tau * (log_paper + 16.0 * log_paper / margin**2)
+    if tau == 1.0:
+        sharp = _reasonable_needed(margin, math.log(1.0 / delta))
+    else:
+        # Half of delta for drawing enough reasonable landmarks, half for their mean.
+        half = math.log(2.0 / delta)
+        count = _reasonable_needed(margin, half)
+        sharp = (count + half + math.sqrt(half * half + 2.0 * count * half)) / tau
+    return LandmarksNeeded(math.ceil(paper), math.ceil(sharp), paper_delta)
+
+
+def _reasonable_needed(margin: float, log_failure: float) -> float:
+    return (1.0 + math.sqrt(2.0 * log_failure)) ** 2 / margin**2
+
+
+def _best_weights(margins: FloatArray, cap: float) -> FloatArray:
+    """Minimise the mean of [1 - margins w]_+ over the simplex with w <= cap."""
+    m, n = margins.shape
+    result = linprog(
+        np.concatenate([np.zeros(n), np.full(m, 1.0 / m)]),
+        A_ub=hstack([csr_matrix(-margins), -eye(m)], format="csr"),
+        b_ub=-np.ones(m),
+        A_eq=csr_matrix(np.concatenate([np.ones(n), np.zeros(m)])[np.newaxis]),
+        b_eq=[1.0],
+        bounds=[(0.0, cap)] * n + [(0.0, None)] * m,
+        method="highs",
+    )
+    if result.status != 0:
+        raise RuntimeError(f"the linear program of the goodness failed: {result.message}")
+    weights = np.clip(result.x[:n], 0.0, cap)
+    return np.asarray(weights / weights.sum())
+
+
+def _check_arrays(
+    K: npt.ArrayLike, y: npt.ArrayLike, landmark_y: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    similarities = np.asarray(K, dtype=np.float64)
+    rows, columns = np.asarray(y, dtype=np.float64), np.asarray(landmark_y, dtype=np.float64)
+    if similarities.shape != (rows.size, columns.size) or not rows.size * columns.size:
+        raise ValueError(
+            f"K must have a row for each of y and a column for each of landmark_y. Got shapes "
+            f"{similarities.shape}, {rows.shape} and {columns.shape} instead."
+        )
+    if not np.isfinite(similarities).all():
+        raise ValueError("K must be finite.")
+    if not (np.isin(rows, (-1, 1)).all() and np.isin(columns, (-1, 1)).all()):
+        raise ValueError("y and landmark_y must be +1 or -1: one class against the rest.")
+    return similarities, rows, columns
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0.0 < value < math.inf:
+        raise ValueError(f"The '{name}' parameter must be positive and finite. Got {value!r}.")
+
+
+def _check_tau(tau: float) -> None:
+    if not 0.0 < tau <= 1.0:
+        raise ValueError(f"The 'tau' parameter must be in (0, 1]. Got {tau!r} instead.")

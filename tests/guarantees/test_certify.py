@@ -1,0 +1,288 @@
+"""What `certify` says, and what it refuses."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.dummy import DummyClassifier
+
+import slts
+from slts.guarantees import bounds, certify
+from slts.learning import one_vs_rest_features
+
+FAST = {"calibration_cv": None, "random_state": 0}
+
+
+def make_series(n, seed, n_classes=3):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    shift = np.eye(3)[:, :n_classes] * 1.5
+    return [rng.normal(size=(3, 8 + i % 5)) + shift[:, [c]] for i, c in enumerate(y)], y
+
+
+@pytest.fixture(scope="module")
+def training():
+    return make_series(90, 0)
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    return make_series(120, 1)
+
+
+@pytest.fixture(scope="module")
+def model(training):
+    return slts.SLTSClassifier(20, gamma=0.1, lam=1.0, **FAST).fit(*training)
+
+
+def test_hold_out_headline_is_clopper_pearson(model, held_out):
+    X, y = held_out
+    certificate = certify(model, X, y, delta=0.1, n_models=4)
+    errors = np.count_nonzero(model.predict(X) != y)
+    assert certificate.headline.name == "hold-out error"
+    assert certificate.headline is certificate.bounds[0]
+    assert certificate.headline.bounds_what == "0-1 error"
+    expected = stats.beta.isf(0.1 / 4, errors + 1, 120 - errors)
+    assert certificate.headline.value == pytest.approx(expected)
+    assert f"{errors} of 120" in certificate.headline.sentence
+    assert certificate.n == 120
+
+
+def test_one_vs_rest_bounds_share_delta(model, held_out):
+    X, y = held_out
+    bound = certify(model, X, y)["hold-out error, one-vs-rest"]
+    decisions = model.decision_function(X)
+    for c in range(3):
+        errors = np.count_nonzero((decisions[:, c] > 0) != (y == c))
+        expected = stats.beta.isf(0.05 / 3, errors + 1, 120 - errors)
+        assert bound.details["by_class"][str(c)] == pytest.approx(expected)
+    assert bound.value == max(bound.details["by_class"].values())
+
+
+def test_training_bounds_by_hand(model, training):
+    """Everything from public functions: Z from aligned products, landmarks left out."""
+    X, y = training
+    certificate = certify(model, X, y, sample="training")
+    batch, index = slts.as_series(X), model.landmark_indices_
+    T = slts.aligned_products(batch, batch[index])
+    sums = np.stack([T[:, y[index] == k].sum(axis=1) for k in range(3)], axis=1)
+    rest = np.setdiff1d(np.arange(90), index)
+    gamma, lam, delta = 0.1, 1.0, 0.05 / 3
+    expected = {name: [] for name in ("norm", "norm, a priori", "stability", "the paper's theorem")}
+    for c in range(3):
+        M, Z = model.metrics_[c], one_vs_rest_features(sums, c, 20)
+        labels = np.where(y == c, 1.0, -1.0)
+        losses = np.maximum(0, 1 - labels * np.sum(M * Z, axis=(1, 2)) / gamma)
+        norm, square = np.linalg.norm(M), np.mean(np.sum(Z[rest] ** 2, axis=(1, 2)))
+        risk, given = losses[rest].mean(), (gamma, lam, delta)
+        gap = model.reports_[2 * c].gap
+        expected["norm"].append(bounds.norm_hinge_bound(risk, norm, square, 70, *given))
+        expected["norm, a priori"].append(bounds.a_priori_norm_bound(risk, 70, *given))
+        stability = bounds.stability_bound(risk, 90, *given, excluded=20, gap=gap)
+        expected["stability"].append(stability)
+        paper = bounds.paper_bound(losses.mean(), 90, 3, *given)
+        expected["the paper's theorem"].append(paper)
+    for name, values in expected.items():
+        assert list(certificate[name].details["by_class"].values()) == pytest.approx(values)
+        assert certificate[name].value == pytest.approx(max(values))
+        assert certificate[name].vacuous == (max(values) >= 1)
+        assert certificate[name].bounds_what == "hinge risk of M"
+    assert certificate["norm"].details["n"] == 70
+
+
+def test_pac_bayes_lines_by_hand(model, training):
+    X, y = training
+    certificate = certify(model, X, y, sample="training")
+    batch, index = slts.as_series(X), model.landmark_indices_
+    T = slts.aligned_products(batch, batch[index])
+    rest = np.setdiff1d(np.arange(90), index)
+    labels = np.where(y == 1, 1.0, -1.0)
+    M, coef = model.metrics_[1], model.coef_[1]
+    used = np.flatnonzero(coef)
+    w = np.multiply.outer(coef[used], M)
+    x = T[rest][:, used]
+    scores = labels[rest] * np.tensordot(x, w, axes=3)
+    np.testing.assert_allclose(scores, labels[rest] * model.decision_function(batch)[rest, 1])
+    q = scores / (np.linalg.norm(w) * np.sqrt(np.sum(x**2, axis=(1, 2, 3))))
+    extra = math.log(math.comb(20, len(used))) + math.log(20)
+    expected = bounds.pac_bayes_bound(q, 0.05 / 3, extra=extra).value
+    found = certificate["PAC-Bayes, classifier"].details["by_class"]["1"]
+    assert found == pytest.approx(expected)
+    Z = np.tensordot(T[rest], np.where(y[index] == 1, 1, -1) / 20, axes=(1, 0))
+    q = labels[rest] * np.sum(M * Z, axis=(1, 2))
+    q /= np.linalg.norm(M) * np.sqrt(np.sum(Z**2, axis=(1, 2)))
+    expected = bounds.pac_bayes_bound(q, 0.05 / 3).value
+    assert certificate["PAC-Bayes, metric"].details["by_class"]["1"] == pytest.approx(expected)
+
+
+def test_a_fixed_similarity_needs_no_price_for_the_metric(training):
+    bbs = slts.BBSClassifier(20, gamma=0.1, **FAST).fit(*training)
+    certificate = certify(bbs, *training, sample="training")
+    assert [bound.name for bound in certificate.bounds] == ["PAC-Bayes, separator"]
+
+
+def test_candidates_of_a_search_are_paid_for(training):
+    tuned = slts.SLTSClassifierCV(20, gammas=[0.1], lams=[1.0, 0.5], cv=2, random_state=0)
+    tuned.fit(*training)
+    alone = slts.SLTSClassifier(20, **{**FAST, "gamma": 0.1, "lam": tuned.best_params_["lam"]})
+    alone.fit(*training)
+    np.testing.assert_array_equal(alone.landmark_indices_, tuned.landmark_indices_)
+    one = certify(tuned, *training, sample="training", delta=0.1)["norm"].value
+    other = certify(alone, *training, sample="training", delta=0.05)["norm"].value
+    assert one == pytest.approx(other, rel=1e-4)
+
+
+def test_two_classes_have_one_problem():
+    X, y = make_series(80, 3, n_classes=2)
+    model = slts.SLTSClassifier(15, gamma=0.1, lam=1.0, **FAST).fit(X[:40], y[:40])
+    certificate = certify(model, X[40:], y[40:])
+    assert [bound.name for bound in certificate.bounds] == ["hold-out error"]
+    errors = np.count_nonzero(model.predict(X[40:]) != y[40:])
+    assert certificate.headline.details["errors"] == errors
+    trained = certify(model, X[:40], y[:40], sample="training")
+    assert list(trained["norm"].details["by_class"]) == ["1"]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        slts.OneNNClassifier(),
+        slts.SimilaritySVC(),
+        slts.LDMLTClassifier(triplets_per_series=1.0),
+        DummyClassifier(),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_any_classifier_gets_a_hold_out_bound(estimator, training, held_out):
+    X, y = training
+    table = np.zeros((120, 1))
+    if isinstance(estimator, DummyClassifier):
+        fitted, test = estimator.fit(table[:90], y), table
+    else:
+        fitted, test = estimator.fit(X, y), held_out[0]
+    certificate = certify(fitted, test, held_out[1])
+    assert [bound.name for bound in certificate.bounds] == ["hold-out error"]
+    assert certificate.headline.vacuous == isinstance(estimator, DummyClassifier)
+    if not isinstance(estimator, DummyClassifier):
+        with pytest.raises(slts.DataError, match="series 2 of X equals training series 7"):
+            certify(fitted, [*test[:2], X[7]], held_out[1][:3])
+    with pytest.raises(slts.DataError, match="no bounds from its training sample"):
+        certify(fitted, X, y, sample="training")
+
+
+def test_training_landmarks_are_refused_in_hold_out(model, training, held_out):
+    X, y = training
+    index = model.landmark_indices_[4]
+    mixed, labels = [*held_out[0][:5], X[index]], [*held_out[1][:5], y[index]]
+    with pytest.raises(slts.DataError, match="series 5 of X equals landmark 4"):
+        certify(model, mixed, labels)
+
+
+def test_unknown_labels_are_refused(model, held_out):
+    X, y = held_out
+    with pytest.raises(slts.DataError, match=r"not trained on: \[7\]"):
+        certify(model, X, np.where(y == 0, 7, y))
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, math.nan, "0.05", True])
+def test_delta_must_be_a_probability(model, held_out, delta):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        certify(model, *held_out, delta=delta)
+
+
+@pytest.mark.parametrize("n_models", [0, -1, 1.5, True])
+def test_the_number_of_models_must_be_positive(model, held_out, n_models):
+    with pytest.raises(ValueError, match="n_models"):
+        certify(model, *held_out, n_models=n_models)
+
+
+def test_other_nonsense_is_refused(model, held_out):
+    X, y = held_out
+    with pytest.raises(ValueError, match="'sample'"):
+        certify(model, X, y, sample="test")
+    with pytest.raises(ValueError, match="'pool'"):
+        certify(model, X, y, pool=[1])
+    with pytest.raises(slts.DataError, match="inconsistent lengths"):
+        certify(model, X, y[:-1])
+    with pytest.raises(slts.DataError, match="empty"):
+        certify(model, X[:0], y[:0])
+
+
+@pytest.mark.parametrize("method", ["kmedoids", "dselect"])
+def test_landmarks_chosen_on_all_training_series_are_refused(training, method):
+    model = slts.BBSClassifier(6, landmarks=method, **FAST).fit(*training)
+    with pytest.raises(slts.DataError, match="looking at all training series"):
+        certify(model, *training, sample="training")
+
+
+def test_landmarks_from_a_pool_leave_the_pool_out(training):
+    X, y = training
+    pool = np.arange(30)
+    chosen = slts.select_landmarks(X[:30], 9, method="kmedoids", random_state=0)
+    model = slts.SLTSClassifier(landmarks=chosen, gamma=0.1, lam=1.0, **FAST).fit(X, y)
+    certificate = certify(model, X, y, sample="training", pool=pool)
+    assert certificate.n == 60
+    assert any("pool" in item for item in certificate.headline.unchecked)
+    with pytest.raises(slts.DataError, match="say with pool="):
+        certify(model, X, y, sample="training")
+    with pytest.raises(slts.DataError, match="all landmarks"):
+        certify(model, X, y, sample="training", pool=[0])
+    with pytest.raises(slts.DataError, match="at least 8"):
+        certify(model, X, y, sample="training", pool=np.arange(85))
+
+
+def test_series_that_are_not_the_training_sample_are_refused(model, training, held_out):
+    X, y = training
+    with pytest.raises(slts.DataError, match="not the training sample"):
+        certify(model, *held_out, sample="training")
+    wrong = np.setdiff1d(np.arange(90), model.landmark_indices_)[0]
+    changed = [x if i != wrong else x[:, ::-1] * 3 + 1 for i, x in enumerate(X)]
+    with pytest.raises(slts.DataError, match="objective"):
+        certify(model, changed, y, sample="training")
+
+
+def test_weighted_fits_are_refused(training):
+    X, y = training
+    model = slts.SLTSClassifier(20, gamma=0.1, class_weight={0: 5.0, 1: 1.0, 2: 1.0}, **FAST)
+    model.fit(X, y)
+    with pytest.raises(slts.DataError, match="weighed differently"):
+        certify(model, X, y, sample="training")
+
+
+def test_rows_that_training_scaled_or_left_unscaled_are_refused(training):
+    X, y = training
+    scaled = slts.SLTSClassifier(20, homogeneous=True, **FAST).fit(X, y)
+    with pytest.raises(slts.DataError, match="constant channel"):
+        certify(scaled, X, y, sample="training")
+    free = slts.SLTSClassifier(20, normalize=False, **FAST).fit(X, y)
+    with pytest.raises(slts.DataError, match="normalize=False"):
+        certify(free, X, y, sample="training")
+
+
+def test_certificates_can_be_read_printed_and_stored(model, training):
+    certificate = certify(model, *training, sample="training")
+    text = str(certificate)
+    for bound in certificate.bounds:
+        assert bound.name in text
+        assert bound.sentence[:20] in certificate._repr_html_()
+        assert bound.sentence.endswith(".")
+        assert "{" not in bound.sentence
+        assert bound.checked
+        assert bound.unchecked
+    assert max(map(len, text.splitlines())) <= 100
+    assert "false in general" in text
+    stored = json.loads(json.dumps(certificate.to_dict()))
+    assert stored["bounds"][0]["value"] == certificate.headline.value
+    assert stored["headline"] == "PAC-Bayes, classifier"
+    with pytest.raises(KeyError, match="no bound is called"):
+        certificate["luck"]
+
+
+def test_vacuous_bounds_say_so(model, training):
+    certificate = certify(model, *training, sample="training")
+    paper = certificate["the paper's theorem"]
+    assert paper.vacuous
+    assert "says nothing" in paper.sentence
+    assert "vacuous" in str(certificate)
