@@ -48,7 +48,8 @@ def imported_parts(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: relative import"
             modules = [node.module]
             if node.module == "slts":
-                modules = [f"slts.{alias.name}" for alias in node.names]
+                names = {alias.name for alias in node.names} - {"__version__"}
+                modules = [f"slts.{name}" for name in names]
         else:
             continue
         parts |= {part_of(module) for module in modules if module.split(".")[0] == "slts"}
