@@ -82,15 +82,12 @@ def align(
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
-    if not normalize:
-        settings = AlignmentSettings(objective, band, normalize)
-        for name, series in (("a", x), ("b", y)):
-            with _naming(f"'{name}' is not a usable series"):
-                settings.check_rows(as_series([series]))
     found = _native.align_pair(x, y, bool(normalize), *_native_settings(objective, band))
     if found is None:
+        settings = AlignmentSettings(objective, band, bool(normalize))
         for name, series in (("a", x), ("b", y)):
-            _checked(series, name)
+            with _naming(f"'{name}' is not a usable series"):
+                settings.prepare(as_series([series]))
         raise no_path_error(band, "a", x.shape[1], "b", y.shape[1])
     path, mean_affinity = found
     return Alignment(path, len(path), mean_affinity)

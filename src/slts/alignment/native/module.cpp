@@ -195,7 +195,7 @@ struct PairSide {
     std::vector<double> rows;   // and zeros, for whole tiles of columns
     std::vector<double> shift;  // see AlignmentSettings.shift; empty for the affinity
 
-    // False if a value is not finite.
+    // False if a value is not finite or a row is too long to be used as it is.
     bool read(const SeriesArray& series, bool normalize, int objective) {
         const auto d = static_cast<std::int64_t>(series.shape(0));
         const std::int64_t to_channel = series.stride(0), to_step = series.stride(1);
@@ -212,14 +212,17 @@ struct PairSide {
                 squares += row[k] * row[k];
                 largest = std::max(largest, std::abs(row[k]));
             }
-            if (!std::isfinite(squares) || (squares < 1e-280 && largest > 0.0)) {
+            // As AlignmentSettings.check_rows, which says what is wrong.
+            const double limit = objective == 1 ? 1.0 + 1e-6 : 1e140;
+            if (!normalize && !(squares <= limit * limit)) return false;
+            if (!std::isfinite(squares) || (normalize && squares < 1e-280 && largest > 0.0)) {
                 for (std::int64_t k = 0; k < d; ++k)
                     if (!std::isfinite(row[k])) return false;
                 // Out of the range of squares: a power of two brings it back without rounding.
                 int exponent = 0;
                 std::frexp(largest, &exponent);
                 squares = 0.0;
-                for (std::int64_t k = 0; k < d && normalize; ++k) {
+                for (std::int64_t k = 0; k < d; ++k) {
                     row[k] = std::ldexp(row[k], -exponent);
                     squares += row[k] * row[k];
                 }
@@ -264,8 +267,8 @@ struct PairSide {
     }
 };
 
-// The path of one pair as (length, 2) steps and the mean affinity along it; None if a value is not
-// finite or the band admits no path: the caller finds out which. Lays nothing out that a single
+// The path of one pair as (length, 2) steps and the mean affinity along it; None if a series cannot
+// be used or the band admits no path: the caller finds out which. Lays nothing out that a single
 // pair can do without, for short pairs cost no more than their set-up.
 nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize, int objective,
                       int band_kind, double band_parameter) {
