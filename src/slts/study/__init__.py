@@ -1,0 +1,27 @@
+"""The paper's experimental study: data set x method x split -> scores -> tables and figures.
+
+paper.py          the published numbers
+protocol.py       what is varied, and the units of work it comes to
+problems.py       data sets, divided into training and test part
+landmark_work.py  units of BBS and SLTS, of the ways to choose landmarks, of the PCA
+baseline_work.py  units of 1NN, SVM and LDMLT, and the facts of Table 1
+work.py           from a unit to its result
+ledger.py         the file of results, appended only
+runner.py         units in processes; a stopped run goes on
+statistics.py     means, intervals, the paired t-test
+scores.py         all scores of a run, looked up
+claims.py         what the text claims, tested
+tables.py         from results to tables, as plain data
+remarks.py        why figures may differ from the paper's
+document.py       the report as blocks
+markdown.py       blocks as Markdown
+page.py           blocks as an HTML page
+figures.py        the figures
+files.py          files written whole or not at all
+reproduction.py   all of it in one call
+"""
+
+from slts.study.protocol import FAST, FULL, PARTS, Protocol
+from slts.study.reproduction import Reproduction, parse_parts, reproduce
+
+__all__ = ["FAST", "FULL", "PARTS", "Protocol", "Reproduction", "parse_parts", "reproduce"]
