@@ -8,6 +8,7 @@ copyright = "2026, The slts developers"
 version = release = slts.__version__
 
 extensions = [
+    "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -15,6 +16,9 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 myst_enable_extensions = ["dollarmath"]
+plot_formats = [("png", 110)]
+plot_html_show_formats = False
+plot_html_show_source_link = False
 html_theme = "furo"
 html_title = f"slts {version}"
 exclude_patterns = ["_build"]

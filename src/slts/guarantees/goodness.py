@@ -163,7 +163,7 @@ def goodness_bound(
     delta
         Probability of failure.
     largest
-        Bound on |K|.
+        Bound on abs(K).
     """
     check_delta(delta)
     spread = loss_range(largest / gamma) ** 2 / m + 4.0 * (largest / gamma) ** 2 / n
