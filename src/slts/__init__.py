@@ -15,7 +15,7 @@ from slts.estimators import (
     SLTSClassifier,
     SLTSClassifierCV,
 )
-from slts.explain import explain
+from slts.explain import explain, summarize
 from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
 from slts.landmarks import select_landmarks
 from slts.series import SeriesBatch, as_series
@@ -46,6 +46,7 @@ __all__ = [
     "landmarks_needed",
     "select_landmarks",
     "similarity",
+    "summarize",
 ]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV
 
 import slts
 from slts.explain import explain
@@ -79,6 +80,7 @@ def test_the_class_of_the_largest_decision_is_the_prediction(fitted):
     for x in X[:5]:
         found = explain(model, x)
         assert found.classes[np.argmax(found.decision)] == model.predict([x])[0]
+        assert found.predicted == model.predict([x])[0]
 
 
 def test_alignments_and_nearest_landmarks_are_those_of_the_similarity(fitted):
@@ -118,8 +120,24 @@ def test_models_that_are_not_linear_are_refused(fitted):
 
 def test_several_series_at_once_are_refused(fitted):
     model, X, _ = fitted
-    with pytest.raises(ValueError, match=r"'x' parameter must be one series. Got 2"):
-        explain(model, slts.as_series(X[:2]))
+    for several in (slts.as_series(X[:2]), X[:2]):
+        with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2"):
+            explain(model, several)
+
+
+def test_a_search_is_explained_through_its_best_estimator(fitted):
+    _, X, y = fitted
+    found = GridSearchCV(slts.BBSClassifier(random_state=0), {"gamma": [1e-2]}, cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="best_estimator_"):
+        explain(found, X[0])
+
+
+def test_two_classes_have_one_decision_value_and_the_predicted_class():
+    X, y = problem(5, 2, 3)
+    model = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(X, y)
+    predicted = [explain(model, x).predicted for x in X]
+    np.testing.assert_array_equal(predicted, model.predict(X))
+    assert set(predicted) == {0, 1}
 
 
 def test_removing_the_steps_that_speak_most_hurts_more_than_removing_others(data_folder):

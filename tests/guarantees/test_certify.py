@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import slts
 from slts.guarantees import bounds, certify
@@ -178,6 +181,21 @@ def test_training_landmarks_are_refused_in_hold_out(model, training, held_out):
     mixed, labels = [*held_out[0][:5], X[index]], [*held_out[1][:5], y[index]]
     with pytest.raises(slts.DataError, match="series 5 of X equals landmark 4"):
         certify(model, mixed, labels)
+
+
+def test_training_series_are_recognised_in_copies_and_inside_searches(model, training):
+    X, y = training
+    with pytest.raises(slts.DataError, match="equals landmark"):
+        certify(model, [np.asarray(x, dtype=np.float32) for x in X], y)
+    search = GridSearchCV(slts.SLTSClassifier(random_state=0), {"gamma": [1e-2]}, cv=2).fit(X, y)
+    with pytest.raises(slts.DataError, match="equals landmark"):
+        certify(search, X, y)
+
+
+def test_what_a_pipeline_hides_is_left_to_the_user_to_vouch_for(training, held_out):
+    piped = make_pipeline(FunctionTransformer(), slts.BBSClassifier(random_state=0))
+    found = certify(piped.fit(*training), *held_out)
+    assert any("none that the model was trained on" in line for line in found.headline.unchecked)
 
 
 def test_unknown_labels_are_refused(model, held_out):

@@ -95,8 +95,10 @@ def data_store(entry: DatasetInfo) -> Iterator[Store]:
                     return
     if not os.environ.get("SLTS_DATA"):
         looked.insert(0, "SLTS_DATA (not set)")
+    wheel = "pip install aeon, whose wheel has it, or " if entry.name == "japanese_vowels" else ""
     raise FileNotFoundError(
-        f"{entry.title} is not on this machine; looked in {', '.join(looked)}. Download it with "
+        f"{entry.title} is not on this machine; looked in {', '.join(looked)}. "
+        f"{wheel}download it with "
         f'slts.datasets.fetch("{entry.name}"), or get it from {entry.page} and set SLTS_DATA to '
         f"the folder with {entry.archive} or with what it contains"
     )

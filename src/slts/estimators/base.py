@@ -118,10 +118,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         batch = as_series(X)
         if batch.n_channels != self._n_channels_in:
+            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self._n_channels_in
+            hint = (
+                "X is one series, not a collection: pass [x]."
+                if one_series
+                else "Is the layout time_first? Then use as_series(X, layout='time_first')."
+            )
             raise DataError(
                 f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
-                f"{self._n_channels_in}. Is the layout time_first? Then use "
-                f"as_series(X, layout='time_first')."
+                f"{self._n_channels_in}. {hint}"
             )
         return batch
 

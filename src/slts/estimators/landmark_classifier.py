@@ -98,7 +98,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         cv = getattr(self, "calibration_cv", None)
         if cv is None:
             return []
-        return make_splits(cv, codes, random_state=seed, name="calibration_cv")
+        return make_splits(
+            cv, codes, random_state=seed, name="calibration_cv", classes=self.classes_
+        )
 
     def _landmark_counts(self, data: LandmarkData) -> list[int]:
         return [data.n_landmarks]
@@ -351,6 +353,6 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         if len(self.classes_) > 2 and not (model.training_decisions > 0).any():
             warnings.warn(
                 "Every one-vs-rest problem predicts the negative class for all training series: "
-                "lower gamma or lam.",
+                "lower gamma or lam, and centre and scale the channels if they have offsets.",
                 stacklevel=4,
             )

@@ -117,7 +117,11 @@ class SimilaritySVC(SeriesClassifier):
             self._scale = None
             if self.calibration_cv is not None:
                 splits = make_splits(
-                    self.calibration_cv, codes, random_state=seed, name="calibration_cv"
+                    self.calibration_cv,
+                    codes,
+                    random_state=seed,
+                    name="calibration_cv",
+                    classes=self.classes_,
                 )
                 held_out = []
                 for train, test in splits:

@@ -55,7 +55,7 @@ class TunedLandmarks(LandmarkClassifier):
     n_splits_: int
 
     def _splits(self, codes: IntArray, seed: int) -> list[Split]:
-        splits = make_splits(self.cv, codes, random_state=seed)
+        splits = make_splits(self.cv, codes, random_state=seed, classes=self.classes_)
         self.n_splits_ = len(splits)
         return splits
 

@@ -32,9 +32,11 @@ class Explanation:
 
     Parameters
     ----------
+    predicted
+        The class the model gives the series.
     classes
         The class each decision value argues for, shape (problems,): all classes, or the second of
-        two.
+        two, against the first.
     decision
         Decision values, shape (problems,).
     offset
@@ -53,6 +55,7 @@ class Explanation:
         Names, if the series had any.
     """
 
+    predicted: Any
     classes: npt.NDArray[Any]
     decision: FloatArray
     offset: FloatArray
@@ -108,12 +111,10 @@ class Explanation:
         return np.argsort(-self.similarities, kind="stable")[:count]
 
     def __repr__(self) -> str:
-        best = int(np.argmax(self.decision)) if len(self.classes) > 1 else 0
         problems, steps, channels = self.contributions.shape
         return (
             f"Explanation({problems} decision values, {steps} steps, {channels} channels, "
-            f"{len(self.landmark_indices)} landmarks; class {self.classes[best]}: "
-            f"{self.decision[best]:.4g})"
+            f"{len(self.landmark_indices)} landmarks; predicted: {self.predicted})"
         )
 
 
@@ -133,6 +134,10 @@ def explain(model: Any, x: Any) -> Explanation:
         Contributions by landmark, step and channel; they sum to `model.decision_function([x])`.
     """
     if not hasattr(model, "linear_form"):
+        if hasattr(model, "best_estimator_"):
+            raise TypeError(
+                f"{type(model).__name__} is explained through its best_estimator_: pass that."
+            )
         raise TypeError(
             f"{type(model).__name__} cannot be explained: its decisions are not linear in aligned "
             f"products. SLTS, BBS and SimilaritySVC can."
@@ -156,9 +161,11 @@ def explain(model: Any, x: Any) -> Explanation:
     )
     offset = form.intercept + terms[:, :, own:].sum(axis=(1, 2))
     contributions = terms[:, :, :own]
+    decision = offset + contributions.sum(axis=(1, 2))
     return Explanation(
+        predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
         classes=form.positives,
-        decision=offset + contributions.sum(axis=(1, 2)),
+        decision=decision,
         offset=offset,
         contributions=contributions,
         landmark_indices=form.landmark_indices,
@@ -185,7 +192,15 @@ def _names_of(model: Any) -> tuple[str, ...] | None:
 
 
 def _one(x: Any) -> SeriesBatch:
-    batch = x if isinstance(x, SeriesBatch) else as_series([x])
+    if isinstance(x, SeriesBatch):
+        batch = x
+    elif isinstance(x, list | tuple) and len(x) and np.ndim(x[0]) == 2:
+        # A list of (channels, time) arrays is a collection.
+        batch = as_series(x)
+    else:
+        batch = as_series([x])
     if len(batch) != 1:
-        raise ValueError(f"The 'x' parameter must be one series. Got {len(batch)} instead.")
+        raise ValueError(
+            f"The 'x' parameter must be one series, such as X[0]. Got {len(batch)} instead."
+        )
     return batch

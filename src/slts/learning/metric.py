@@ -24,6 +24,8 @@ from slts.learning.working_set import WorkingSet
 
 _NORM_CHUNK = 4096
 _EXACT = 1e-12
+# Below it a gap is judged absolutely: rounding leaves nothing relative of a primal value of 1e-17.
+_PRIMAL_FLOOR = 1e-9
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
 
@@ -49,7 +51,7 @@ class MetricSolution:
     n_iter : int
         Interior-point iterations (0 where the minimiser is known in closed form).
     converged : bool
-        Whether ``gap <= tol * primal``.
+        Whether ``gap <= tol * max(primal, 1e-9)``.
     """
 
     metric: FloatArray
@@ -126,7 +128,7 @@ def solve_metric_path(
     sample_weight : array-like of shape (n_series,), optional
         Non-negative weights, scaled to mean one.
     tol : float
-        Relative duality gap: ``primal - dual <= tol * primal``.
+        Relative duality gap: ``primal - dual <= tol * max(primal, 1e-9)``.
     max_iter : int
         Interior-point iterations allowed for one strength.
 
@@ -152,6 +154,9 @@ class _Point(NamedTuple):
     dual: float
     n_iter: int
 
+    def closes(self, tol: float) -> bool:
+        return self.primal - self.dual <= tol * max(self.primal, _PRIMAL_FLOOR)
+
 
 def _solve_path(
     Z: npt.NDArray[np.floating],
@@ -176,7 +181,7 @@ def _solve_path(
     for strength in sorted(set(strengths), reverse=True):
         found[strength] = point = _solve(rows, strength, coef, tol, max_iter)
         coef = point.coef
-        if point.primal - point.dual > tol * point.primal:
+        if not point.closes(tol):
             warnings.warn(
                 f"The metric for lam*gamma^2={strength:g} has a duality gap of "
                 f"{point.primal - point.dual:.2e} at objective {point.primal:.6g} (tol={tol:g}).",
@@ -199,7 +204,7 @@ def _solve_path(
                 gap=gap,
                 loss=point.loss,
                 n_iter=point.n_iter,
-                converged=gap <= tol * point.primal,
+                converged=point.closes(tol),
             )
         )
     return solutions
@@ -220,7 +225,7 @@ def _solve(
         return _Point(coef, loss, primal, dual, 0)
     point = _approach(rows, term, start, tol, max_iter)
     for detour in _DETOURS:
-        if point.primal - point.dual <= tol * point.primal:
+        if point.closes(tol):
             break
         # Steps from an unlucky point can shrink to nothing; from a neighbour's optimum they do not.
         nearby = _approach(rows, Ridge(detour * term.strength), None, tol, max_iter)

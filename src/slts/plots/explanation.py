@@ -25,7 +25,8 @@ def plot_contributions(
     explanation
         From `slts.explain`.
     label
-        The class; None takes the one with the largest decision value.
+        The class; None takes the one with the largest decision value. With two classes there is
+        one map: what speaks for the second speaks against the first.
     ax
         Where to draw; None makes a new figure.
 

@@ -125,9 +125,18 @@ def as_series(
     if isinstance(X, SeriesBatch):
         return X
     values, offsets, names = _flatten(X, layout)
-    if padded:
-        values, offsets = trim_padding(values, offsets)
-    return SeriesBatch(values, offsets, names)
+    if not padded:
+        return SeriesBatch(values, offsets, names)
+    values, offsets = trim_padding(values, offsets)
+    try:
+        return SeriesBatch(values, offsets, names)
+    except DataError as error:
+        if layout == "time_first":
+            raise
+        raise DataError(
+            f"{error}. The padding was taken off by steps: if X is (n, time, channels), as tslearn "
+            f"has it, also pass layout='time_first'"
+        ) from error
 
 
 def _flatten(X: object, layout: Layout) -> _Flat:
