@@ -180,13 +180,8 @@ def one_pair_contenders(
     (a, *_), (b, *_) = problem.channels_first()
     cells = float(a.shape[1] * b.shape[1])
     found: dict[str, Contender] = {}
-    if what == "one score":
-        found["slts"] = Contender(lambda: slts.similarity([a], [b], objective="cost"), cells)
-        found["slts f32"] = Contender(
-            lambda: slts.similarity([a], [b], objective="cost", dtype="float32"), cells
-        )
-    else:
-        found["slts"] = Contender(lambda: slts.align(a, b, objective="cost"), cells)
+    # `align` is the call for one pair; it gives the path along with the similarity.
+    found["slts"] = Contender(lambda: slts.align(a, b, objective="cost"), cells)
     for kind in applicable(peers, problem):
         peer = kind(problem.X[:1], problem.Y[:1])
         if what == "one score":

@@ -24,6 +24,11 @@ from slts.errors import DataError
 from slts.execution import progress_bar
 from slts.series import SeriesBatch, as_series
 
+# What is wrong with a pair is found out only when the kernel refuses it: for short pairs the checks
+# would cost more than the alignment.
+_FLOAT64 = np.dtype(np.float64)
+_OBJECTIVE_CODES = {name: code for code, name in enumerate(OBJECTIVES)}
+
 
 class Alignment(NamedTuple):
     """The optimal path between two series.
@@ -82,8 +87,12 @@ def align(
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
-    found = _native.align_pair(x, y, bool(normalize), *_native_settings(objective, band))
+    kind, parameter = (0, 0.0) if band is None else native_band(band)
+    found = _native.align_pair(
+        x, y, bool(normalize), _OBJECTIVE_CODES.get(objective, -1), kind, parameter
+    )
     if found is None:
+        selected_target()
         settings = AlignmentSettings(objective, band, bool(normalize))
         for name, series in (("a", x), ("b", y)):
             with _naming(f"'{name}' is not a usable series"):
@@ -91,14 +100,6 @@ def align(
         raise no_path_error(band, "a", x.shape[1], "b", y.shape[1])
     path, mean_affinity = found
     return Alignment(path, len(path), mean_affinity)
-
-
-def _native_settings(objective: str, band: Band) -> tuple[int, int, float]:
-    """Check the settings and give what the kernel wants; cheap, for the sake of short pairs."""
-    selected_target()
-    if objective not in OBJECTIVES:
-        AlignmentSettings(objective)
-    return OBJECTIVES.index(objective), *native_band(band)
 
 
 def similarity(
@@ -222,14 +223,16 @@ def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBat
 
 def _one_series(value: Any, name: str) -> FloatArray:
     """A float64 array (channels, time); what is one already is passed on unseen."""
-    array = value if type(value) is np.ndarray else _checked(value, name)
-    if array.ndim == 1:
-        array = array[np.newaxis]
-    # The last: a field of a record array has steps that are no multiple of its items.
-    unusual = array.ndim != 2 or array.dtype != np.float64 or array.size == 0
-    if unusual or array.strides[0] % 8 or array.strides[1] % 8:
-        array = _checked(array, name)
-    return array
+    # A field of a record array has strides that are no multiple of its items.
+    if (
+        type(value) is np.ndarray
+        and value.dtype is _FLOAT64
+        and value.ndim == 2
+        and value.size
+        and (value.flags.forc or not any(stride % 8 for stride in value.strides))
+    ):
+        return value
+    return _checked(value, name)
 
 
 def _checked(value: Any, name: str) -> FloatArray:

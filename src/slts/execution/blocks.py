@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-# The last blocks to finish leave at most about 1/16 of a worker's time idle.
-_BLOCKS_PER_WORKER = 16
+# The last blocks to finish leave at most about 1/6 of a worker's time idle, and largest go first.
+_BLOCKS_PER_WORKER = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,12 +267,14 @@ struct PairSide {
     }
 };
 
-// The path of one pair as (length, 2) steps and the mean affinity along it; None if a series cannot
-// be used or the band admits no path: the caller finds out which. Lays nothing out that a single
-// pair can do without, for short pairs cost no more than their set-up.
+// The path of one pair as (length, 2) steps and the mean affinity along it; None if a series or a
+// setting cannot be used, or the band admits no path: the caller finds out which. Lays nothing out
+// that a single pair can do without, for short pairs cost no more than their set-up.
 nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize, int objective,
                       int band_kind, double band_parameter) {
     const auto d = static_cast<std::int64_t>(a.shape(0));
+    const int target_index = selected_target();
+    if (target_index < 0 || objective < 0) return nb::none();
     PairSide x, y;
     if (!x.read(a, normalize, objective) || !y.read(b, normalize, objective)) return nb::none();
     std::vector<double> centre(static_cast<std::size_t>(d), 0.0);
@@ -300,7 +302,7 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
     std::int32_t *first = ends.data() + 2 * n, *last = first + n;
     job.path_first = first, job.path_last = last;
     job.poll = should_stop;
-    const Target& target = usable_target(selected_target());
+    const Target& target = usable_target(target_index);
     Result result;
     {
         nb::gil_scoped_release nogil;
