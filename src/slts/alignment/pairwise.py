@@ -88,9 +88,8 @@ def align(
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
     kind, parameter = (0, 0.0) if band is None else native_band(band)
-    found = _native.align_pair(
-        x, y, bool(normalize), _OBJECTIVE_CODES.get(objective, -1), kind, parameter
-    )
+    code = _OBJECTIVE_CODES.get(objective, -1) if isinstance(objective, str) else -1
+    found = _native.align_pair(x, y, bool(normalize), code, kind, parameter)
     if found is None:
         selected_target()
         settings = AlignmentSettings(objective, band, bool(normalize))

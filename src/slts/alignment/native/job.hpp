@@ -34,8 +34,8 @@ struct Band {
 };
 
 // Ragged rows, row-major. `stride` >= channels pads every row with zeros so that reductions run in
-// whole chunks. `shift` (one number per row, or null) is subtracted from every local affinity:
-// a_i.b_j - shift_i - shift_j, and the result is kept <= 0 (a cost with its sign turned).
+// whole chunks. `shift` (one number per row, not positive, or null) is added to every local
+// affinity: a_i.b_j + shift_i + shift_j, and the result is kept <= 0 (a cost with its sign turned).
 template <class T>
 struct Rows {
     const T* data = nullptr;

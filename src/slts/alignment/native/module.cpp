@@ -202,7 +202,7 @@ struct PairSide {
         steps = static_cast<std::int64_t>(series.shape(1));
         offsets[0] = 0, offsets[1] = steps;
         rows.assign(static_cast<std::size_t>((steps + kTileColumns - 1) * d), 0.0);
-        if (objective != 0) shift.assign(static_cast<std::size_t>(steps + kTileColumns - 1), 0.5);
+        if (objective != 0) shift.assign(static_cast<std::size_t>(steps + kTileColumns - 1), -0.5);
         for (std::int64_t i = 0; i < steps; ++i) {
             double* row = rows.data() + i * d;
             const double* value = series.data() + i * to_step;
@@ -258,7 +258,7 @@ struct PairSide {
                 row[k] -= at[k];
                 squares += row[k] * row[k];
             }
-            shift[static_cast<std::size_t>(i)] = 0.5 * squares;
+            shift[static_cast<std::size_t>(i)] = -0.5 * squares;
         }
     }
 

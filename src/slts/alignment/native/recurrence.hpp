@@ -61,8 +61,8 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
         Value local[R][C];
         for (int r = 0; r < R; ++r)
             for (int c = 0; c < C; ++c)
-                local[r][c] = Shifted ? zero - (L::load(g.landmark_shift + (j + c) * W) +
-                                                L::broadcast(g.series_shift[row + r]))
+                local[r][c] = Shifted ? L::load(g.landmark_shift + (j + c) * W) +
+                                            L::broadcast(g.series_shift[row + r])
                                       : zero;
         for (std::int64_t k = 0; k < g.channels; ++k) {
             const Value b0 = L::load(b + k * W), b1 = L::load(b_next + k * W);

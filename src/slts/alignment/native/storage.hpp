@@ -50,7 +50,7 @@ class AlignedArray {
 template <class T>
 class RowStore {
    public:
-    // `shift` is null (affinity) or one number per row (see Rows).
+    // `shift` is null (affinity) or one number per row, to be taken off (see Rows).
     RowStore(const double* values, const std::int64_t* offsets, std::int64_t count,
              std::int64_t channels, const double* shift)
         : offsets_(offsets, offsets + count + 1), channels_(channels), stride_(padded(channels)) {
@@ -61,7 +61,7 @@ class RowStore {
                 data_.data()[i * stride_ + k] = static_cast<T>(values[i * channels + k]);
         if (shift != nullptr) {
             shift_ = AlignedArray<T>(static_cast<std::size_t>(steps));
-            for (std::int64_t i = 0; i < steps; ++i) shift_.data()[i] = static_cast<T>(shift[i]);
+            for (std::int64_t i = 0; i < steps; ++i) shift_.data()[i] = -static_cast<T>(shift[i]);
         }
     }
 
