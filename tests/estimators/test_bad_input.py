@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold
 
 import slts
 
@@ -224,3 +225,10 @@ def test_wrong_settings_of_the_alignment_are_refused(kind, parameter, value, two
     X, y, _, _ = two
     with pytest.raises(ValueError, match=f"'?{parameter}'?.*{value!r}"):
         kind(**{parameter: value}).fit(X, y)
+
+
+def test_a_calibration_split_without_a_class_is_refused_by_the_svm(three):
+    X, y = three[:2]
+    order = np.argsort(y, kind="stable")
+    with pytest.raises(slts.DataError, match="leaves class 0 out of a training part"):
+        slts.SimilaritySVC(calibration_cv=KFold(3)).fit([X[i] for i in order], np.asarray(y)[order])

@@ -17,8 +17,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import similarities
 from slts.errors import DataError
 from slts.estimators.rows import RowMap
+from slts.execution import progress_bar
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
 
@@ -48,6 +50,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     objective: str
     band: Any
     normalize: bool
+    n_jobs: int | None
+    verbose: Any
     # Scale of the calibrated probabilities; None where calibration was skipped.
     _scale: float | None
 
@@ -69,6 +73,18 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Got {self.objective!r} instead."
             )
         return AlignmentSettings(self.objective, self.band, self.normalize)
+
+    @property
+    def _positives(self) -> npt.NDArray[Any]:
+        """The class each decision value argues for: every class, or the second of two."""
+        return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+
+    def _similarities(self, rows: SeriesBatch, others: SeriesBatch) -> FloatArray:
+        """K_I of mapped rows, with this estimator's settings, threads and progress bar."""
+        settings = self._settings()
+        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
+            K = similarities(rows, others, settings, n_jobs=self.n_jobs, progress=progress)
+        return K.astype(np.float64, copy=False)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

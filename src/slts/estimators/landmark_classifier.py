@@ -69,9 +69,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     landmarks: Any
     homogeneous: Any
     class_weight: Any
-    n_jobs: int | None
     random_state: Any
-    verbose: Any
 
     @abstractmethod
     def _parameters(self) -> list[dict[str, float]]:
@@ -227,8 +225,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         check_is_fitted(self)
         names = [f"landmark{j}" for j in self.landmark_indices_]
         if self._needs_products:
-            classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-            names = [f"class{c}_{name}" for c in classes for name in names]
+            names = [f"class{c}_{name}" for c in self._positives for name in names]
         return np.asarray(names, dtype=object)
 
     def linear_form(self) -> LinearForm:
@@ -236,7 +233,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         check_is_fitted(self)
         used = np.flatnonzero(self.coef_.any(axis=0))
         return LinearForm(
-            positives=self.classes_[1:] if len(self.classes_) == 2 else self.classes_,
+            positives=self._positives,
             landmarks=self._rows(self.landmarks_[used]),
             landmark_indices=self.landmark_indices_[used],
             coef=self.coef_[:, used],

@@ -10,10 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment.reductions import similarities
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.rows import RowMap
-from slts.execution import progress_bar
 from slts.learning.calibration import fit_scale
 from slts.series import SeriesBatch
 
@@ -23,7 +21,6 @@ class NearestNeighbor(SeriesClassifier):
 
     calibration_size: int | None
     random_state: Any
-    verbose: Any
     _codes: IntArray
     _training_rows: SeriesBatch
 
@@ -152,9 +149,4 @@ class OneNNClassifier(NearestNeighbor):
         return self
 
     def _nearness(self, rows: SeriesBatch) -> FloatArray:
-        settings = self._settings()
-        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
-            K = similarities(
-                rows, self._training_rows, settings, n_jobs=self.n_jobs, progress=progress
-            )
-        return K.astype(np.float64, copy=False)
+        return self._similarities(rows, self._training_rows)

@@ -82,7 +82,7 @@ def search(
             decisions = decide(data.first_landmarks(count), train, test, parameters)
             for p, values in enumerate(decisions):
                 row = c * len(parameters) + p
-                values = two_sided(values[:, 0] if data.n_classes == 2 else values)
+                values = two_sided(values)
                 scores[row, k] = np.mean(values.argmax(axis=1) == data.codes[test])
                 held_out[row].append(values)
             if progress is not None:

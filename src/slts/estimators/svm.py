@@ -10,13 +10,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment.reductions import similarities
+from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear_form import LinearForm
 from slts.estimators.rows import RowMap
 from slts.estimators.splitting import make_splits
 from slts.estimators.tuning import check_positive
-from slts.execution import progress_bar
 from slts.learning.calibration import fit_scale
 from slts.series import SeriesBatch
 
@@ -113,7 +112,7 @@ class SimilaritySVC(SeriesClassifier):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous)
             self._series = self._rows(batch)
-            K = self._similarities(self._series)
+            K = self._similarities(self._series, self._series)
             self._scale = None
             if self.calibration_cv is not None:
                 splits = make_splits(
@@ -125,17 +124,18 @@ class SimilaritySVC(SeriesClassifier):
                 )
                 held_out = []
                 for train, test in splits:
+                    self._require_all_classes(codes[train])
                     coef, intercept = self._train(K[train], codes[train], weights[train])
                     held_out.append(K[test] @ coef.T + intercept)
                 values = np.concatenate(held_out)
                 truth = np.concatenate([codes[test] for _, test in splits])
-                self._scale = fit_scale(values[:, 0] if values.shape[1] == 1 else values, truth)
+                self._scale = fit_scale(values, truth)
             self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the SVM; see `SeriesClassifier.decision_function`."""
-        K = self._similarities(self._new_rows(X))
+        K = self._similarities(self._new_rows(X), self._series)
         values = K @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -148,7 +148,7 @@ class SimilaritySVC(SeriesClassifier):
         check_is_fitted(self)
         d = self._series.n_channels
         return LinearForm(
-            positives=self.classes_[1:] if len(self.classes_) == 2 else self.classes_,
+            positives=self._positives,
             landmarks=self._series,
             landmark_indices=np.arange(len(self._series)),
             coef=self.coef_,
@@ -158,11 +158,13 @@ class SimilaritySVC(SeriesClassifier):
             settings=self._settings(),
         )
 
-    def _similarities(self, series: SeriesBatch) -> FloatArray:
-        settings = self._settings()
-        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
-            K = similarities(series, self._series, settings, n_jobs=self.n_jobs, progress=progress)
-        return K.astype(np.float64, copy=False)
+    def _require_all_classes(self, codes: IntArray) -> None:
+        missing = np.setdiff1d(np.arange(len(self.classes_)), codes)
+        if len(missing):
+            raise DataError(
+                f"calibration_cv leaves class {self.classes_.tolist()[missing[0]]!r} out of a "
+                f"training part: every part must hold all classes."
+            )
 
     def _train(
         self, K: FloatArray, codes: IntArray, weights: FloatArray

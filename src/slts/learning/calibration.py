@@ -22,7 +22,7 @@ def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
     Parameters
     ----------
     decisions
-        Held-out decision values, shape (series, classes), or (series,) for two classes.
+        Held-out decision values, shape (series, classes); for two classes (series,) or (series, 1).
     codes
         True classes, 0 to K-1.
     """
@@ -51,7 +51,8 @@ def probabilities(decisions: FloatArray, scale: float) -> FloatArray:
 
 
 def two_sided(decisions: FloatArray) -> FloatArray:
-    """One column per class: a single decision value f becomes (-f, f)."""
-    if decisions.ndim == 1:
-        return np.column_stack([-decisions, decisions])
+    """One column per class: a single value f, shape (series,) or (series, 1), becomes (-f, f)."""
+    if decisions.ndim == 1 or decisions.shape[1] == 1:
+        values = decisions.reshape(len(decisions))
+        return np.column_stack([-values, values])
     return decisions

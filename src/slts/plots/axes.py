@@ -18,6 +18,8 @@ DIVERGING = "PuOr"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
+LINES = ("-", "--", "-.", ":")
+
 
 def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
     """`ax` itself, or the axes of a new figure."""
@@ -42,3 +44,12 @@ def channel_labels(names: tuple[str, ...] | None, count: int) -> list[str]:
     if names is None:
         return [str(k) for k in range(count)]
     return [*names, "constant"][:count] if count > len(names) else list(names)
+
+
+def class_position(classes: Any, label: Any) -> int:
+    """Where `label` stands among the classes that have a decision value."""
+    known: list[Any] = np.asarray(classes).tolist()
+    if label not in known:
+        names = ", ".join(map(repr, known))
+        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
+    return known.index(label)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from slts.plots.axes import COLOURS, MARKERS, axes_or_new
+from slts.plots.axes import COLOURS, LINES, MARKERS, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def plot_accuracy_by_landmarks(
     for k, (name, (counts, means, widths)) in enumerate(curves.items()):
         x, mean = np.asarray(counts), np.asarray(means, dtype=np.float64)
         colour = COLOURS[k % len(COLOURS)]
-        style = ("-", "--", "-.", ":")[k % 4]
+        style = LINES[k % len(LINES)]
         ax.plot(x, mean, style, marker=MARKERS[k % len(MARKERS)], color=colour, label=name)
         if widths is not None:
             half = np.asarray(widths, dtype=np.float64)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts.extras import import_extra
-from slts.plots.axes import axes_or_new, channel_labels, signed_image
+from slts.plots.axes import axes_or_new, channel_labels, class_position, signed_image
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,9 @@ def plot_contributions(
         Time runs right, one row per channel; the map and the offset sum to the decision value.
     """
     classes = explanation.classes.tolist()
-    position = int(np.argmax(explanation.decision)) if label is None else _index(classes, label)
+    position = (
+        int(np.argmax(explanation.decision)) if label is None else class_position(classes, label)
+    )
     terms = explanation.contributions[position]
     ax = axes_or_new(ax, figsize=(7.0, 4.0))
     names = channel_labels(explanation.channel_names, terms.shape[1])
@@ -49,10 +51,3 @@ def plot_contributions(
         f"{explanation.offset[position]:.3f} + map"
     )
     return ax
-
-
-def _index(classes: list[Any], label: Any) -> int:
-    if label not in classes:
-        known = ", ".join(map(repr, classes))
-        raise ValueError(f"The 'label' parameter must be one of {known}. Got {label!r} instead.")
-    return classes.index(label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slts.plots.axes import COLOURS, MARKERS, axes_or_new
+from slts.plots.axes import COLOURS, LINES, MARKERS, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     for k, tau in enumerate(profile.taus):
         ax.plot(
-            profile.gammas, profile.epsilon[:, k], ("-", "--", "-.", ":")[k % 4],
+            profile.gammas, profile.epsilon[:, k], LINES[k % len(LINES)],
             color=COLOURS[k % len(COLOURS)], marker=MARKERS[k % len(MARKERS)], label=f"{tau:g}",
         )  # fmt: skip
     ax.axhline(1.0, color="grey", linewidth=0.8)

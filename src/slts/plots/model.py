@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slts.plots.axes import COLOURS, axes_or_new, channel_labels, signed_image
+from slts.plots.axes import COLOURS, axes_or_new, channel_labels, class_position, signed_image
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
         Rows are channels of the series, columns channels of the landmarks.
     """
     form = model.linear_form()
-    metric = form.metrics[_position(form.positives, label)]
+    metric = form.metrics[class_position(form.positives, label)]
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
     names = channel_labels(model.landmarks_.channel_names, len(metric))
     signed_image(ax, metric, "weight")
@@ -63,7 +63,7 @@ def plot_landmark_weights(
         One bar per landmark, named by the index of its training series.
     """
     form = model.linear_form()
-    weights = form.coef[_position(form.positives, label)]
+    weights = form.coef[class_position(form.positives, label)]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]
@@ -77,11 +77,3 @@ def plot_landmark_weights(
     ax.set(xlabel="weight", ylabel="landmark (training series)")
     ax.set_title(f"class {label}: {len(used)} of {len(model.landmark_indices_)} landmarks in use")
     return ax
-
-
-def _position(positives: Any, label: Any) -> int:
-    found = np.flatnonzero(positives == label)
-    if len(found) != 1:
-        known = ", ".join(map(repr, positives.tolist()))
-        raise ValueError(f"The 'label' parameter must be one of {known}. Got {label!r} instead.")
-    return int(found[0])
