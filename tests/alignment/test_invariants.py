@@ -101,10 +101,32 @@ def test_grouped_products_are_weighted_sums_of_products(isa, series, landmarks, 
     np.testing.assert_allclose(found, expected, rtol=0, atol=10 * CLOSE[dtype])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_phases", [1, 2, 3, 7, 50])
+@pytest.mark.parametrize("band", BANDS, ids=str)
+def test_phases_cut_the_path_in_landmark_time(isa, series, landmarks, rng, dtype, n_phases, band):
+    how = AlignmentSettings(dtype=dtype, band=band)
+    x, y = batch(series[:5], how), batch(landmarks[:7], how)
+    weights = rng.normal(size=(3, len(y))) * (rng.random((3, len(y))) < 0.6)
+    expected = np.zeros((len(x), 3, n_phases, 5, 5))
+    for p, a in enumerate(x):
+        for q, b in enumerate(y):
+            found = align(a, b, band=band, normalize=False)
+            for i, j in found.path:
+                product = np.outer(a[:, i], b[:, j]) / found.length
+                phase = j * n_phases // b.shape[1]
+                expected[p, :, phase] += weights[:, q, None, None] * product
+    found = grouped_products(x, y, weights, how, n_phases=n_phases)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=10 * CLOSE[dtype])
+    whole = grouped_products(x, y, weights, how)
+    np.testing.assert_allclose(found.sum(axis=2), whole, rtol=0, atol=10 * CLOSE[dtype])
+
+
 def test_a_group_of_zero_weights_is_exactly_zero(series, landmarks):
     how = AlignmentSettings()
     x, y = batch(series, how), batch(landmarks, how)
     assert not grouped_products(x, y, np.zeros((2, len(y))), how).any()
+    assert not grouped_products(x, y, np.zeros((2, len(y))), how, n_phases=3).any()
 
 
 def test_aligned_products_of_unit_rows_have_norm_at_most_one(series, landmarks):

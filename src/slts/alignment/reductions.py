@@ -225,14 +225,21 @@ def grouped_products(
     weights: npt.ArrayLike,
     settings: AlignmentSettings,
     *,
+    n_phases: int | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
 
+    With `n_phases`, shape (series, groups, phases, channels, channels): the path is cut where the
+    landmark passes from one equal share of its steps to the next, step s of m being in phase
+    floor(s * n_phases / m), and the parts sum to the whole.
+
     The products of single pairs are never formed: aligned rows are summed over the landmarks of a
     group first, so the cost of a zero weight is nothing.
     """
+    if n_phases is not None and n_phases < 1:
+        raise ValueError(f"The 'n_phases' parameter must be at least 1. Got {n_phases} instead.")
     grid = PairGrid(series, landmarks, settings, traced=True)
     shares = np.ascontiguousarray(weights, dtype=grid.dtype)
     if shares.ndim != 2 or shares.shape[1] != len(landmarks):
@@ -241,7 +248,7 @@ def grouped_products(
             f"landmark. Got shape {shares.shape} instead."
         )
     d = series.n_channels
-    out = np.empty((len(series), len(shares), d, d), dtype=grid.dtype)
+    out = np.empty((len(series), len(shares), n_phases or 1, d, d), dtype=grid.dtype)
 
     def call(where: Where, rows: slice, token: CancelToken) -> Outcome:
         return _native.grouped(
@@ -251,7 +258,7 @@ def grouped_products(
 
     # A sum over landmarks must not be cut: its order of addition decides the last bits.
     grid.run(call, n_jobs=n_jobs, progress=progress, split_columns=False)
-    return out
+    return out[:, :, 0] if n_phases is None else out
 
 
 def projected_similarities(

@@ -33,6 +33,11 @@ struct Band {
     double parameter = 0.0;
 };
 
+// Steps [begin, end) of a series or a landmark.
+struct Span {
+    std::int64_t begin, end;
+};
+
 // Ragged rows, row-major. `stride` >= channels pads every row with zeros so that reductions run in
 // whole chunks. `shift` (one number per row, not positive, or null) is added to every local
 // affinity: a_i.b_j + shift_i + shift_j, and the result is kept <= 0 (a cost with its sign turned).
@@ -73,7 +78,8 @@ struct Workspace {
     T* bounds = nullptr;            // series steps x 2 x width: band [start, stop) per lane
     std::uint8_t* moves = nullptr;  // tiles x columns x width
     std::int32_t* ends = nullptr;   // per walk, first and last aligned step of each series step
-    T* sums = nullptr;  // groups x series steps x stride: landmark rows summed per series row
+    T* sums = nullptr;  // groups x phases x series steps x stride: landmark rows per series row
+    Span* touched = nullptr;   // groups x phases: series steps whose sums are not zero
     const T* zeros = nullptr;  // stride
     T* product = nullptr;      // channels x stride
 };
@@ -95,6 +101,7 @@ struct Job {
     const T* matrices = nullptr;         // projected: metrics x channels x channels
     const T* weights = nullptr;          // grouped: groups x landmarks
     std::int64_t n_outer = 0;            // groups or metrics
+    std::int64_t n_phases = 1;           // grouped: parts of a landmark's steps
     std::int32_t* path_first = nullptr;  // path: series steps (one pair only)
     std::int32_t* path_last = nullptr;
 

@@ -86,17 +86,19 @@ std::tuple<int, std::int64_t, std::int64_t> execute(Job<T>& job, const RowStore<
     const std::int64_t wide = y.widest_frontier(), tiles = (n + kTileRows - 1) / kTileRows;
     const std::int64_t width = std::max(target.width_float, target.width_double);
     const std::int64_t stride = job.series.stride;
-    const std::int64_t groups = job.reduction == Reduction::grouped ? job.n_outer : 1;
+    const bool grouped = job.reduction == Reduction::grouped;
+    const std::int64_t parts = grouped ? job.n_outer * job.n_phases : 1;
     AlignedArray<T> frontier(size(wide));
     AlignedArray<typename IntOf<T>::type> lengths(size(traced ? 0 : wide));
     AlignedArray<T> bounds(size(job.band.kind == Band::none ? 0 : n * 2 * width));
     AlignedArray<std::uint8_t> moves(size(traced ? tiles * wide : 0));
     AlignedArray<std::int32_t> ends(size(traced ? 2 * n * kWalks : 0));
-    AlignedArray<T> sums(size(traced ? groups * n * stride : 0));
+    AlignedArray<T> sums(size(traced ? parts * n * stride : 0));
+    std::vector<Span> touched(size(grouped ? parts : 0));
     AlignedArray<T> zeros(size(traced ? stride : 0));
     AlignedArray<T> product(size(traced ? job.series.channels * stride : 0));
-    job.work = {frontier.data(), lengths.data(), bounds.data(), moves.data(),
-                ends.data(),     sums.data(),    zeros.data(),  product.data()};
+    job.work = {frontier.data(), lengths.data(), bounds.data(), moves.data(),  ends.data(),
+                sums.data(),     touched.data(), zeros.data(),  product.data()};
     job.poll = should_stop;
     job.poll_context = token;
     Result result;
@@ -165,10 +167,11 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
     m.def(
         "grouped",
         [=](const X& x, const Y& y, Where where, How how, Array<const T, 2> weights,
-            Array<T, 4> out, int target, CancelToken* token) {
+            Array<T, 5> out, int target, CancelToken* token) {
             Job<T> job = make_job(x, y, block(where), band(how), Reduction::grouped);
             job.out = out.data(), job.weights = weights.data();
             job.n_outer = static_cast<std::int64_t>(weights.shape(0));
+            job.n_phases = static_cast<std::int64_t>(out.shape(2));
             return execute(job, x, y, target, token);
         },
         "series"_a, "landmarks"_a, "block"_a, "band"_a, "weights"_a, "out"_a.noconvert(),

@@ -8,15 +8,17 @@
 
 namespace slts::SLTS_TARGET {
 
-// sums[i] (+)= scale * sum of the landmark rows aligned with series row i. Running sums would spare
-// the inner loop, but their differences lose what a large row before has drowned.
+// sums[i] (+)= scale * sum of the landmark rows in `phase` aligned with series row i. Running sums
+// would spare the inner loop, but their differences lose what a large row before has drowned.
 template <class T, int C, bool Add>
 SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_t stride,
-                                  const Walk& path, std::int64_t n, T scale, T* sums) {
+                                  const Walk& path, Span rows, Span phase, T scale, T* sums) {
     using L = Lanes<T, C>;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const T* begin = landmark + path.first[i] * stride;
-        const T* end = landmark + path.last[i] * stride;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+        const std::int64_t first = path.first[i] > phase.begin ? path.first[i] : phase.begin;
+        const std::int64_t last = path.last[i] < phase.end - 1 ? path.last[i] : phase.end - 1;
+        const T* begin = landmark + first * stride;
+        const T* end = landmark + last * stride;
         // How many rows there are is a coin toss: up to three are added without a branch.
         const T* second = begin + stride <= end ? begin + stride : zeros;
         const T* third = begin + 2 * stride <= end ? begin + 2 * stride : zeros;
@@ -92,6 +94,7 @@ template <class T, int C>
 void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
     const Rows<T>&x = job.series, &y = job.landmarks.rows;
     const std::int64_t n = x.offsets[p + 1] - x.offsets[p], d = x.channels, stride = x.stride;
+    const std::int64_t m = y.offsets[q + 1] - y.offsets[q];
     const T* series = x.data + x.offsets[p] * stride;
     const T* landmark = y.data + y.offsets[q] * stride;
     const T share = T(1) / static_cast<T>(path.length);
@@ -102,14 +105,29 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
         for (std::int64_t i = 0; i < n; ++i)
             job.path_first[i] = path.first[i], job.path_last[i] = path.last[i];
     } else if (job.reduction == Reduction::grouped) {
-        for (std::int64_t g = 0; g < job.n_outer; ++g) {
-            const T weight = job.weights[g * job.landmarks.count + q];
-            if (weight != T(0))
-                sum_aligned_rows<T, C, true>(landmark, w.zeros, stride, path, n, weight * share,
-                                             w.sums + g * n * stride);
+        Span rows{0, 0};
+        for (std::int64_t f = 0; f < job.n_phases; ++f) {
+            // Step j of the landmark is in phase floor(j * phases / m).
+            const Span phase{(f * m + job.n_phases - 1) / job.n_phases,
+                             ((f + 1) * m + job.n_phases - 1) / job.n_phases};
+            if (phase.begin == phase.end) continue;
+            while (path.last[rows.begin] < phase.begin) ++rows.begin;
+            rows.end = rows.end < rows.begin ? rows.begin : rows.end;
+            while (rows.end < n && path.first[rows.end] < phase.end) ++rows.end;
+            for (std::int64_t g = 0; g < job.n_outer; ++g) {
+                const T weight = job.weights[g * job.landmarks.count + q];
+                if (weight == T(0)) continue;
+                const std::int64_t part = g * job.n_phases + f;
+                Span& touched = w.touched[part];
+                touched.begin = touched.begin < rows.begin ? touched.begin : rows.begin;
+                touched.end = touched.end > rows.end ? touched.end : rows.end;
+                sum_aligned_rows<T, C, true>(landmark, w.zeros, stride, path, rows, phase,
+                                             weight * share, w.sums + part * n * stride);
+            }
         }
     } else {
-        sum_aligned_rows<T, C, false>(landmark, w.zeros, stride, path, n, share, w.sums);
+        sum_aligned_rows<T, C, false>(landmark, w.zeros, stride, path, {0, n}, {0, m}, share,
+                                      w.sums);
         series_times_sums<T, C>(series, w.sums, n, d, stride, w.product);
         if (job.reduction == Reduction::products) {
             copy_compact(w.product, d, stride, job.out + pair * d * d);
@@ -133,21 +151,27 @@ void reduce_path(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& 
 template <class T>
 SLTS_INLINE void start_series(const Job<T>& job, std::int64_t n) {
     if (job.reduction != Reduction::grouped) return;
-    const std::int64_t size = job.n_outer * n * job.series.stride;
+    const std::int64_t parts = job.n_outer * job.n_phases;
+    const std::int64_t size = parts * n * job.series.stride;
     for (std::int64_t k = 0; k < size; ++k) job.work.sums[k] = T(0);
+    for (std::int64_t k = 0; k < parts; ++k) job.work.touched[k] = {n, 0};
 }
 
-// All landmarks seen: one product per group, since the series side is the same for all of them.
+// All landmarks seen: one product per group and phase, since the series side is the same for all.
 template <class T, int W>
 SLTS_INLINE void finish_series(const Job<T>& job, std::int64_t p, std::int64_t n) {
     if (job.reduction != Reduction::grouped) return;
     const std::int64_t d = job.series.channels, stride = job.series.stride;
     const T* series = job.series.data + job.series.offsets[p] * stride;
-    for (std::int64_t g = 0; g < job.n_outer; ++g) {
-        series_times_sums < T,
-            W<4 ? W : 4>(series, job.work.sums + g * n * stride, n, d, stride, job.work.product);
+    const std::int64_t parts = job.n_outer * job.n_phases;
+    for (std::int64_t k = 0; k < parts; ++k) {
+        const Span rows = job.work.touched[k];
+        const std::int64_t count = rows.end > rows.begin ? rows.end - rows.begin : 0;
+        const std::int64_t begin = count > 0 ? rows.begin * stride : 0;
+        series_times_sums < T, W<4 ? W : 4>(series + begin, job.work.sums + k * n * stride + begin,
+                                            count, d, stride, job.work.product);
         copy_compact(job.work.product, d, stride,
-                     job.out + ((p - job.series_begin) * job.n_outer + g) * d * d);
+                     job.out + ((p - job.series_begin) * parts + k) * d * d);
     }
 }
 
