@@ -130,7 +130,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     before = path.read_bytes()
     with pytest.raises(UnicodeEncodeError):
         write_ts(path, [[3, 4]], ["\ud800"])
-    monkeypatch.setattr("pathlib.Path.replace", lambda *a: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr("os.replace", lambda *a: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
         write_ts(path, [[3, 4]])
     assert path.read_bytes() == before

@@ -32,7 +32,8 @@ def test_the_number_of_splits_does_not_make_results_stale():
 
 def test_a_grid_makes_stale_what_depends_on_it():
     changed = dataclasses.replace(FULL, cs=(1.0,)).digests
-    assert [kind for kind in changed if changed[kind] != FULL.digests[kind]] == ["similarity"]
+    stale = [kind for kind in changed if changed[kind] != FULL.digests[kind]]
+    assert stale == ["similarity", "aside"]
     assert FULL.digest != FAST.digest
 
 
@@ -45,6 +46,9 @@ def test_parts_need_what_they_show():
     assert "landmarks/auslan/0/10" not in table2
     assert "landmarks/auslan/0/10" in keys(FULL, ["tests"])
     assert {key.split("/")[1] for key in keys(FULL, ["table4"])} == {"robot_lp1"}
+    assert "aside/robot_lp1/0/selection" in keys(FULL, ["table4"])
+    assert "aside/auslan/0/methods" in table2
+    assert not [key for key in table2 if key.startswith("aside/japanese_vowels")]
 
 
 def test_without_a_data_set_its_units_are_left_out():

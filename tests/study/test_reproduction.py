@@ -5,6 +5,7 @@ import pytest
 
 from slts.study import reproduce
 from slts.study.protocol import plan
+from slts.study.sessions import SESSIONS, read_sessions
 from slts.study.work import Worker
 from tests.study import synthetic
 from tests.study.synthetic import HERE, MISSING, TINY
@@ -60,7 +61,24 @@ def test_scores_are_complete(whole):
     assert slts["robot"] is None
     assert found.tables["figure3"]["identity"]["n"] == 2
     assert [row["landmarks"] for row in found.tables["table3"]] == [2, 12]
-    assert all(cell["n"] == 2 for row in found.tables["table4"] for cell in row["cells"].values())
+    for part in ("table4", "table4_aside"):
+        assert all(cell["n"] == 2 for row in found.tables[part] for cell in row["cells"].values())
+    aside = {row["method"]: row["cells"]["auslan"] for row in found.tables["table2_aside"]}
+    assert set(aside) == methods
+    assert all(cell["n"] == 2 for cell in aside.values())
+    # 42 series: 13 to test on, 9 to tune on, 20 to learn on.
+    assert [row["landmarks"] for row in found.tables["table4_aside"]] == [2, 10]
+    assert "kept aside" in (whole[0] / "scores.csv").read_text()
+
+
+def test_the_time_it_took_is_kept(whole):
+    out, found = whole
+    total = len(plan(TINY, HERE))
+    (session,) = read_sessions(out / SESSIONS, "tiny")
+    assert session["units"] == total
+    assert f"{total} units in" in found.run["wall"]
+    assert found.run["wall"] in (out / "report.md").read_text()
+    assert read_sessions(out / SESSIONS, "full") == []
 
 
 def test_an_interrupted_run_ends_with_the_tables_of_an_uninterrupted_one(whole, tmp_path):

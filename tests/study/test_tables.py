@@ -2,10 +2,12 @@ import dataclasses
 
 import pytest
 
-from slts.study.document import Grid, Heading, Paragraph, Picture, build
+from slts.study.blocks import Grid, Heading, Items, Paragraph, Picture
+from slts.study.document import build
 from slts.study.markdown import to_markdown
 from slts.study.page import to_page
 from slts.study.paper import METHODS, ROBOT_TASKS, TABLE_1, Published
+from slts.study.remarks import remark_on
 from slts.study.statistics import Summary
 from slts.study.tables import collect, compare
 from tests.study import synthetic
@@ -21,6 +23,7 @@ RUN = {
     "units": 1,
     "cpu_minutes": 0.1,
     "machine": "none",
+    "wall": "1 unit in 0.1 minutes with 1 process",
     "command": "slts <reproduce>",
     "notes": ["note"],
     "missing": {"auslan": "not here"},
@@ -45,6 +48,9 @@ def made_up_results():
                     score.update(landmarks=10, selection="random")
                     results[f"{name}/{method}/{split}/few"] = {"scores": [few]}
                 results[f"{name}/{method}/{split}"] = {"scores": [score]}
+                if not divided:
+                    lower = {**score, "accuracy": score["accuracy"] - 5.0}
+                    results[f"{name}/{method}/{split}/aside"] = {"aside": [lower]}
     return results
 
 
@@ -88,9 +94,19 @@ def test_claims_are_tested(tables):
     assert found["SLTS is above BBS on the average"]["holds"]
     assert found["SLTS is above 1NN on Auslan"]["p"] == 0.0
     assert not found["SLTS is below LDMLT on Auslan"]["holds"]
-    few = found["SLTS is above BBS on Japanese vowels, few landmarks"]
-    assert few["holds"]
-    assert few["difference"] == pytest.approx(20.0)
+    for amount in ("few", "fewest"):
+        few = found[f"SLTS is above BBS on Japanese vowels, {amount} landmarks"]
+        assert few["holds"]
+        assert few["landmarks"] == [2]
+        assert few["difference"] == pytest.approx(20.0)
+
+
+def test_the_tuning_part_kept_aside_is_a_table_of_its_own(tables):
+    assert cells(tables, "slts")["auslan"]["mean"] == pytest.approx(97.0)
+    aside = next(row["cells"] for row in tables["table2_aside"] if row["method"] == "slts")
+    assert aside["auslan"]["mean"] == pytest.approx(92.0)
+    assert aside["robot"]["mean"] == pytest.approx(82.0)
+    assert set(aside) == {"auslan", "robot"}
 
 
 def test_figure_2_pairs_the_methods(tables):
@@ -125,10 +141,46 @@ def test_report_shows_ours_the_papers_and_the_difference(tables):
     assert "figure2.png" not in to_markdown(build(tables, RUN, ["figure2"]), pictures=False)
 
 
+def test_cells_with_the_same_remark_share_a_paragraph(tables):
+    cell = compare(Summary(90.0, 1.0, 10), Published(60.0, 2.0))
+    row = {"share": 0.03, "landmarks": 2, "cells": {"dselect": cell, "random": cell}}
+    blocks = build({**tables, "table4": [row]}, RUN, [])
+    lists = [block for block in blocks if isinstance(block, Items)]
+    shared = next(b for b in lists if b.texts[0].startswith("Table 4"))
+    assert [text.split(":")[0] for text in shared.texts] == [
+        "Table 4, DSelect at 3%",
+        "Table 4, Random at 3%",
+    ]
+    assert blocks[blocks.index(shared) + 1] == Paragraph(remark_on("table4", "random", ""))
+
+
+def test_a_quick_look_is_not_explained(tables):
+    text = to_markdown(build(tables, {**RUN, "protocol": "fast"}, []))
+    assert "Table 2, BBS, Auslan: 95.0±2.5 here, 91.1±1.6 in the paper (+3.9).\n" in text
+    assert remark_on("table2", "bbs", "auslan") not in text
+
+
+def test_the_text_counts_what_the_tables_show(tables):
+    text = to_markdown(build(tables, RUN, []))
+    # SLTS is two points ahead with the most landmarks, far ahead with the fewest.
+    assert "SLTS is ahead of BBS in 16 of 16 points of Figure 2, significantly in 16" in text
+    assert "BBS is significantly ahead in none" in text
+    marked = sum(c["differs"] for row in tables["table2"] for c in row["cells"].values())
+    assert f"Of 25 figures {25 - marked} agree with the paper" in text
+    assert "fewest landmarks (2)\N{NO-BREAK SPACE}†" in text
+
+
+def test_a_difference_of_nothing_has_no_sign(tables):
+    text = to_markdown(build(tables, RUN, []))
+    assert "-0.0" not in text
+    assert "+0.0" not in text
+
+
 def test_page_escapes_and_marks(tables):
     page = to_page(build(tables, RUN, ["figure2"]))
     assert "slts &lt;reproduce&gt;" in page
-    assert 'class="mark">95.0±2.5 (91.1±1.6; +3.9*)' in page
+    assert 'class="mark">95.0±2.5 <small>(91.1±1.6; +3.9*)</small>' in page
     assert '<img src="figure2.svg"' in page
-    assert page.count("<table>") == page.count("</table>") == 4
+    assert page.count("<table>") == page.count("</table>") == 5
+    assert page.count("<details>") == page.count("</details>") == 1
     assert to_page([Heading("A", 1), Paragraph("b & c")]).count("b &amp; c") == 1

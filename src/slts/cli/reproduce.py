@@ -6,23 +6,16 @@ import dataclasses
 import os
 import shlex
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from slts.cli.terminal import CommandError, diagnostics, duration, show_json
+from slts.cli.progress import observing
+from slts.cli.terminal import CommandError, diagnostics, show_json
 from slts.extras import import_extra
 from slts.study import FAST, FULL, Reproduction, parse_parts, reproduce
 from slts.study.ledger import LedgerBusyError
-from slts.study.runner import Observer, Report
-
-# Without a terminal: a line at most this often, in seconds.
-_LINE_EVERY = 5.0
 
 
 def reproduce_study(
@@ -65,7 +58,7 @@ def reproduce_study(
         raise CommandError(f"{out} is not a folder")
     command = _command(out, only, splits, fast)
     try:
-        with _observer(quiet) as observer:
+        with observing(quiet) as observer:
             found = reproduce(
                 out,
                 protocol=protocol,
@@ -111,48 +104,3 @@ def _tell(found: Reproduction, out: Path, *, as_json: bool, quiet: bool) -> None
         )
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
-
-
-@contextmanager
-def _observer(quiet: bool) -> Iterator[Observer | None]:
-    if quiet:
-        yield None
-    elif not diagnostics().is_terminal:
-        yield _Lines()
-    else:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, TextColumn("{task.fields[left]}"), console=diagnostics()) as bars:
-            task = bars.add_task("Starting", total=None, left="")
-
-            def draw(report: Report) -> None:
-                name = report.unit.key if report.unit else "Running"
-                bars.update(
-                    task,
-                    description=name,
-                    completed=report.done,
-                    total=report.total,
-                    left=_left(report),
-                )
-
-            yield draw
-
-
-class _Lines:
-    """Progress as lines, for logs: the first, the last, and some in between."""
-
-    def __init__(self) -> None:
-        self._last = 0.0
-
-    def __call__(self, report: Report) -> None:
-        now = time.monotonic()
-        if report.unit and report.done < report.total and now - self._last < _LINE_EVERY:
-            return
-        self._last = now
-        name = report.unit.key if report.unit else "starting"
-        left = f", {_left(report)}" if report.seconds_left is not None else ""
-        sys.stderr.write(f"[{report.done}/{report.total}] {name}{left}\n")
-        sys.stderr.flush()
-
-
-def _left(report: Report) -> str:
-    return "" if report.seconds_left is None else f"about {duration(report.seconds_left)} left"

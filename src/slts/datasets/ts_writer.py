@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.series import as_series
 from slts.series.flatten import flatten_list
+from slts.whole_files import whole_file
 
 __all__ = ["write_ts"]
 
@@ -149,19 +149,12 @@ def _all_lines(
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:
-    """Write lines to a temporary file beside `path`, then give it that name."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with temporary.open("xb") as raw:
-            if path.suffix.lower() == ".gz":
-                # No name and time in it: equal data make equal files.
-                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-                    for line in lines:
-                        packed.write(f"{line}\n".encode())
-            else:
+    with whole_file(path) as fresh, fresh.open("xb") as raw:
+        if path.suffix.lower() == ".gz":
+            # No name and time in it: equal data make equal files.
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
                 for line in lines:
-                    raw.write(f"{line}\n".encode())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+                    packed.write(f"{line}\n".encode())
+        else:
+            for line in lines:
+                raw.write(f"{line}\n".encode())

@@ -5,14 +5,17 @@ protocol.py       what is varied, and the units of work it comes to
 problems.py       data sets, divided into training and test part
 landmark_work.py  units of BBS and SLTS, of the ways to choose landmarks, of the PCA
 baseline_work.py  units of 1NN, SVM and LDMLT, and the facts of Table 1
+aside_work.py     units of the other reading of the protocol
 work.py           from a unit to its result
 ledger.py         the file of results, appended only
+sessions.py       how long runs took
 runner.py         units in processes; a stopped run goes on
 statistics.py     means, intervals, the paired t-test
 scores.py         all scores of a run, looked up
 claims.py         what the text claims, tested
 tables.py         from results to tables, as plain data
 remarks.py        why figures may differ from the paper's
+blocks.py         what a report is made of
 document.py       the report as blocks
 markdown.py       blocks as Markdown
 page.py           blocks as an HTML page

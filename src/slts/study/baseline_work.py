@@ -134,17 +134,18 @@ def _tuned_svm(
     ((train, held_out),) = make_splits(protocol.tuning_share, codes, random_state=seed)
     accuracies = []
     for C in protocol.cs:
-        values = _decide(features[train], codes[train], features[held_out], C)
+        values = decide_svm(features[train], codes[train], features[held_out], C)
         accuracies.append(accuracy_of(values, codes[held_out])["accuracy"])
     best = int(np.argmax(accuracies))
     return {
-        "decisions": _decide(features, codes, test, protocol.cs[best]),
+        "decisions": decide_svm(features, codes, test, protocol.cs[best]),
         "C": protocol.cs[best],
         "validation": accuracies[best] / 100.0,
     }
 
 
-def _decide(features: FloatArray, codes: IntArray, others: FloatArray, C: float) -> FloatArray:
+def decide_svm(features: FloatArray, codes: IntArray, others: FloatArray, C: float) -> FloatArray:
+    """Decision values of a linear SVM, one column per class; one in all if there are two."""
     # As SimilaritySVC. The primal solver needs no seed and does not slow down as C grows.
     svm = LinearSVC(C=C, dual=False, fit_intercept=False).fit(features, codes)
     values: FloatArray = np.asarray(svm.decision_function(others))

@@ -3,64 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from slts.study.blocks import Block, Grid, Heading, Items, Listing, Paragraph, Picture
+from slts.study.claims import FEW_LANDMARK_SETS
 from slts.study.paper import COLUMNS, METHOD_TITLES, ROBOT_TASKS, SELECTIONS, TABLE_1, TITLES
-from slts.study.remarks import remark_on
+from slts.study.remarks import ASIDE_TEXTS, ASIDE_TITLE, remark_on
+from slts.study.statistics import SIGNIFICANT
 
 Table = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Heading:
-    """A section."""
-
-    text: str
-    level: int = 2
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """Running text."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list of points."""
-
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Listing:
-    """A command."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table; the first column names the rows. `marked` cells (row, column) deserve a look."""
-
-    name: str
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    marked: frozenset[tuple[int, int]] = frozenset()
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure, by the stem of its files."""
-
-    name: str
-    caption: str
-
-
-Block = Heading | Paragraph | Items | Listing | Grid | Picture
+_SPACES = {
+    "identity": "M = I",
+    "learned_first_three": "metrics of the first three classes, mean",
+    "learned_all": "metrics of all classes, mean",
+}
 
 
 def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
@@ -78,8 +35,9 @@ def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
     blocks: list[Block] = [Heading("Reproduction of the experimental study", 1)]
     blocks += _about(run)
     sections = (
-        _datasets(tables), _path(figures), _accuracy(tables), _landmarks(tables, figures),
-        _space(tables, figures), _selection(tables), _tests(tables), _differences(tables, run),
+        _datasets(tables), _path(figures), _landmarks(tables, figures), _accuracy(tables),
+        _space(tables, figures), _selection(tables, run), _tests(tables, run), _aside(tables),
+        _differences(tables, run),
     )  # fmt: skip
     for section in sections:
         blocks += section
@@ -91,7 +49,8 @@ def _about(run: Table) -> list[Block]:
         Paragraph(
             f"slts {run['version']}, {run['date']}, protocol {run['protocol']} "
             f"({run['digest']}), {run['n_splits']} splits, {run['units']} units of work, "
-            f"{run['cpu_minutes']:.1f} minutes of processor time on {run['machine']}."
+            f"{run['cpu_minutes']:.1f} minutes of processor time on {run['machine']}"
+            + (f": {run['wall']}." if run["wall"] else ".")
         ),
         Listing(run["command"]),
         Paragraph(
@@ -123,7 +82,13 @@ def _datasets(tables: Table) -> list[Block]:
         )
     header = ("Data set", "#Instances", "Length", "#Feat.", "#Classes")
     caption = "Table 1. The data sets; figures that differ from the paper's show both."
-    return [Heading("Data sets"), Grid("table1", caption, header, tuple(rows))]
+    text = (
+        "All sets are multivariate time series from the UCI repository. Of the 95 signs of Auslan "
+        "the first 25 are taken, in alphabetical order whatever the case of the letters. The five "
+        "tasks of Robot execution failures, LP1 to LP5, are problems of their own. Every row, one "
+        "moment of a series, is scaled to unit norm."
+    )
+    return [Heading("Data sets"), Paragraph(text), Grid("table1", caption, header, tuple(rows))]
 
 
 def _path(figures: Sequence[str]) -> list[Block]:
@@ -133,7 +98,12 @@ def _path(figures: Sequence[str]) -> list[Block]:
         "Figure 1. An optimal path: two series of Japanese Vowels, the affinity of their steps, "
         "and the path of the largest total affinity."
     )
-    return [Heading("Alignment"), Picture("figure1", caption)]
+    text = (
+        "Two series are aligned by the path through the grid of their moments along which the "
+        "scalar products add up to the most. Their similarity is this sum divided by the length "
+        "of the path; a learned metric enters the sum, not the path."
+    )
+    return [Heading("Alignment"), Paragraph(text), Picture("figure1", caption, small=True)]
 
 
 def _accuracy(tables: Table) -> list[Block]:
@@ -145,9 +115,18 @@ def _accuracy(tables: Table) -> list[Block]:
     )
     header = ("Method", *(TITLES[column] for column in columns))
     caption = "Table 2. Accuracy, with the paper's figure and the difference."
+    text = (
+        "1NN, SVM and BBS use the similarity without metric learning: the nearest neighbour, a "
+        "linear SVM on the similarities to all training series, and the linear classifier over "
+        "landmarks. LDMLT learns a distance for its nearest neighbour, SLTS a metric for the "
+        "classifier over landmarks. BBS and SLTS have the most landmarks of Figure 2, chosen at "
+        "random."
+    )
     blocks: list[Block] = [
         Heading("Classification performance"),
+        Paragraph(text),
         Grid("table2", caption, header, rows, marked),
+        Paragraph(_agreement(tables["table2"])),
     ]
     if tables["robot"]:
         tasks = [(METHOD_TITLES[row["method"]], row["cells"]) for row in tables["robot"]]
@@ -171,7 +150,7 @@ def _landmarks(tables: Table, figures: Sequence[str]) -> list[Block]:
     panels = tables["figure2"]
     if not panels:
         return []
-    blocks: list[Block] = [Heading("Number of landmarks")]
+    blocks: list[Block] = [Heading("Number of landmarks"), Paragraph(_ahead(panels))]
     if "figure2" in figures:
         caption = (
             "Figure 2. Accuracy of BBS and SLTS against the number of landmarks, with 95% "
@@ -188,40 +167,65 @@ def _landmarks(tables: Table, figures: Sequence[str]) -> list[Block]:
                     str(point["landmarks"]),
                     _cell(point["bbs"]),
                     _cell(point["slts"]),
-                    "" if p is None else f"{point['difference']:+.1f}",
+                    "" if p is None else _signed(point["difference"]),
                     "" if p is None else _p(p),
                 )
             )
     header = ("Data set", "Landmarks", "BBS", "SLTS", "SLTS - BBS", "p")
-    blocks.append(Grid("figure2", "The points of Figure 2.", header, tuple(rows)))
+    blocks.append(Grid("figure2", "The points of Figure 2.", header, tuple(rows), folded=True))
     return blocks
+
+
+def _ahead(panels: dict[str, list[Table]]) -> str:
+    """What Figure 2 shows, in numbers."""
+    points = [(name, point) for name, panel in panels.items() for point in panel if "p" in point]
+    ahead = [point for _, point in points if point["difference"] > 0]
+    clear = [point for point in ahead if point["p"] < SIGNIFICANT]
+    behind = sum(p["difference"] < 0 and p["p"] < SIGNIFICANT for _, p in points)
+    text = (
+        f"The fewer the landmarks, the more there is to gain from the metric. SLTS is ahead of BBS "
+        f"in {len(ahead)} of {len(points)} points of Figure 2, significantly in {len(clear)}; BBS "
+        f"is significantly ahead in {behind or 'none'}."
+    )
+    if not points:
+        return "Accuracy of BBS and SLTS against the number of landmarks."
+    losses = []
+    for name in FEW_LANDMARK_SETS:
+        if name in panels:
+            fewest, most = panels[name][0], panels[name][-1]
+            losses.append(
+                f"{TITLES[name]}: BBS {fewest['bbs']['mean']:.1f}, SLTS "
+                f"{fewest['slts']['mean']:.1f} with {fewest['landmarks']} landmarks; "
+                f"{most['bbs']['mean']:.1f} and {most['slts']['mean']:.1f} with "
+                f"{most['landmarks']}."
+            )
+    return " ".join([text, *losses])
 
 
 def _space(tables: Table, figures: Sequence[str]) -> list[Block]:
     space = tables["figure3"]
     if not space:
         return []
-    blocks: list[Block] = [Heading("The similarity space")]
+    text = (
+        "The similarities of all series to ten random landmarks span a space; the first two "
+        "principal components show it without metric learning, then under the metric of each class."
+    )
+    blocks: list[Block] = [Heading("The similarity space"), Paragraph(text)]
     if "figure3" in figures:
         caption = (
             "Figure 3. Two principal components of the similarities to ten random landmarks, "
             "Japanese Vowels: without metric learning, and under the metrics of three classes."
         )
         blocks.append(Picture("figure3", caption))
-    names = {
-        "identity": "M = I",
-        "learned_first_three": "metrics of the first three classes, mean",
-        "learned_all": "metrics of all classes, mean",
-    }
     rows, marked = _cells(
-        [(title, {"variance": space[name]}) for name, title in names.items()], ("variance",)
+        [(title, {"variance": space[name]}) for name, title in _SPACES.items()], ("variance",)
     )
     caption = "Variance explained by two components, in percent, over draws of the landmarks."
     blocks.append(Grid("figure3", caption, ("Similarity", "Explained variance"), rows, marked))
     return blocks
 
 
-def _selection(tables: Table) -> list[Block]:
+def _selection(tables: Table, run: Table) -> list[Block]:
     blocks: list[Block] = []
     for part, title in (("table3", "Japanese vowels"), ("table4", "LP1")):
         if not tables[part]:
@@ -234,15 +238,62 @@ def _selection(tables: Table) -> list[Block]:
         header = ("Landmarks", *(METHOD_TITLES[how] for how in SELECTIONS))
         caption = f"Table {part[-1]}. SLTS with landmarks chosen in three ways, {title}."
         blocks.append(Grid(part, caption, header, rows, marked))
-    return [Heading("Choosing landmarks"), *blocks] if blocks else []
+        blocks.append(Paragraph(f"{_agreement(tables[part])} {_means(title, tables[part])}"))
+    text = (
+        "DSelect starts with a random training series and adds the one least similar to those it "
+        "has; KMedoids takes the centres of clusters; Random draws. The first two need the "
+        "similarities of all pairs of training series. None looks at labels."
+    )
+    if not blocks:
+        return []
+    if _is_explained(run):
+        blocks.append(Paragraph(remark_on("selection", "", "")))
+    return [Heading("Choosing landmarks"), Paragraph(text), *blocks]
 
 
-def _tests(tables: Table) -> list[Block]:
+def _means(title: str, rows: Sequence[Table]) -> str:
+    """The ways to choose landmarks, compared over all shares."""
+    texts = []
+    for how in SELECTIONS:
+        cells = [row["cells"][how] for row in rows if row["cells"].get(how)]
+        pairs = [(cell["mean"], cell["paper"]) for cell in cells if "paper" in cell]
+        if pairs:
+            ours, papers = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+            texts.append(f"{METHOD_TITLES[how]} {ours:.1f} ({papers:.1f})")
+    return f"{title}, mean over the shares, the paper's in brackets: {', '.join(texts)}."
+
+
+def _aside(tables: Table) -> list[Block]:
+    """The sets with a random division once more, the tuning part kept aside for good."""
+    blocks: list[Block] = []
+    if tables["table2_aside"]:
+        columns = tuple(tables["table2_aside"][0]["cells"])
+        named = [(METHOD_TITLES[row["method"]], row["cells"]) for row in tables["table2_aside"]]
+        rows, marked = _cells(named, columns)
+        header = ("Method", *(TITLES[column] for column in columns))
+        caption = "Table 2 read to the letter: plain random divisions, the tuning part kept aside."
+        blocks.append(Grid("table2_aside", caption, header, rows, marked))
+        blocks.append(Paragraph(_agreement(tables["table2_aside"])))
+    if tables["table4_aside"]:
+        named = [
+            (f"{100 * row['share']:.0f}% ({row['landmarks']})", row["cells"])
+            for row in tables["table4_aside"]
+        ]
+        rows, marked = _cells(named, SELECTIONS)
+        header = ("Landmarks", *(METHOD_TITLES[how] for how in SELECTIONS))
+        caption = "Table 4 (LP1) read to the letter."
+        blocks.append(Grid("table4_aside", caption, header, rows, marked))
+        agreement = _agreement(tables["table4_aside"])
+        blocks.append(Paragraph(f"{agreement} {_means('LP1', tables['table4_aside'])}"))
+    return [Heading(ASIDE_TITLE), *map(Paragraph, ASIDE_TEXTS), *blocks] if blocks else []
+
+
+def _tests(tables: Table, run: Table) -> list[Block]:
     if not tables["tests"]:
         return []
     rows = tuple(
         (
-            row["claim"] + ("" if row["tested_in_paper"] else " (read, not tested, in the paper)"),
+            _claim(row),
             f"{row['difference']:+.2f}",
             "" if row["t"] is None else f"{row['t']:.2f}",
             _p(row["p"]),
@@ -255,9 +306,25 @@ def _tests(tables: Table) -> list[Block]:
     header = ("Claim of the text", "Difference", "t", "p", "n", "Here")
     caption = (
         "Student t-tests for paired samples, two-sided at 5%, over the splits. Few landmarks: the "
-        "mean over the numbers up to 35% of the largest."
+        "mean over the numbers up to 35% of the largest. A dagger marks what the paper reads off "
+        "its table or figure without a test."
     )
-    return [Heading("The tests"), Grid("tests", caption, header, rows, marked)]
+    remarks = [
+        remark_on("tests", row["against"], row["where"])
+        for row in tables["tests"]
+        if not row["holds"] and _is_explained(run)
+    ]
+    return [
+        Heading("The tests"),
+        Grid("tests", caption, header, rows, marked),
+        *(Paragraph(remark) for remark in remarks if remark),
+    ]
+
+
+def _claim(row: Table) -> str:
+    counts = ", ".join(map(str, row["landmarks"] or ()))
+    text = f"{row['claim']} ({counts})" if counts else row["claim"]
+    return text if row["tested_in_paper"] else f"{text}\N{NO-BREAK SPACE}†"
 
 
 def _verdict(row: Table) -> str:
@@ -268,8 +335,19 @@ def _verdict(row: Table) -> str:
     return f"does not hold: significantly {row['found']}"
 
 
+def _agreement(rows: Sequence[Table]) -> str:
+    """How many cells agree with the paper, in words."""
+    cells = [cell for row in rows for cell in row["cells"].values() if cell and "paper" in cell]
+    above = sum(cell["differs"] and cell["difference"] > 0 for cell in cells)
+    below = sum(cell["differs"] and cell["difference"] < 0 for cell in cells)
+    return (
+        f"Of {len(cells)} figures {len(cells) - above - below} agree with the paper within the "
+        f"wider of the two intervals, {above} are above and {below} below it."
+    )
+
+
 def _differences(tables: Table, run: Table) -> list[Block]:
-    """A paragraph for every cell that differs from the paper by more than both intervals."""
+    """Every cell that differs from the paper by more than both intervals, and why."""
     found: list[tuple[str, Table | None, str]] = []
     for row in tables["table2"]:
         for column, cell in row["cells"].items():
@@ -280,26 +358,38 @@ def _differences(tables: Table, run: Table) -> list[Block]:
             for how, cell in row["cells"].items():
                 where = f"Table {part[-1]}, {METHOD_TITLES[how]} at {100 * row['share']:.0f}%"
                 found.append((where, cell, remark_on(part, how, "")))
-    for name, title in (("identity", "M = I"), ("learned_all", "metrics of all classes")):
+    for name, title in _SPACES.items():
         where = f"Figure 3, explained variance, {title}"
         found.append((where, tables["figure3"].get(name), remark_on("figure3", name, "")))
-    # The remarks are about the paper's protocol, not about a quick look.
-    explained = run["protocol"] != "fast"
-    texts = [
-        _difference(where, cell, remark if explained else "")
-        for where, cell, remark in found
-        if cell and cell.get("differs")
-    ]
-    if not texts:
+    explained = _is_explained(run)
+    groups: dict[str, list[str]] = {}
+    for where, cell, remark in found:
+        if cell and cell.get("differs"):
+            text = _difference(where, cell)
+            # Cells with a remark in common share a paragraph.
+            groups.setdefault(remark if explained and remark else text, []).append(text)
+    if not groups:
         return []
-    return [Heading("Where we differ from the paper"), *(Paragraph(text) for text in texts)]
+    blocks: list[Block] = [Heading("Where we differ from the paper")]
+    for remark, texts in groups.items():
+        if texts == [remark]:
+            blocks.append(Paragraph(remark))
+        elif len(texts) == 1:
+            blocks.append(Paragraph(f"{texts[0]} {remark}"))
+        else:
+            blocks += [Items(tuple(texts)), Paragraph(remark)]
+    return blocks
 
 
-def _difference(where: str, cell: Table, remark: str) -> str:
+def _is_explained(run: Table) -> bool:
+    """Whether the remarks apply: they are about the full run, not about a quick look."""
+    return bool(run["protocol"] != "fast")
+
+
+def _difference(where: str, cell: Table) -> str:
     ours = _with_interval(cell["mean"], cell["interval"])
     paper = _with_interval(cell["paper"], cell["paper_interval"])
-    text = f"{where}: {ours} here, {paper} in the paper ({cell['difference']:+.1f})."
-    return f"{text} {remark}" if remark else text
+    return f"{where}: {ours} here, {paper} in the paper ({_signed(cell['difference'])})."
 
 
 def _left_out(run: Table) -> list[Block]:
@@ -339,12 +429,17 @@ def _cell(cell: Table | None) -> str:
     if "paper" in cell:
         star = "*" if cell["differs"] else ""
         paper = _with_interval(cell["paper"], cell["paper_interval"])
-        text += f" ({paper}; {cell['difference']:+.1f}{star})"
+        text += f" ({paper}; {_signed(cell['difference'])}{star})"
     return text
 
 
 def _with_interval(mean: float, interval: float | None) -> str:
     return f"{mean:.1f}" if interval is None else f"{mean:.1f}±{interval:.1f}"
+
+
+def _signed(value: float) -> str:
+    text = f"{value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
 
 
 def _p(p: float) -> str:

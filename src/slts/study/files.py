@@ -1,22 +1,21 @@
-"""Files that are written whole or not at all."""
+"""JSON, CSV and text files, each written whole or not at all."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from slts.whole_files import write_whole
+
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write to a name beside `path`, then put it in its place."""
+    """Write bytes; the folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(content)
-    os.replace(fresh, path)
+    write_whole(path, content)
 
 
 def write_text(path: Path, content: str) -> None:

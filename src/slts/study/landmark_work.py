@@ -22,6 +22,7 @@ from slts.learning.landmark import (
     project,
     slts_decisions,
 )
+from slts.series import SeriesBatch
 from slts.study.problems import Problem
 from slts.study.protocol import Protocol, Unit, seed_of
 
@@ -68,7 +69,7 @@ def selection_scores(unit: Unit, problem: Problem, protocol: Protocol) -> dict[s
     counts = _counts(protocol, n_train)
     seed = seed_of("selection", unit.dataset, split)
     views = _Views.align(problem, np.arange(n_train))
-    chosen = _choose(problem, method, counts, seed)
+    chosen = choose_landmarks(problem.train, method, counts, seed)
     tuning = seed_of("tuning", unit.dataset, split)
     return {
         "scores": [
@@ -140,7 +141,7 @@ class _Views:
     def tune(self, method: str, protocol: Protocol, seed: int) -> dict[str, Any]:
         """Parameters with the best accuracy on held-out training series."""
         splits = make_splits(protocol.tuning_share, self.train.codes, random_state=seed)
-        decide, parameters = _candidates(method, protocol)
+        decide, parameters = candidates(method, protocol)
         found = search(self.train, [self.train.n_landmarks], parameters, decide, splits)
         chosen = dict(found.candidates[found.best])
         del chosen["n_landmarks"]
@@ -169,7 +170,9 @@ def accuracy_of(decisions: FloatArray, codes: IntArray) -> dict[str, Any]:
     return {"accuracy": 100.0 * right / len(codes), "n_test": len(codes)}
 
 
-def _candidates(method: str, protocol: Protocol) -> tuple[Decide, list[dict[str, float]]]:
+def candidates(method: str, protocol: Protocol) -> tuple[Decide, list[dict[str, float]]]:
+    """How BBS or SLTS decides, and the parameters to choose from."""
+
     def bbs(
         data: LandmarkData, train: IntArray, test: IntArray, tried: Sequence[dict[str, float]]
     ) -> FloatArray:
@@ -193,11 +196,14 @@ def _counts(protocol: Protocol, n_train: int) -> list[int]:
     return sorted({resolve_count(share, n_train) for share in protocol.shares})
 
 
-def _choose(problem: Problem, method: str, counts: Sequence[int], seed: int) -> list[IntArray]:
+def choose_landmarks(
+    train: SeriesBatch, method: str, counts: Sequence[int], seed: int
+) -> list[IntArray]:
+    """Landmarks by diversity or as medoids, one list for each number of them."""
     if method == "dselect":
-        order = select_landmarks(problem.train, max(counts), method="dselect", random_state=seed)
+        order = select_landmarks(train, max(counts), method="dselect", random_state=seed)
         return [order[:count] for count in counts]
-    K = similarities(problem.train, problem.train, _ROWS_ARE_UNIT, n_jobs=1)
+    K = similarities(train, train, _ROWS_ARE_UNIT, n_jobs=1)
     dissimilarity = 1.0 - 0.5 * (K + K.T).astype(np.float64)
     np.fill_diagonal(dissimilarity, 0.0)
     np.maximum(dissimilarity, 0.0, out=dissimilarity)

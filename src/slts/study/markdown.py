@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slts.study.document import Block, Grid, Heading, Items, Listing, Paragraph, Picture
+from slts.study.blocks import Block, Grid, Heading, Items, Listing, Paragraph, Picture
 
 
 def to_markdown(blocks: Sequence[Block], *, pictures: bool = True) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from slts import __version__
-from slts.study.document import Grid, build
+from slts.study.blocks import Grid
+from slts.study.document import build
 from slts.study.figures import draw_landmarks, draw_path, draw_space, render
 from slts.study.files import write_bytes, write_csv, write_json, write_text
 from slts.study.ledger import Ledger
@@ -21,6 +22,7 @@ from slts.study.page import to_page
 from slts.study.problems import Loader, available_datasets, load_once, load_published
 from slts.study.protocol import FULL, PARTS, PCA_DATASET, Protocol, plan
 from slts.study.runner import Observer, Outcome, Work, run_units
+from slts.study.sessions import SESSIONS, describe, read_sessions, timed
 from slts.study.tables import collect
 from slts.study.work import Worker
 
@@ -123,9 +125,11 @@ def reproduce(
     units = plan(protocol, available, parts)
     ledger = Ledger(out / RESULTS, protocol.digests)
     work = work if work is not None else Worker(protocol, loader)
-    outcome = run_units(units, work, ledger, jobs=jobs, observer=observer)
+    with timed(out / SESSIONS, ledger, protocol.name, jobs):
+        outcome = run_units(units, work, ledger, jobs=jobs, observer=observer)
     tables = keep_parts(collect(outcome.results, protocol), parts)
     run = _facts(protocol, parts, outcome, command)
+    run["wall"] = describe(read_sessions(out / SESSIONS, protocol.name))
     run["missing"] = {name: why for name, why in absent.items() if why is not None}
     found = Reproduction(tables, run, outcome)
     figures = _draw(found, out, parts, loader, available)
@@ -137,7 +141,9 @@ def keep_parts(tables: dict[str, Any], parts: Collection[str]) -> dict[str, Any]
     """Empty the tables that were not asked for, whatever the results would give."""
     kept = {name: content if name in parts else type(content)() for name, content in tables.items()}
     if "table2" in parts:
-        kept["robot"] = tables["robot"]
+        kept["robot"], kept["table2_aside"] = tables["robot"], tables["table2_aside"]
+    if "table4" in parts:
+        kept["table4_aside"] = tables["table4_aside"]
     return kept
 
 
@@ -209,14 +215,15 @@ def _write(found: Reproduction, out: Path, figures: Sequence[str], markdown: Pat
 
 _SCORE_FIELDS = (
     "dataset", "method", "selection", "landmarks", "split", "accuracy", "n_test", "n_train",
-    "validation", "gamma", "lam", "C",
+    "validation", "gamma", "lam", "C", "tuning_part",
 )  # fmt: skip
 
 
 def _all_scores(outcome: Outcome) -> tuple[Sequence[str], list[list[Any]]]:
     rows = [
-        [score.get(name) for name in _SCORE_FIELDS]
+        [{**score, "tuning_part": tuning_part}.get(name) for name in _SCORE_FIELDS]
         for key in sorted(outcome.results)
-        for score in outcome.results[key].get("scores", ())
+        for kind, tuning_part in (("scores", "given back"), ("aside", "kept aside"))
+        for score in outcome.results[key].get(kind, ())
     ]
     return _SCORE_FIELDS, rows

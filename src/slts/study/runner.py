@@ -70,7 +70,10 @@ def run_units(
     kept = ledger.read()
     outcome = Outcome({unit.key: kept[unit.key] for unit in units if unit.key in kept})
     outcome.n_reused = len(outcome.results)
-    missing = sorted((u for u in units if u.key not in kept), key=lambda u: (-u.cost, u.key))
+    missing = sorted(
+        (unit for unit in units if unit.key not in kept),
+        key=lambda unit: (unit.rank, -unit.cost, unit.key),
+    )
     clock = _Clock(missing, len(outcome.results), jobs, observer)
     if not missing:
         return outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slts.landmarks import resolve_count
@@ -19,11 +19,15 @@ from slts.study.paper import (
     VARIANCE_LEARNED,
     Published,
 )
+from slts.study.problems import aside_count
 from slts.study.protocol import PCA_DATASET, SELECTION_TABLES, Protocol
 from slts.study.scores import Scores, summary_of
 from slts.study.statistics import Summary, paired_test, summarize
 
 Table = dict[str, Any]
+
+# Columns of Table 2 whose sets are divided at random.
+ASIDE_COLUMNS = ("auslan", "robot")
 
 
 def collect(results: Mapping[str, Mapping[str, Any]], protocol: Protocol) -> Table:
@@ -43,13 +47,19 @@ def collect(results: Mapping[str, Mapping[str, Any]], protocol: Protocol) -> Tab
     """
     ordered = [results[key] for key in sorted(results)]
     scores = Scores(ordered, protocol.n_splits)
+    aside = Scores(({"scores": r["aside"]} for r in ordered if "aside" in r), protocol.n_splits)
     return {
         "table1": _table_1(ordered),
         "table2": _table_2(scores),
         "robot": _robot(scores),
         "figure2": _figure_2(scores, protocol),
         "figure3": _figure_3(ordered, protocol.n_splits),
-        **{part: _selection(scores, name, protocol) for part, name in SELECTION_TABLES.items()},
+        **{
+            part: _selection(scores, name, protocol, resolve_count)
+            for part, name in SELECTION_TABLES.items()
+        },
+        "table2_aside": _table_2(aside, ASIDE_COLUMNS),
+        "table4_aside": _selection(aside, SELECTION_TABLES["table4"], protocol, aside_count),
         "tests": check_claims(scores),
     }
 
@@ -81,12 +91,12 @@ def _table_1(results: list[Mapping[str, Any]]) -> list[Table]:
     ]
 
 
-def _table_2(scores: Scores) -> list[Table]:
+def _table_2(scores: Scores, columns: Sequence[str] = (*COLUMNS, "average")) -> list[Table]:
     rows = []
     for method in METHODS:
         cells = {
             column: compare(scores.summary(method, column), TABLE_2[method][column])
-            for column in (*COLUMNS, "average")
+            for column in columns
         }
         if any(cells.values()):
             rows.append({"method": method, "cells": cells})
@@ -143,12 +153,14 @@ def _figure_3(results: list[Mapping[str, Any]], n_splits: int) -> Table:
     }
 
 
-def _selection(scores: Scores, name: str, protocol: Protocol) -> list[Table]:
+def _selection(
+    scores: Scores, name: str, protocol: Protocol, count_of: Callable[[float, int], int]
+) -> list[Table]:
     if name not in scores.n_train:
         return []
     rows = []
     for share in protocol.shares:
-        count = resolve_count(share, scores.n_train[name])
+        count = count_of(share, scores.n_train[name])
         cells = {
             how: compare(
                 summary_of(scores.with_landmarks("slts", name, count, how)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from slts.study.aside_work import aside_scores
 from slts.study.baseline_work import dataset_facts, ldmlt_scores, similarity_scores
 from slts.study.landmark_work import landmark_scores, selection_scores, similarity_space
 from slts.study.problems import Loader, load_once, load_published, make_problem
@@ -47,6 +48,8 @@ class Worker:
             warnings.simplefilter("always")
             if unit.kind == "facts":
                 result = dataset_facts(unit, dataset)
+            elif unit.kind == "aside":
+                result = aside_scores(unit, dataset, self.protocol)
             else:
                 problem = make_problem(dataset, unit.dataset, unit.splits[0], self.protocol)
                 result = _KINDS[unit.kind](unit, problem, self.protocol)
