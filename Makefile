@@ -8,8 +8,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/slts/alignment/native/*)
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/.demo  ## run the main job on an embedded data set; results in demo-output/
-	$(BIN)/python examples/japanese_vowels.py --out demo-output
+demo: $(VENV)/.demo  ## train on an embedded data set; model and report in demo-output/
+	$(BIN)/slts demo --out demo-output
 
 test: $(VENV)/.dev  ## run the tests (with SLTS_DATA set, also those on the UCI originals)
 	$(BIN)/python -m pytest

@@ -1,9 +1,24 @@
 """The command ``slts`` (extra ``cli``: typer, rich). One file per command.
 
 application.py  the commands put together; errors turned into messages and exit codes
-terminal.py     what goes to standard output and what to standard error
+demo.py         ``slts demo``: Japanese Vowels, beside the paper's figures
+fit.py          ``slts fit``: train a classifier and save it
+predict.py      ``slts predict``: label series, however many
+evaluate.py     ``slts evaluate``: how good a model is on labelled series
+explain.py      ``slts explain``: why a series was given its label
+certify.py      ``slts certify``: what is guaranteed about a model
+report.py       ``slts report``: a page about a model
 reproduce.py    ``slts reproduce``: the paper's experimental study
+bench.py        ``slts bench``: accuracy beside other libraries
 datasets.py     ``slts datasets``: list, describe and download the data sets
+options.py      options that several commands have
+methods.py      classifiers by the names they have on the command line
+data.py         users' data and models, read with a word about what was understood
+answers.py      labels, probabilities and scores of a model
+predictions.py  predictions as CSV, JSON lines or Parquet
+places.py       whether a file can be written where it is asked for
+progress.py     progress of a run of many units
+terminal.py     what goes to standard output and what to standard error
 __main__.py     ``python -m slts.cli``
 
 Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong, 130 interrupted.

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
-from typing import Annotated
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
 import typer
 
 from slts import __version__
-from slts.cli import datasets, reproduce
+from slts.cli import (
+    bench,
+    certify,
+    datasets,
+    demo,
+    evaluate,
+    explain,
+    fit,
+    predict,
+    report,
+    reproduce,
+)
 from slts.cli.terminal import CommandError
 from slts.errors import DataError, ModelFileError
 
@@ -16,11 +32,25 @@ application = typer.Typer(
     name="slts",
     help="Learned similarity for ragged multivariate time series.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-application.command("reproduce")(reproduce.reproduce_study)
-application.add_typer(datasets.commands, name="datasets")
+# In the order of `slts --help`. A group of commands is a typer.Typer in a file of its own.
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "fit": fit.fit,
+    "predict": predict.predict,
+    "evaluate": evaluate.evaluate,
+    "explain": explain.explain_prediction,
+    "certify": certify.certify_model,
+    "report": report.report,
+    "reproduce": reproduce.reproduce_study,
+}
+_GROUPS = {"bench": bench.commands, "datasets": datasets.commands}
+
+for _name, _command in _COMMANDS.items():
+    application.command(_name)(_command)
+for _name, _group in _GROUPS.items():
+    application.add_typer(_group, name=_name)
 
 # Errors that say what the user can do; a traceback would only hide it.
 _EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError)
@@ -49,8 +79,9 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        # It ends every command, wrong ones too, with SystemExit.
-        application(arguments, prog_name="slts")
+        with _short_warnings(), _stopped_by_signal():
+            # It ends every command, wrong ones too, with SystemExit.
+            application(arguments, prog_name="slts")
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except _EXPECTED as error:
@@ -67,3 +98,32 @@ def run(arguments: list[str]) -> int:
         )
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Show what a warning says, not which line of slts said it."""
+
+    def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        sys.stderr.write(f"Warning: {message}\n")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def _stopped_by_signal() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does: unfinished files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)

@@ -1,0 +1,74 @@
+"""What a model says of series: labels and probabilities from one set of alignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_support
+
+from slts._typing import AnyArray, FloatArray
+from slts.guarantees.bounds import clopper_pearson
+from slts.learning.calibration import probabilities, two_sided
+from slts.series import SeriesBatch
+
+_CONFIDENCE = 0.95
+
+
+def answer(model: Any, series: SeriesBatch) -> tuple[AnyArray, FloatArray | None]:
+    """Return predicted labels, and probabilities where the model is calibrated."""
+    # `predict` and `predict_proba` one after the other would align twice.
+    decisions = model.decision_function(series)
+    labels: AnyArray = model.classes_[two_sided(decisions).argmax(axis=1)]
+    scale = getattr(model, "_scale", None)
+    return labels, None if scale is None else probabilities(decisions, scale)
+
+
+def accuracy_of(predicted: AnyArray, truth: AnyArray) -> dict[str, Any]:
+    """Accuracy with the exact 95% interval of Clopper and Pearson."""
+    n = len(truth)
+    right = int(np.count_nonzero(predicted == truth))
+    each = (1 - _CONFIDENCE) / 2
+    interval = [1 - clopper_pearson(n - right, n, each), clopper_pearson(right, n, each)]
+    return {"n": n, "right": right, "accuracy": right / n, "interval": interval}
+
+
+def accuracy_in_words(found: dict[str, Any]) -> str:
+    """One line about an accuracy."""
+    low, high = found["interval"]
+    return (
+        f"accuracy {found['accuracy']:.1%} ({found['right']} of {found['n']}; 95% interval "
+        f"{low:.1%} to {high:.1%})"
+    )
+
+
+def scores(model: Any, series: SeriesBatch, truth: AnyArray) -> dict[str, Any]:
+    """Accuracy, balanced accuracy, log-loss, figures by class and the confusion matrix."""
+    predicted, chances = answer(model, series)
+    classes = model.classes_
+    precision, recall, f1, support = precision_recall_fscore_support(
+        truth, predicted, labels=classes, zero_division=0.0
+    )
+    present = np.isin(classes, truth)
+    loss = None
+    if chances is not None:
+        codes = np.searchsorted(classes, truth)
+        loss = float(log_loss(codes, chances, labels=np.arange(len(classes))))
+    return {
+        **accuracy_of(predicted, truth),
+        # Of the classes that occur; the others have no recall.
+        "balanced_accuracy": float(recall[present].mean()),
+        "log_loss": loss,
+        "by_class": [
+            {
+                "class": name,
+                "series": int(support[c]),
+                "precision": float(precision[c]),
+                "recall": float(recall[c]) if support[c] else None,
+                "f1": float(f1[c]),
+            }
+            for c, name in enumerate(classes.tolist())
+        ],
+        "classes": classes.tolist(),
+        "confusion": confusion_matrix(truth, predicted, labels=classes).tolist(),
+    }

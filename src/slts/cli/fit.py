@@ -1,0 +1,163 @@
+"""``slts fit``: train a classifier and save it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.model_selection import train_test_split
+
+from slts._typing import AnyArray
+from slts.cli.answers import accuracy_in_words, accuracy_of, answer
+from slts.cli.data import read_labelled
+from slts.cli.methods import Method, default_method, make_estimator
+from slts.cli.options import (
+    Channels,
+    ColumnOptions,
+    Data,
+    Id,
+    Jobs,
+    Json,
+    Label,
+    Quiet,
+    Time,
+    Verbose,
+)
+from slts.cli.places import check_place
+from slts.cli.terminal import CommandError, Voice, duration, show_json
+from slts.files import Dataset
+from slts.persistence import save
+from slts.series import SeriesBatch
+
+
+def fit(
+    data: Data,
+    model: Annotated[
+        Path,
+        typer.Option("--model", "-m", help="File to save to; ends in .slts.", show_default=False),
+    ],
+    method: Annotated[
+        Method | None,
+        typer.Option("--method", help="Classifier.", show_default=default_method().value),
+    ] = None,
+    test_size: Annotated[
+        float | None,
+        typer.Option("--test-size", help="Share of the series held out to measure accuracy."),
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="DATA", help="Other data to measure it on.")
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
+    ] = None,
+    random_state: Annotated[int, typer.Option("--random-state", min=0, help="Seed.")] = 0,
+    jobs: Jobs = 0,
+    id: Id = None,
+    time: Time = None,
+    label: Label = None,
+    channels: Channels = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a classifier on labelled series and save it.
+
+    The model is the one that was measured: with --test-size it is trained on the other series only.
+    """
+    voice = Voice(quiet, verbose)
+    if test_size is not None and test is not None:
+        raise typer.BadParameter("give --test-size or --test, not both", param_hint="--test-size")
+    if test_size is not None and not 0.0 < test_size < 1.0:
+        raise typer.BadParameter("must lie between 0 and 1", param_hint="--test-size")
+    if model.suffix != ".slts":
+        raise typer.BadParameter(f"must end in .slts, got {model.name}", param_hint="--model")
+    check_place(model, "the model")
+    method = method or default_method()
+    estimator, given = make_estimator(method, param or [], random_state, jobs)
+    columns = ColumnOptions(id, time, label, channels)
+    found, labels = read_labelled(data, columns, voice)
+    series, held_out, truth = found.series, None, None
+    if test_size is not None:
+        series, labels, held_out, truth = _divide(found, labels, test_size, random_state)
+    seconds = _train(estimator, series, labels, voice)
+    if test is not None:
+        other, truth = read_labelled(test, columns, voice, model=estimator)
+        held_out = other.series
+    measured = None
+    if held_out is not None and truth is not None:
+        measured = accuracy_of(answer(estimator, held_out)[0], truth)
+    save(estimator, model)
+    _tell(estimator, model, series, seconds, measured, given, found, as_json)
+
+
+def _divide(
+    found: Dataset, labels: AnyArray, test_size: float, random_state: int
+) -> tuple[SeriesBatch, AnyArray, SeriesBatch, AnyArray]:
+    everyone = np.arange(len(found))
+    try:
+        kept, left = train_test_split(
+            everyone, test_size=test_size, random_state=random_state, stratify=labels
+        )
+    except ValueError as error:
+        raise CommandError(
+            f"{found.source} cannot be divided so that both parts have every class: {error}"
+        ) from error
+    return found.series[kept], labels[kept], found.series[left], labels[left]
+
+
+def _train(estimator: Any, series: SeriesBatch, labels: AnyArray, voice: Voice) -> float:
+    shows = "verbose" in estimator.get_params()
+    if shows:
+        estimator.set_params(verbose=voice.shows_progress)
+    voice.detail(f"fitting {estimator!r}")
+    start = time.monotonic()
+    try:
+        estimator.fit(series, labels)
+    except (ValueError, TypeError) as error:
+        raise CommandError(str(error)) from error
+    if shows:
+        # A property of this run, not of the model.
+        estimator.set_params(verbose=False)
+    return time.monotonic() - start
+
+
+def _tell(
+    estimator: Any,
+    path: Path,
+    series: SeriesBatch,
+    seconds: float,
+    measured: dict[str, Any] | None,
+    given: dict[str, Any],
+    found: Dataset,
+    as_json: bool,
+) -> None:
+    name, chosen = type(estimator).__name__, getattr(estimator, "best_params_", {})
+    if as_json:
+        show_json(
+            {
+                "model": str(path),
+                "estimator": name,
+                "parameters": given,
+                "chosen": chosen,
+                "n_series": len(series),
+                "n_channels": series.n_channels,
+                "classes": estimator.classes_,
+                "seconds": seconds,
+                "held_out": measured,
+                "columns": None if found.columns is None else str(found.columns),
+            }
+        )
+        return
+    settings = ", ".join(f"{key}={value:.6g}" for key, value in chosen.items())
+    typer.echo(
+        f"{name} trained on {len(series)} series ({series.n_channels} channels, "
+        f"{len(estimator.classes_)} classes) in {duration(seconds)}"
+        + (f"; chosen: {settings}" if settings else "")
+    )
+    if measured is not None:
+        typer.echo(f"on held-out series: {accuracy_in_words(measured)}")
+    typer.echo(f"model: {path}")

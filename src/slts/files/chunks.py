@@ -1,0 +1,133 @@
+"""Pieces of a table, with their place in the file, checked row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from slts._typing import AnyArray
+from slts.errors import DataError
+from slts.extras import import_extra
+from slts.files.dataset import Columns
+
+__all__ = ["Chunk", "Table", "check_chunk", "first_true", "plain_column"]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a table.
+
+    Attributes
+    ----------
+    rows
+        A `pyarrow.Table`.
+    place
+        Names a row of the chunk in its file, such as ``"train.csv, line 12"``.
+    share
+        How much of the whole has been read, if that is known.
+    """
+
+    rows: Any
+    place: Callable[[int], str]
+    share: float | None
+
+
+class Table(Protocol):
+    """A table that may be larger than memory."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+
+    @property
+    def sample(self) -> Any:
+        """The first rows, a `pyarrow.Table`."""
+
+    def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Give the columns `names` in order, about `rows` rows at a time; works once."""
+
+
+def check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
+    """Refuse missing and infinite values, and bring columns to plain types.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        Rows in long form.
+    columns : Columns
+        What the columns are.
+    names : sequence of str
+        Those that are wanted.
+
+    Returns
+    -------
+    Chunk
+        Channels are float64; identifiers and labels are no dictionaries any more.
+    """
+    pa: Any = import_extra("pyarrow", "io")
+    arrays = []
+    for name in names:
+        column = chunk.rows[name]
+        if name in columns.channels:
+            _refuse(chunk, columns, name, column.is_null(nan_is_null=True))
+            column = column.cast(pa.float64(), safe=False)
+            infinite = np.isinf(column.to_numpy())
+            if infinite.any():
+                row = int(np.argmax(infinite))
+                raise DataError(
+                    f"{_where(chunk, columns, row)}: {name!r} is infinite; clip it or remove the "
+                    f"series"
+                )
+        else:
+            column = plain_column(column)
+            _refuse(chunk, columns, name, column.is_null(nan_is_null=True))
+            if pa.types.is_string(column.type):
+                _refuse(chunk, columns, name, _empty(column))
+        arrays.append(column)
+    return Chunk(pa.table(arrays, names=list(names)), chunk.place, chunk.share)
+
+
+def plain_column(column: Any) -> Any:
+    """Return a column whose type does not depend on how it was stored."""
+    pa: Any = import_extra("pyarrow", "io")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    return column
+
+
+def _empty(column: Any) -> Any:
+    compute: Any = import_extra("pyarrow.compute", "io")
+    return compute.equal(column, "")
+
+
+def first_true(mask: Any) -> int | None:
+    """Return the position of the first true value of an Arrow column."""
+    found: AnyArray = mask.to_numpy(zero_copy_only=False) if len(mask) else np.empty(0, bool)
+    return int(np.argmax(found)) if found.any() else None
+
+
+def _refuse(chunk: Chunk, columns: Columns, name: str, missing: Any) -> None:
+    row = first_true(missing.combine_chunks())
+    if row is None:
+        return
+    role = {columns.id: "id", columns.time: "time", columns.label: "label"}.get(name)
+    remedy = (
+        "fill it in or drop the row"
+        if role
+        else "missing values are not dropped silently; impute them or drop the row"
+    )
+    what = f"{name!r} ({role})" if role else repr(name)
+    raise DataError(f"{_where(chunk, columns, row)}: {what} is missing; {remedy}")
+
+
+def _where(chunk: Chunk, columns: Columns, row: int) -> str:
+    place = chunk.place(row)
+    if columns.id is None or columns.id not in chunk.rows.column_names:
+        return place
+    value = chunk.rows[columns.id][row].as_py()
+    return place if value is None or value == "" else f"{place} (series {value!r})"

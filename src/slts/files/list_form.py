@@ -1,0 +1,113 @@
+"""Rows that are whole series: one list of values per channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.errors import DataError
+from slts.extras import import_extra
+from slts.files.chunks import Chunk, Table, first_true, plain_column
+from slts.files.dataset import Columns, Dataset
+from slts.series import SeriesBatch
+
+__all__ = ["iter_lists"]
+
+
+def iter_lists(
+    table: Table, columns: Columns, *, labels: bool, batch_size: int
+) -> Iterator[Dataset]:
+    """Read a table with one row per series, batch by batch.
+
+    Parameters
+    ----------
+    table : Table
+        Its channels are columns of lists.
+    columns : Columns
+        Its columns.
+    labels : bool
+        Whether to read labels, if there are any.
+    batch_size : int
+        Series in a batch, at most.
+
+    Yields
+    ------
+    Dataset
+        The next series.
+    """
+    label = columns.label if labels else None
+    names = [name for name in (columns.id, label) if name is not None] + [*columns.channels]
+    n_read = 0
+    for chunk in table.chunks(columns, names, batch_size):
+        if chunk.rows.num_rows == 0:
+            continue
+        n_read += chunk.rows.num_rows
+        yield Dataset(
+            _series(chunk, columns),
+            None if label is None else _scalars(chunk, label, "label"),
+            None if columns.id is None else _scalars(chunk, columns.id, "id"),
+            table.name,
+            columns,
+            (),
+            chunk.share,
+        )
+    if n_read == 0:
+        raise DataError(f"{table.name} has no rows")
+
+
+def _scalars(chunk: Chunk, name: str, role: str) -> AnyArray:
+    column = plain_column(chunk.rows[name])
+    row = first_true(column.is_null(nan_is_null=True).combine_chunks())
+    if row is not None:
+        raise DataError(f"{chunk.place(row)}: {name!r} ({role}) is missing; fill it in")
+    return np.asarray(column.to_pylist())
+
+
+def _series(chunk: Chunk, columns: Columns) -> SeriesBatch:
+    lengths: IntArray | None = None
+    values: list[FloatArray] = []
+    for name in columns.channels:
+        found, counts = _flat(chunk, name)
+        if lengths is None:
+            lengths = counts
+        elif (counts != lengths).any():
+            row = int(np.argmax(counts != lengths))
+            raise DataError(
+                f"{chunk.place(row)}: {name!r} has {counts[row]} steps and "
+                f"{columns.channels[0]!r} has {lengths[row]}; all channels of a series must have "
+                f"the same number"
+            )
+        values.append(found)
+    assert lengths is not None
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    flat = np.ascontiguousarray(np.stack(values, axis=1))
+    return SeriesBatch.from_checked(flat, offsets.astype(np.int64), columns.channels)
+
+
+def _flat(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
+    """Return the values of a channel end to end, and the number of steps of every series."""
+    pa: Any = import_extra("pyarrow", "io")
+    compute: Any = import_extra("pyarrow.compute", "io")
+    column = chunk.rows[name].combine_chunks()
+    row = first_true(column.is_null())
+    if row is not None:
+        raise DataError(f"{chunk.place(row)}: {name!r} is missing; drop the row")
+    lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False).astype(np.int64)
+    if (lengths == 0).any():
+        row = int(np.argmax(lengths == 0))
+        raise DataError(f"{chunk.place(row)}: {name!r} has no steps; drop the row")
+    flat = column.flatten().cast(pa.float64(), safe=False)
+    values: FloatArray = flat.to_numpy(zero_copy_only=False)
+    usable = np.isfinite(values)
+    if not usable.all():
+        position = int(np.argmin(usable))
+        row = int(np.searchsorted(np.cumsum(lengths), position, side="right"))
+        step = position - int(lengths[:row].sum())
+        what = "infinite" if np.isinf(values[position]) else "missing"
+        raise DataError(
+            f"{chunk.place(row)}: step {step} of {name!r} is {what}; impute it or drop the row"
+        )
+    return values, lengths

@@ -1,0 +1,60 @@
+"""A small problem that is easy to learn, written in several forms."""
+
+import numpy as np
+import pytest
+
+from slts import SeriesBatch, as_series
+from slts.cli import main
+
+
+def draw(n_series, seed):
+    rng = np.random.default_rng(seed)
+    labels = np.array(["high", "low", "mid"])[np.arange(n_series) % 3]
+    shift = {"high": [2.0, 0.0, 1.0], "low": [-2.0, 0.0, 1.0], "mid": [0.0, 2.0, -1.0]}
+    series = [
+        rng.normal(size=(3, rng.integers(5, 12))) + np.array(shift[c])[:, None] for c in labels
+    ]
+    batch = as_series(series)
+    ids = np.array([f"r{i:03d}" for i in range(n_series)])
+    return SeriesBatch(batch.values, batch.offsets, ("c1", "c2", "c3")), labels, ids
+
+
+@pytest.fixture(scope="session")
+def problem(tmp_path_factory):
+    """Folder with train and test data in every form; returns form -> (train, test)."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("narwhals")
+    from tests.files.forms import write_form
+
+    folder = tmp_path_factory.mktemp("problem")
+    files = {}
+    for form in (".ts", ".csv", ".csv.gz", ".parquet", ".npz", "folder", "lists"):
+        places = []
+        for part, count, seed in (("train", 45, 0), ("test", 30, 1)):
+            place = folder / part / form.strip(".").replace(".", "_")
+            place.mkdir(parents=True)
+            places.append(write_form(form, place, *draw(count, seed)))
+        files[form] = tuple(places)
+    return files
+
+
+@pytest.fixture(scope="session")
+def model(problem, tmp_path_factory):
+    """A model trained on the CSV, so it knows the names of its channels."""
+    path = tmp_path_factory.mktemp("model") / "model.slts"
+    train, _ = problem[".csv"]
+    assert main(["fit", str(train), "--model", str(path), "--method", "slts", "--quiet"]) == 0
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; return exit code, output and messages."""
+
+    def call(*arguments):
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return call

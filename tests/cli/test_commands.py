@@ -1,0 +1,282 @@
+import csv
+import io
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("pyarrow")
+pytest.importorskip("narwhals")
+
+import slts
+from slts.cli import application
+from tests.cli.conftest import draw
+from tests.files.forms import csv_text, long_table
+
+FORMS = (".ts", ".csv", ".csv.gz", ".parquet", ".npz", "folder", "lists")
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_from_data_to_predictions_and_back(form, problem, tmp_path, run):
+    train, test = problem[form]
+    path, out = tmp_path / "m.slts", tmp_path / "p.csv"
+    code, output, messages = run(
+        "fit", train, "--model", path, "--method", "slts", "--test", test
+    )  # fmt: skip
+    assert code == 0, messages
+    assert "trained on 45 series (3 channels, 3 classes)" in output
+    assert "accuracy 100.0% (30 of 30; 95% interval 88.4% to 100.0%)" in output
+    assert run("predict", path, test, "--out", out)[0] == 0
+    X, y, ids = draw(30, 1)
+    rows = table(out.read_text())
+    assert [row["prediction"] for row in rows] == y.tolist()
+    if form in (".ts", ".ts.gz"):
+        assert [row["id"] for row in rows] == [str(i) for i in range(30)]
+    else:
+        assert [row["id"].removesuffix(".csv") for row in rows] == ids.tolist()
+    chances = np.array([[float(row[f"p_{c}"]) for c in ("high", "low", "mid")] for row in rows])
+    assert np.allclose(chances, slts.load(path).predict_proba(X), rtol=1e-5)
+    code, output, _ = run("evaluate", path, test, "--json")
+    assert code == 0
+    found = json.loads(output)
+    assert found["accuracy"] == found["balanced_accuracy"] == 1.0
+    assert found["confusion"] == [[10, 0, 0], [0, 10, 0], [0, 0, 10]]
+    assert found["certificate"]["headline"] == "hold-out error"
+    assert run("explain", path, test, "--series", "3")[0] == 0
+    assert run("certify", path, test, "--delta", "0.01")[0] == 0
+
+
+def test_guesses_are_printed_unless_quiet(problem, model, tmp_path, run):
+    train, test = problem[".csv"]
+    out = tmp_path / "m.slts"
+    _, output, messages = run("fit", train, "--model", out, "--method", "1nn")
+    assert messages == "columns: id=recording, time=t, label=speaker, channels=c1..c3\n"
+    assert output.endswith(f"model: {out}\n")
+    code, _, messages = run("evaluate", model, test, "--quiet")
+    assert (code, messages) == (0, "")
+    _, _, messages = run("evaluate", model, test, "--verbose")
+    assert "SeriesBatch(30 series" in messages
+
+
+@pytest.mark.parametrize(
+    "method", ["local", "slts", "slts-cv", "bbs", "bbs-cv", "1nn", "svm", "ldmlt"]
+)
+def test_every_method_trains(method, problem, tmp_path, run):
+    train, test = problem[".parquet"]
+    path = tmp_path / "m.slts"
+    code, output, messages = run(
+        "fit", train, "--model", path, "--method", method, "--test", test, "--json"
+    )  # fmt: skip
+    assert code == 0, messages
+    found = json.loads(output)
+    assert found["held_out"]["accuracy"] > 0.9
+    assert found["classes"] == ["high", "low", "mid"]
+    assert (found["chosen"] != {}) == method.endswith("cv")
+    assert run("predict", path, test, "--quiet")[0] == 0
+
+
+def test_a_share_is_held_out(problem, tmp_path, run):
+    train, _ = problem[".csv"]
+    path = tmp_path / "m.slts"
+    options = ["--method", "slts", "--test-size", "0.3", "--param", "n_landmarks=6", "--json"]
+    code, output, _ = run("fit", train, "--model", path, *options)
+    assert code == 0
+    found = json.loads(output)
+    assert (found["n_series"], found["held_out"]["n"]) == (31, 14)
+    assert found["parameters"] == {"n_landmarks": 6}
+    assert len(slts.load(path).landmarks_) == 6
+    assert not slts.load(path).verbose
+
+
+def test_predictions_in_every_form(problem, model, tmp_path, run, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet")
+    _, test = problem[".parquet"]
+    X, y, ids = draw(30, 1)
+    expected = slts.load(model).predict_proba(X)
+    code, output, _ = run("predict", model, test, "--quiet", "--batch-size", "7")
+    assert code == 0
+    assert [row["prediction"] for row in table(output)] == y.tolist()
+    out = tmp_path / "p.jsonl"
+    assert run("predict", model, test, "--out", out, "--batch-size", "7")[0] == 0
+    entries = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [entry["id"] for entry in entries] == ids.tolist()
+    assert entries[3]["probabilities"]["high"] == pytest.approx(expected[3, 0])
+    _, output, _ = run("predict", model, test, "--json", "--quiet")
+    assert [json.loads(line) for line in output.splitlines()] == entries
+    out = tmp_path / "p.parquet"
+    code, output, _ = run("predict", model, test, "--out", out, "--batch-size", "7", "--json")
+    assert json.loads(output)["predicted"] == {"high": 10, "low": 10, "mid": 10}
+    found = pq.read_table(out)
+    assert found.column_names == ["id", "prediction", "p_high", "p_low", "p_mid"]
+    assert np.allclose(found["p_low"].to_numpy(), expected[:, 1])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.jsonl", "p.parquet"]
+
+
+def test_standard_input_and_output(model, run, monkeypatch):
+    X, y, ids = draw(30, 1)
+    text = csv_text(long_table(X, y, ids, label=False))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, output, messages = run("predict", model, "-")
+    assert code == 0
+    assert [row["prediction"] for row in table(output)] == y.tolist()
+    assert messages == "columns: id=recording, time=t, channels=c1..c3\n"
+
+
+def test_channels_are_taken_by_the_names_of_the_model(model, tmp_path, run):
+    X, y, ids = draw(30, 1)
+    shuffled = long_table(X, y, ids).select(["c3", "recording", "c1", "t", "speaker", "c2"])
+    path = tmp_path / "data.csv"
+    path.write_text(csv_text(shuffled.append_column("extra", shuffled["c1"])))
+    code, output, messages = run("evaluate", model, path, "--json")
+    assert json.loads(output)["accuracy"] == 1.0
+    assert "channels=c1..c3, not used: extra" in messages
+    renamed = shuffled.rename_columns(["z", "recording", "x", "t", "speaker", "y"])
+    path.write_text(csv_text(renamed))
+    code, _, messages = run("evaluate", model, path)
+    assert code == 1
+    assert "no column 'c1', a channel the model was trained with" in messages
+    code, output, _ = run("evaluate", model, path, "--channels", "x,y,z", "--json")
+    assert json.loads(output)["accuracy"] == 1.0
+
+
+def test_labels_are_matched_by_their_text(tmp_path, run):
+    X, y, _ = draw(45, 0)
+    numbers = np.searchsorted(["high", "low", "mid"], y)
+    np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=numbers)
+    slts.datasets.write_ts(tmp_path / "b.ts", X, numbers)
+    path = tmp_path / "m.slts"
+    assert run("fit", tmp_path / "a.npz", "--model", path, "--method", "slts")[0] == 0
+    code, output, messages = run("evaluate", path, tmp_path / "b.ts", "--json")
+    assert code == 0
+    assert json.loads(output)["accuracy"] == 1.0
+    # The training series themselves prove nothing.
+    assert "no certificate" in messages
+    assert json.loads(output)["certificate"] is None
+
+
+def test_explanations_sum_to_the_score(problem, model, tmp_path, run):
+    pytest.importorskip("matplotlib")
+    _, test = problem[".csv"]
+    code, output, _ = run("explain", model, test, "--series", "r004", "--json", "--quiet")
+    assert code == 0
+    found = json.loads(output)
+    assert found["predicted"] == "low"
+    assert found["channels"] == ["c1", "c2", "c3"]
+    terms = np.array(found["contributions"])
+    assert np.allclose(terms.sum(axis=(1, 2)) + found["offset"], found["decision"])
+    assert sum(found["probabilities"].values()) == pytest.approx(1.0)
+    picture = tmp_path / "why.png"
+    code, output, _ = run("explain", model, test, "--series", "4", "--plot", picture, "--top", "2")
+    assert code == 0
+    assert output.startswith("series r004: predicted low\n")
+    assert output.count("+") + output.count("-") >= 4
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert run("explain", model, test, "--series", "4", "--class", "mid")[0] == 0
+
+
+def test_a_certificate_in_words_and_numbers(problem, model, run):
+    train, test = problem[".ts"]
+    code, output, _ = run("certify", model, test)
+    assert code == 0
+    assert "With confidence 95%" in output
+    _, output, _ = run("certify", model, test, "--delta", "0.01", "--json")
+    found = json.loads(output)
+    assert found["delta"] == 0.01
+    code, _, messages = run("certify", model, train)
+    assert code == 1
+    assert "the model was not trained on" in messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "x.csv"], "--model"),
+        (["fit", "x.csv", "--model", "m.slts", "--method", "magic"], "magic"),
+        (["fit", "x.csv", "--model", "m.txt"], "must end in .slts"),
+        (["fit", "x.csv", "--model", "m.slts", "--param", "gama=1"], "no parameter 'gama'"),
+        (["fit", "x.csv", "--model", "m.slts", "--param", "gamma"], "expected name=value"),
+        (["fit", "x.csv", "--model", "m.slts", "--test-size", "2"], "between 0 and 1"),
+        (["fit", "x", "--model", "m.slts", "--test-size", ".2", "--test", "y"], "not both"),
+        (["predict", "m.slts", "x.csv", "--out", "p.xlsx"], "must end in one of"),
+        (["explain", "m.slts", "x.csv", "--plot", "p.xlsx"], "must end in one of"),
+        (["certify", "m.slts", "x.csv", "--delta", "5"], "between 0 and 1"),
+        (["report", "m.slts", "--out", "r.pdf"], "must end in .html"),
+    ],
+)
+def test_a_wrong_command_line_is_2(arguments, message, run):
+    code, _, messages = run(*arguments)
+    assert code == 2
+    # The message comes in a frame, broken into lines.
+    assert message in " ".join(messages.replace("│", " ").split())
+
+
+def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
+    train, test = problem[".csv"]
+    X, y, ids = draw(30, 1)
+    unlabelled = tmp_path / "unlabelled.csv"
+    unlabelled.write_text(csv_text(long_table(X, y, ids, label=False)))
+    narrow = tmp_path / "narrow.npz"
+    np.savez(narrow, X=np.ones((2, 2, 5)), y=["high", "low"])
+    strange = tmp_path / "strange.csv"
+    strange.write_text(csv_text(long_table(X, np.where(y == "mid", "odd", y), ids)))
+    fresh = tmp_path / "fresh.slts"
+    for arguments, message in (
+        (["predict", tmp_path / "no.slts", test], "there is no model file"),
+        (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
+        (["predict", test, model], "data.csv"),
+        (["predict", model, narrow], "2 channels"),
+        (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
+        (
+            ["evaluate", model, unlabelled],
+            "has no labels that could be found: name their column: --label",
+        ),
+        (["evaluate", model, strange], "the label 'odd' of series 'r002' is none the model"),
+        (["evaluate", model, test, "--label", "nope"], "no column 'nope' (label)"),
+        (["explain", model, test, "--series", "r999"], "has 30 series, and none is called 'r999'"),
+        (["fit", unlabelled, "--model", fresh], "has no labels"),
+        (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
+        (["fit", train, "--model", fresh, "--method", "slts", "--param", "cv=1"], ""),
+    ):
+        code, output, messages = run(*arguments)
+        if message:
+            assert code == 1, messages
+        assert message in messages
+        assert "Traceback" not in messages
+        assert output == ""
+    assert not fresh.exists()
+
+
+def test_one_nn_cannot_be_explained(problem, tmp_path, run):
+    train, test = problem[".csv"]
+    path = tmp_path / "m.slts"
+    assert run("fit", train, "--model", path, "--method", "1nn")[0] == 0
+    code, _, messages = run("explain", path, test)
+    assert code == 1
+    assert "cannot be explained" in messages
+
+
+def test_a_class_with_one_member_cannot_be_divided(tmp_path, run):
+    X, y, ids = draw(7, 0)
+    path = tmp_path / "data.csv"
+    path.write_text(csv_text(long_table(X, np.where(np.arange(7) == 0, "only", y), ids)))
+    code, _, messages = run("fit", path, "--model", tmp_path / "m.slts", "--test-size", "0.3")
+    assert code == 1
+    assert "cannot be divided so that both parts have every class" in messages
+
+
+def test_warnings_are_short(problem, tmp_path, run, monkeypatch):
+    def noisy():
+        warnings.warn("mind the gap", stacklevel=1)
+
+    monkeypatch.setattr(application, "application", lambda *args, **kwargs: noisy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, messages = run("anything")
+    assert (code, messages) == (0, "Warning: mind the gap\n")

@@ -1,0 +1,98 @@
+"""Killed or interrupted: no file under the final name, and no litter where that can be helped."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+pytest.importorskip("narwhals")
+
+import pyarrow as pa
+
+import slts
+from tests.cli.conftest import draw
+from tests.files.forms import csv_text, long_table
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+
+SIGNALS = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "slts.cli", *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def wait_for(happened):
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_predict(number, suffix, model, tmp_path):
+    out = tmp_path / f"p{suffix}"
+    out.write_text("an older file")
+    process = start("predict", model, "-", "--out", out, stdin=subprocess.PIPE)
+    # Standard input stays open: what was sent is predicted, and more is waited for.
+    table = long_table(*draw(30, 1)).to_pydict()
+    rows = {name: np.tile(column, 200) for name, column in table.items() if name != "recording"}
+    rows["recording"] = [f"{name}-{k}" for k in range(200) for name in table["recording"]]
+    process.stdin.write(csv_text(pa.table(rows)))
+    process.stdin.flush()
+    wait_for(lambda: [path for path in tmp_path.iterdir() if path.name.startswith(".p.")])
+    process.send_signal(number)
+    assert process.wait(20) == SIGNALS[number]
+    process.stderr.close()
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    assert out.read_text() == "an older file"
+    if number != signal.SIGKILL:
+        assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_fit(number, tmp_path):
+    rng = np.random.default_rng(0)
+    data, out = tmp_path / "data.npz", tmp_path / "m.slts"
+    np.savez(data, X=rng.normal(size=(800, 3, 300)), y=np.arange(800) % 2)
+    options = ["--method", "slts", "--param", "n_landmarks=0.9", "--verbose"]
+    process = start("fit", data, "--model", out, *options)
+    line = ""
+    while not line.startswith("fitting"):
+        line = process.stderr.readline()
+        assert line, "it ended before it was stopped"
+    time.sleep(0.5)
+    process.send_signal(number)
+    assert process.wait(20) == SIGNALS[number]
+    messages = process.stderr.read()
+    process.stderr.close()
+    assert "Traceback" not in messages
+    assert [path.name for path in tmp_path.iterdir()] == [data.name]
+
+
+def test_a_reader_that_leaves_is_no_error(model, tmp_path):
+    data = tmp_path / "data.npz"
+    batch = slts.as_series(list(draw(3, 1)[0]) * 2000)
+    np.savez(data, values=batch.values, offsets=batch.offsets)
+    process = start("predict", model, data, stdout=subprocess.PIPE)
+    assert process.stdout.readline().startswith("id,prediction")
+    process.stdout.close()
+    assert process.wait(60) in (0, 1)
+    messages = process.stderr.read()
+    process.stderr.close()
+    assert "Traceback" not in messages
+    assert "Error" not in messages

@@ -1,0 +1,66 @@
+"""Predicting ten times as many series takes the same memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+pytest.importorskip("narwhals")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="reads the peak from /proc"
+)
+
+# The peak of this process alone: that of getrusage begins with its parent's.
+PROGRAM = """
+import sys
+from slts.cli import main
+code = main(sys.argv[1:])
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(peak.split()[1])
+sys.exit(code)
+"""
+
+
+def write_file(path, n_series, *, lists):
+    rng = np.random.default_rng(0)
+    n_steps = 50
+    writer = None
+    for begin in range(0, n_series, 1000):
+        values = rng.normal(size=(3, 1000 * n_steps)) + np.array([[2.0], [0.0], [1.0]])
+        if lists:
+            offsets = np.arange(0, 1000 * n_steps + 1, n_steps)
+            columns = {"id": np.arange(begin, begin + 1000)}
+            columns |= {f"c{c + 1}": pa.ListArray.from_arrays(offsets, values[c]) for c in range(3)}
+        else:
+            names = [f"series number {i}" for i in range(begin, begin + 1000)]
+            columns = {"id": np.repeat(names, n_steps)}
+            columns |= {f"c{c + 1}": values[c] for c in range(3)}
+        table = pa.table(columns)
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    writer.close()
+
+
+@pytest.mark.parametrize("lists", [False, True], ids=["long", "lists"])
+def test_memory_does_not_grow_with_the_number_of_series(lists, model, tmp_path):
+    peaks = []
+    for n_series in (2_000, 20_000):
+        data = tmp_path / f"{n_series}.parquet"
+        write_file(data, n_series, lists=lists)
+        out = tmp_path / f"{n_series}.csv"
+        arguments = ["predict", model, data, "--out", out, "--batch-size", "256", "--quiet"]
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *map(str, arguments)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        peaks.append(int(done.stdout.split()[-1]) / 1000)
+        assert len(out.read_text().splitlines()) == n_series + 1
+    # The values of the larger file alone would take 24 MB, and more on their way through Arrow.
+    assert peaks[1] < peaks[0] + 20

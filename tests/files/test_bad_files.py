@@ -1,0 +1,294 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("narwhals")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slts import DataError
+from slts.files import iter_series, read_series
+from tests.files.forms import (
+    csv_text,
+    list_table,
+    long_table,
+    make_data,
+    write_compressed,
+    write_folder,
+    write_form,
+)
+
+
+def refused(path, message, **options):
+    """Both ways of reading must refuse, and name the file."""
+    with pytest.raises(DataError, match=message) as whole:
+        read_series(path, **options)
+    with pytest.raises(DataError, match=message) as parts:
+        list(iter_series(path, batch_size=2, **options))
+    for found in (whole, parts):
+        assert path.name in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty|no line"),
+        ("id,x\n", "has no rows"),
+        ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
+        ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
+        ("id,x\na,1\na,\n", r"line 3 \(series 'a'\): 'x' is missing"),
+        ("id,x\na,1\na,NaN\n", r"line 3 \(series 'a'\): 'x' is missing"),
+        ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),
+        ("id,x\na,1\n,2\n", r"line 3: 'id' \(id\) is missing"),
+        ("id,label,x\na,u,1\na,,2\n", r"line 3 \(series 'a'\): 'label' \(label\) is missing"),
+        ("id,label,x\na,u,1\na,v,2\n", "label 'label' varies in the series with id 'a': u and v"),
+        ("id,t,x\na,0,1\na,0,2\n", "time 0.0 occurs twice in the series with id 'a'"),
+        ("id,t,x\na,0,1\na,,2\n", r"line 3 \(series 'a'\): 't' \(time\) is missing"),
+    ],
+)
+def test_bad_csv(text, message, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    refused(path, message)
+
+
+def test_a_word_among_numbers_is_found_far_from_the_start(tmp_path):
+    path = tmp_path / "data.csv"
+    rows = "".join(f"a{i // 1000},{i}\n" for i in range(200_000))
+    path.write_text(f"id,x\n{rows}b,oops\n")
+    refused(path, r"line 200002: column 'x' holds something that is no number: .*'oops'")
+
+
+def test_channels_must_be_numbers(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("id,x,c\na,1,red\na,2,blue\n")
+    refused(path, "channel 'c' holds text such as 'red', expected numbers", channels=["x", "c"])
+    assert read_series(path).columns.ignored == ("c",)
+
+
+def test_a_series_that_comes_back_is_an_error_for_batches_only(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("id,x\na,1\na,2\nb,3\na,4\n")
+    assert read_series(path).series.lengths.tolist() == [3, 1]
+    with pytest.raises(DataError, match=r"data.csv, line 5: series 'a' comes back.*by 'id'"):
+        list(iter_series(path))
+
+
+@pytest.mark.parametrize("batch_size", [1, 50, 10_000])
+def test_a_series_that_comes_back_much_later_is_found(tmp_path, batch_size):
+    ids = np.repeat(np.random.default_rng(0).permutation(20_000), 2)
+    ids = np.append(ids, ids[30])
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"id": ids, "x": np.ones(len(ids))}), path, row_group_size=999)
+    with pytest.raises(DataError, match=rf"row 40000: series {ids[30]} comes back"):
+        list(iter_series(path, batch_size=batch_size))
+
+
+def test_steps_out_of_order_are_sorted_and_that_is_said(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("id,t,x\na,1,10\na,0,20\nb,0,30\n")
+    for found in (read_series(path), *iter_series(path)):
+        assert found.series.values[:, 0].tolist() == [20, 10, 30]
+        assert found.notes == ("steps were sorted by 't': the file has them out of order",)
+    path.write_text("id,t,x\na,5,10\na,6,20\nb,0,30\n")
+    assert read_series(path).notes == ()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("base", [".csv", ".ts"])
+def test_damaged_compression(suffix, base, tmp_path):
+    whole = write_form(base + suffix, tmp_path, *make_data(200))
+    content = whole.read_bytes()
+    path = tmp_path / f"cut{base}{suffix}"
+    path.write_bytes(content[: len(content) // 2])
+    refused(path, "damaged|cut off|truncated")
+    path.write_bytes(b"not compressed at all, only named so")
+    refused(path, "damaged")
+
+
+def test_other_encodings(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes("id,größe\na,1\n".encode("latin-1"))
+    refused(path, "UTF-8")
+    path.write_bytes("id,name,x\na,größe,1\nb,b,2\n".encode("latin-1"))
+    refused(path, "column 'name' .label. holds bytes, and no text in UTF-8", label="name")
+
+
+def test_a_damaged_row_group_is_named(tmp_path):
+    path = tmp_path / "data.parquet"
+    table = long_table(*make_data(400))
+    pq.write_table(table, path, row_group_size=500, compression="zstd")
+    group = pq.ParquetFile(path).metadata.row_group(2).column(3)
+    content = bytearray(path.read_bytes())
+    start = group.dictionary_page_offset or group.data_page_offset
+    content[start : start + group.total_compressed_size] = b"\x00" * group.total_compressed_size
+    path.write_bytes(content)
+    refused(path, "row group 2 cannot be read")
+    path.write_bytes(b"PAR1 nonsense")
+    refused(path, "may be damaged")
+
+
+def test_a_folder_of_parquet_has_one_schema(tmp_path):
+    batch, labels, ids = make_data()
+    folder = write_form("parquet folder", tmp_path, batch, labels, ids)
+    table = long_table(batch, labels, ids)
+    other = folder / "part-3.parquet"
+    pq.write_table(table.drop_columns(["c2"]), other)
+    refused_in(folder, "part-3.parquet has no column 'c2', which part-0.parquet has")
+    position = table.schema.get_field_index("recording")
+    pq.write_table(table.set_column(position, "recording", pa.array(range(table.num_rows))), other)
+    refused_in(folder, "column 'recording' has type int64, and string in part-0.parquet")
+
+
+def refused_in(folder, message):
+    with pytest.raises(DataError, match=message):
+        read_series(folder)
+    with pytest.raises(DataError, match=message):
+        list(iter_series(folder))
+
+
+def test_numbers_of_another_width_are_one_schema(tmp_path):
+    batch, labels, ids = make_data()
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    table = long_table(batch, labels, ids)
+    cut = int(batch.offsets[6])
+    pq.write_table(table.slice(0, cut), folder / "a.parquet")
+    position = table.schema.get_field_index("c1")
+    narrow = table.slice(cut).set_column(position, "c1", table["c1"][cut:].cast("float"))
+    pq.write_table(narrow, folder / "b.parquet")
+    assert np.allclose(read_series(folder).series.values, batch.values, atol=1e-6)
+
+
+def test_labels_that_are_missing_in_places(tmp_path):
+    batch, labels, ids = make_data()
+    table = long_table(batch, labels, ids)
+    position = table.schema.get_field_index("speaker")
+    gaps = table["speaker"].to_pylist()
+    gaps[5] = None
+    path = tmp_path / "data.parquet"
+    pq.write_table(table.set_column(position, "speaker", pa.array(gaps)), path)
+    refused(path, r"row 5 \(series '.*'\): 'speaker' \(label\) is missing", label="speaker")
+    assert len(read_series(path, labels=False, label="speaker")) == len(batch)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"c1": None}, "row 12: 'c1' is missing"),
+        ({"c2": []}, "row 12: 'c2' has no steps"),
+        ({"c2": [1.0]}, "row 12: 'c2' has 1 steps and 'c1' has 2"),
+        ({"c3": [1.0, None]}, "row 12: step 1 of 'c3' is missing"),
+        ({"c3": [1.0, float("inf")]}, "row 12: step 1 of 'c3' is infinite"),
+        ({"label": None}, r"row 12: 'label' \(label\) is missing"),
+    ],
+)
+def test_bad_lists(row, message, tmp_path):
+    table = list_table(*make_data())
+    good = {"id": "z", "label": "low", "c1": [1.0, 2.0], "c2": [1.0, 2.0], "c3": [1.0, 2.0]}
+    extra = pa.Table.from_pylist([good | row], schema=table.schema)
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.concat_tables([table, extra]), path, row_group_size=5)
+    refused(path, message)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"Z": np.ones(3)}, "holds Z: expected X"),
+        ({"X": np.ones((2, 3)), "y": np.ones(3)}, r"y has shape \(3,\), expected \(2,\)"),
+        ({"X": np.array([np.ones(2), np.ones(3)], dtype=object)}, "could run code"),
+        ({"X": np.full((2, 1, 3), np.nan)}, "is NaN"),
+        ({"X": np.ones((2, 1, 3)), "lengths": [1, 4]}, "2 integers from 1 to 3"),
+        ({"values": np.ones((4, 1)), "offsets": [0, 9]}, "offsets must run"),
+    ],
+)
+def test_bad_npz(arrays, message, tmp_path):
+    path = tmp_path / "data.npz"
+    np.savez(path, **arrays)
+    refused(path, message)
+
+
+def test_npz_that_is_none(tmp_path):
+    path = tmp_path / "data.npz"
+    path.write_bytes(b"no zip")
+    refused(path, "not an .npz file")
+    np.save(tmp_path / "single.npy", np.ones(3))
+    (tmp_path / "single.npy").rename(path)
+    refused(path, "single array")
+
+
+def test_bad_folders(tmp_path):
+    batch, labels, ids = make_data(3)
+    folder = write_folder(tmp_path / "folder", batch, labels, ids)
+    listed = folder / "labels.csv"
+    good = listed.read_text()
+    for text, message in (
+        (good + "r9.csv,low\n", "names 'r9.csv', which is not in the folder"),
+        (good.replace("r001.csv,low\n", ""), "'r001.csv' has no label"),
+        (good + "r001.csv,low\n", "line 5: 'r001.csv' stands there twice"),
+        (good + "r001.csv\n", "line 5: 1 columns, expected 2"),
+        (good + "r001.csv,\n", "line 5: file or label is missing"),
+        ("file\nr001.csv\n", "two columns"),
+    ):
+        listed.write_text(text)
+        refused_in(folder, message)
+    listed.write_text(good)
+    (folder / "r002.csv").write_text("c1,c2\n1,2\n")
+    refused_in(folder, "r002.csv has no column 'c3'")
+    (folder / "r002.csv").write_text("c1,c2,c3\n")
+    refused_in(folder, "r002.csv has no rows")
+    (folder / "r002.csv").write_text("c1,c2,c3\n1,2,x\n")
+    refused_in(folder, "r002.csv: channel 'c3' holds text")
+
+
+def test_a_folder_sorts_by_time(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.csv").write_text("t,x\n1,10\n0,20\n")
+    found = read_series(folder)
+    assert found.series.values[:, 0].tolist() == [20, 10]
+    assert "sorted by 't'" in found.notes[0]
+    (folder / "a.csv").write_text("t,x\n1,10\n1,20\n")
+    refused_in(folder, "a.csv: time 1.0 occurs twice")
+
+
+def test_what_is_not_there_or_not_known(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file, folder or data set"):
+        read_series(tmp_path / "absent.csv")
+    (tmp_path / "data.xlsx").write_bytes(b"")
+    refused(tmp_path / "data.xlsx", r"form of the file is not known; expected \.ts")
+    with pytest.raises(DataError, match="neither Parquet"):
+        read_series(tmp_path)
+    with pytest.raises(DataError, match="train or test, not 'dev'"):
+        read_series("japanese_vowels:dev")
+    with pytest.raises(DataError, match="batch_size"):
+        list(iter_series(tmp_path, batch_size=0))
+
+
+@pytest.mark.parametrize("form", [".ts", ".npz"])
+def test_files_without_columns_refuse_their_names(form, tmp_path):
+    path = write_form(form, tmp_path, *make_data())
+    refused(path, "has no named columns, so --id", id="recording")
+
+
+def test_bad_ts_names_the_line(tmp_path):
+    path = tmp_path / "data.ts"
+    path.write_text("@classLabel true a\n@data\n1,2:a\n1,x:a\n")
+    refused(path, "line 4")
+    write_compressed(path, b"\xff\xfe\x00")
+    refused(path, "UTF-8")
+
+
+def test_missing_extra_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "data.csv"
+    path.write_text(csv_text(long_table(*make_data())))
+
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr("slts.extras.importlib.import_module", absent)
+    with pytest.raises(ImportError, match=r"slts\[io\]"):
+        read_series(path)

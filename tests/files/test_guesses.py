@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+
+from slts import DataError
+from slts.files import Columns
+from slts.files.columns import Wanted, resolve_columns
+
+
+def frame(**columns):
+    return pa.table(columns)
+
+
+def guess(table, **wanted):
+    return resolve_columns(table, Wanted(**wanted), "data.csv")
+
+
+IDS = ["a"] * 3 + ["b"] * 3 + ["c"] * 3
+STEPS = [0, 1, 2] * 3
+VALUES = np.arange(9.0)
+
+
+def test_plain_names_are_understood():
+    table = frame(series_id=IDS, time=STEPS, x=VALUES, y=VALUES, Class=["u"] * 6 + ["v"] * 3)
+    found = guess(table)
+    assert found == Columns(
+        "series_id",
+        "time",
+        "Class",
+        ("x", "y"),
+        frozenset({"id", "time", "label", "channels"}),
+    )
+
+
+def test_what_is_told_is_not_guessed():
+    table = frame(id=IDS, rec=IDS, t=STEPS, x=VALUES, z=VALUES, y=[1] * 6 + [2] * 3)
+    found = guess(table, id="rec", channels=["z", "x"])
+    assert (found.id, found.channels) == ("rec", ("z", "x"))
+    assert found.guessed == {"time"}
+    # x, y, z are coordinates, not data and label.
+    assert found.label is None
+    assert found.ignored == ("id", "y")
+
+
+def test_y_is_a_label_beside_other_names():
+    assert guess(frame(id=IDS, a=VALUES, y=[1] * 6 + [2] * 3)).label == "y"
+
+
+def test_a_number_of_its_own_for_every_row_is_no_series():
+    table = frame(id=np.arange(9), recording=IDS, x=VALUES)
+    assert guess(table).id == "recording"
+
+
+def test_blocks_of_equal_values_are_series():
+    table = frame(who=IDS, x=VALUES)
+    assert guess(table).id == "who"
+
+
+def test_the_finer_of_two_is_the_series():
+    speaker = ["u"] * 6 + ["v"] * 3
+    found = guess(frame(speaker=speaker, take=[1] * 3 + [2] * 3 + [3] * 3, x=VALUES))
+    assert (found.id, found.label) == ("take", "speaker")
+    found = guess(frame(session=speaker, trial=[1] * 3 + [2] * 3 + [3] * 3, x=VALUES))
+    assert found.id == "trial"
+
+
+def test_a_number_of_steps_is_no_series():
+    found = guess(frame(sample=STEPS, who=IDS, x=VALUES))
+    assert (found.id, found.channels) == ("who", ("sample", "x"))
+    assert guess(frame(sample=STEPS, subject=[7] * 3 + [8] * 6, x=VALUES)).id == "subject"
+    # Rows by time, as loggers write them.
+    assert guess(frame(t=np.repeat([0, 1, 2], 3), machine_id=[1, 2, 3] * 3, x=VALUES)).id == (
+        "machine_id"
+    )
+
+
+def test_the_only_text_that_is_constant_within_series_is_the_label():
+    table = frame(
+        id=IDS, speaker=["u"] * 6 + ["v"] * 3, remark=[f"row {i}" for i in range(9)], x=VALUES
+    )
+    found = guess(table)
+    assert found.label == "speaker"
+    assert found.ignored == ("remark",)
+    assert guess(frame(id=IDS, file=IDS, x=VALUES)).label is None
+
+
+def test_row_numbers_of_pandas_are_no_channels():
+    table = pa.table({"Unnamed: 0": np.arange(9), "id": IDS, "x": VALUES})
+    assert guess(table).channels == ("x",)
+
+
+def test_moments_are_times():
+    when = np.datetime64("2024-01-01") + np.arange(9)
+    assert guess(frame(id=IDS, measured=when, x=VALUES)).time == "measured"
+
+
+def test_a_span_of_channels():
+    table = frame(id=IDS, a1=VALUES, a2=VALUES, a3=VALUES, b=VALUES)
+    assert guess(table, channels=["a1..a3"]).channels == ("a1", "a2", "a3")
+
+
+def test_channels_of_a_model_are_taken_in_its_order():
+    table = frame(id=IDS, b=VALUES, extra=VALUES, a=VALUES)
+    assert guess(table, expect=("a", "b")).channels == ("a", "b")
+    with pytest.raises(DataError, match="no column 'c', a channel the model was trained with"):
+        guess(table, expect=("a", "c"))
+
+
+def test_lists_are_whole_series():
+    table = frame(name=["a", "b"], label=["u", "v"], x=[[1.0, 2.0], [3.0]], y=[[1, 2], [3]])
+    found = guess(table)
+    assert (found.id, found.label, found.channels) == ("name", "label", ("x", "y"))
+    with pytest.raises(DataError, match="in the order of the lists"):
+        guess(table, time="name")
+    with pytest.raises(DataError, match="expected lists of numbers"):
+        guess(frame(x=[["a"], ["b"]]))
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted", "message"),
+    [
+        (frame(x=VALUES, z=VALUES), {}, r"--id \(id=\); the columns are 'x', 'z'"),
+        (frame(id=IDS, x=VALUES), {"id": "rec"}, r"no column 'rec' \(id\); it has 'id', 'x'"),
+        (frame(id=IDS, x=VALUES), {"channels": ["q"]}, r"no column 'q' \(channels\)"),
+        (frame(id=IDS, x=VALUES), {"channels": []}, "one or more distinct"),
+        (frame(id=IDS, x=VALUES), {"channels": ["x", "x"]}, "one or more distinct"),
+        (frame(id=IDS, x=VALUES), {"time": "id"}, r"'id' \(time\) holds text such as 'a'"),
+        (frame(id=IDS, x=VALUES), {"id": "x", "channels": ["x"]}, "two things at once"),
+        (frame(id=IDS), {}, "no column of numbers left"),
+        (frame(id=IDS, x=IDS), {"channels": ["x"]}, "'x' holds text such as 'a', expected numb"),
+        (pa.table([IDS, VALUES, VALUES], names=["id", "x", "x"]), {}, "two columns named 'x'"),
+        (frame(id=[{"a": 1}] * 9, x=VALUES), {"id": "id"}, "expected text or numbers"),
+    ],
+)
+def test_what_cannot_be_is_said(table, wanted, message):
+    with pytest.raises(DataError, match=message):
+        guess(table, **wanted)
+
+
+def test_columns_in_few_words():
+    assert str(Columns("id", None, None, tuple(f"c{i}" for i in range(1, 13)))) == (
+        "id=id, channels=c1..c12"
+    )
+    many = tuple("abcdefghij")
+    assert str(Columns(None, None, "y", many, ignored=("z",))) == (
+        "label=y, channels=a,b,c,d,e,f and 4 more, not used: z"
+    )
