@@ -1,0 +1,733 @@
+"use strict";
+(() => {
+  const content = JSON.parse(document.getElementById("content").textContent);
+  const { model, looks, companions, space, explorer } = content;
+  const byId = (id) => document.getElementById(id);
+  document.documentElement.classList.add("has-js");
+
+  // ---- elements: text goes in as text, never as markup ----
+  const fill = (node, attributes, children) => {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value !== null && value !== undefined) node.setAttribute(name, value);
+    }
+    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return node;
+  };
+  const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const s = (tag, attributes, ...children) =>
+    fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  const picture = (width, height, label, ...children) =>
+    s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, ...children);
+
+  // ---- numbers ----
+  const number = (value) => {
+    const size = Math.abs(value);
+    const text = size === 0 ? "0" : size >= 100 ? size.toFixed(0) : size >= 10 ? size.toFixed(1)
+      : size >= 0.01 ? size.toFixed(size >= 1 ? 2 : 3) : size.toExponential(1);
+    return (value < 0 ? "−" : "") + text;
+  };
+  const plus = (value) => (value > 0 ? "+" : "") + number(value);
+  const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);
+  const signedPercent = (share) => (share < 0 ? "−" : "+") + percent(Math.abs(share));
+  const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  // Names of channels often differ at their end.
+  const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 4)}…${text.slice(-3)}` : text);
+  // A label within a sentence: bare numbers and letters need a word before them.
+  const classed = (label) => (label.length === 1 || /^[-+.\d]+$/.test(label) ? `class ${label}` : label);
+  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+  const plural = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+
+  // Packed arrays: one typed array, cut by sizes, scaled when asked for.
+  const opened = (packed) => {
+    const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
+    const flat = packed.bits === 8 ? new Int8Array(bytes.buffer) : new Int16Array(bytes.buffer);
+    const starts = [0];
+    packed.sizes.forEach((size) => starts.push(starts[starts.length - 1] + size));
+    return (k) => Float32Array.from(flat.subarray(starts[k], starts[k + 1]), (v) => v * packed.scales[k]);
+  };
+  const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const pathOf = (text) => {
+    const path = [[0, 0]];
+    let [i, j] = [0, 0];
+    for (const letter of text) {
+      const code = ALPHABET.indexOf(letter);
+      for (const move of [code >> 4, (code >> 2) & 3, code & 3]) {
+        if (move === 0) continue;
+        i += move >> 1;
+        j += move & 1;
+        path.push([i, j]);
+      }
+    }
+    return path;
+  };
+  const companionRows = companions && opened(companions.rows);
+  const entryRows = explorer && opened(explorer.rows);
+  const entryMaps = explorer && opened(explorer.maps);
+  const entrySteps = explorer && opened(explorer.by_step);
+
+  const drawn = model.drawn;
+  const channelName = (k) => (k < drawn.length ? model.channels[drawn[k]] : "all others");
+  // Two classes share one decision value: what speaks for the second speaks against the first.
+  const problemOf = (c) => (model.problems.length === 1 ? 0 : c);
+
+  /** The drawn channels a class leans on most; three of them are set in colour. */
+  const leading = (c) => {
+    if (!looks.importance) return drawn.map((_, k) => k).slice(0, 3);
+    const row = c === null
+      ? looks.importance[0].map((_, u) => looks.importance.reduce((sum, r) => sum + r[u], 0))
+      : looks.importance[problemOf(c)];
+    return drawn.map((_, k) => k).sort((a, b) => row[drawn[b]] - row[drawn[a]]).slice(0, 3);
+  };
+
+  // ---- tooltip ----
+  const tip = byId("tip");
+  const showTip = (event, ...children) => {
+    tip.replaceChildren(...children);
+    tip.hidden = false;
+    const { width, height } = tip.getBoundingClientRect();
+    const x = Math.min(event.clientX + 14, innerWidth - width - 8);
+    const y = event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18;
+    tip.style.left = `${Math.max(8, x)}px`;
+    tip.style.top = `${Math.max(8, y)}px`;
+  };
+  const hideTip = () => { tip.hidden = true; };
+  addEventListener("scroll", hideTip, { passive: true });
+
+  // ---- parts of pictures ----
+  const spanOf = (...arrays) => {
+    let [low, high] = [Infinity, -Infinity];
+    arrays.forEach((array) => array.forEach((value) => {
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }));
+    return high > low ? [low, high] : [low - 1, high + 1];
+  };
+
+  /** Channels as lines in a box; `lead` are drawn last and in colour. */
+  const traces = (rows, steps, box, [low, high], lead) => {
+    const wide = drawn.length;
+    const x = (i) => box.x + (steps > 1 ? (i * box.width) / (steps - 1) : box.width / 2);
+    const y = (value) => box.y + box.height * (1 - (value - low) / (high - low));
+    const line = (k) => {
+      let d = "";
+      for (let i = 0; i < steps; i += 1) d += `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(rows[i * wide + k]).toFixed(1)}`;
+      return steps > 1 ? d : `${d}h.01`;
+    };
+    const others = drawn.map((_, k) => k).filter((k) => !lead.includes(k));
+    const quiet = others.length ? [s("path", { class: "trace", d: others.map(line).join("") })] : [];
+    const loud = lead.map((k, place) => s("path", { class: `trace c${place}`, d: line(k) }));
+    return { nodes: [...quiet, ...loud.reverse()], x, y };
+  };
+
+  /** A signed matrix as cells, darker the larger. */
+  const cells = (values, rows, columns, box, peak) => {
+    const nodes = [];
+    const [wide, tall] = [box.width / columns, box.height / rows];
+    for (let r = 0; r < rows; r += 1) {
+      for (let c = 0; c < columns; c += 1) {
+        const share = peak > 0 ? Math.abs(values(r, c)) / peak : 0;
+        if (share < 0.02) continue;
+        const [left, top] = [box.x + c * wide, box.y + r * tall];
+        nodes.push(s("rect", {
+          class: `cell ${values(r, c) > 0 ? "for" : "against"}`, "fill-opacity": (share ** 0.8).toFixed(2),
+          x: left.toFixed(2), y: top.toFixed(2), width: wide.toFixed(2), height: tall.toFixed(2),
+        }));
+      }
+    }
+    return nodes;
+  };
+
+  const onGrid = (svg, rows, columns, box, say) => {
+    svg.addEventListener("pointermove", (event) => {
+      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const c = Math.floor(((point.x - box.x) / box.width) * columns);
+      const r = Math.floor(((point.y - box.y) / box.height) * rows);
+      if (r < 0 || c < 0 || r >= rows || c >= columns) hideTip();
+      else showTip(event, ...say(r, c));
+    });
+    svg.addEventListener("pointerleave", hideTip);
+  };
+
+  /** A button that shows the rest of a long list when asked. */
+  const inPortions = (place, items, first, what) => {
+    place.append(...items.slice(0, first).map((make) => make()));
+    if (items.length <= first) return;
+    const more = h("button", { type: "button", class: "more-button" }, `Show all ${items.length} ${what}`);
+    more.addEventListener("click", () => {
+      more.remove();
+      place.append(...items.slice(first).map((make) => make()));
+    });
+    place.after(more);
+  };
+
+  // ---- metric maps ----
+  const drawMaps = () => {
+    const place = byId("maps");
+    if (!place) return;
+    const name = (u) => looks.names[u];
+    const figureOf = (map, title) => {
+      const d = map.values.length;
+      const [side, box] = [180, { x: 0, y: 0, width: 180, height: 180 }];
+      const value = (r, c) => map.values[r][c];
+      const pairs = map.values.flatMap((row, r) => row.map((v, c) => [v, r, c]));
+      const most = pairs.reduce((best, pair) => (pair[0] > best[0] ? pair : best));
+      const least = pairs.reduce((best, pair) => (pair[0] < best[0] ? pair : best));
+      const pairName = (pair) => (pair[1] === pair[2] ? name(pair[1]) : `${name(pair[1])} with ${name(pair[2])}`);
+      const svg = picture(side, side,
+        `Metric, ${title}: ${d} by ${d} channels, largest ${pairName(most)} ${number(most[0])}, smallest ${pairName(least)} ${number(least[0])}`,
+        s("rect", { class: "frame", width: side, height: side }),
+        cells(value, d, d, box, largest(pairs.map((pair) => pair[0]))));
+      svg.setAttribute("width", "100%");
+      svg.removeAttribute("height");
+      onGrid(svg, d, d, box, (r, c) => [h("strong", null, plus(value(r, c))), ` ${name(r)} with ${name(c)}`]);
+      return h("figure", null, svg, h("figcaption", null, h("strong", null, title),
+        h("span", { class: "key for" }), pairName(most), h("br"), h("span", { class: "key against" }), pairName(least)));
+    };
+    const label = (map) => (map.problem === null ? "all classes"
+      : model.problems.length === 1 ? `${model.classes[1]} against ${model.classes[0]}`
+        : classed(model.classes[model.problems[map.problem]]));
+    const parts = looks.maps.some((map) => map.part !== null);
+    if (!parts) {
+      const grid = h("div", { class: "maps" });
+      place.append(grid);
+      inPortions(grid, looks.maps.map((map) => () => figureOf(map, label(map))), 12, "maps");
+      return;
+    }
+    // Several metrics for one class, such as one for each phase: a row of maps for every class.
+    const problems = [...new Set(looks.maps.map((map) => map.problem))];
+    const groups = h("div");
+    place.append(groups);
+    inPortions(groups, problems.map((problem) => () => {
+      const own = looks.maps.filter((map) => map.problem === problem);
+      return h("div", { class: "gallery" }, h("h3", null, capital(label(own[0]))),
+        h("div", { class: "row" }, own.map((map) => figureOf(map, map.part === null ? label(map) : map.part))));
+    }), 12, "classes");
+  };
+
+  // ---- landmarks ----
+  const drawGallery = () => {
+    const place = byId("gallery");
+    if (!place) return;
+    const two = model.problems.length === 1;
+    const shareOf = companions.weighted ? signedPercent : (share) => `${(100 * share).toFixed(1)}%`;
+    const groups = companions.gallery.map((row, problem) => () => {
+      const c = model.problems[problem];
+      const lead = leading(c);
+      const shares = row.shown.map((j) => companions.share[j][problem]);
+      const peak = largest(shares) || 1;
+      const cards = row.shown.map((j, place) => {
+        const steps = Math.min(companions.length[j], content.limits.steps);
+        const rows = companionRows(j);
+        const share = shares[place];
+        const sign = share > 0 ? "for" : "against";
+        const index = companions.index[j];
+        const svg = picture(150, 70, `Training series ${index}, ${companions.length[j]} steps, ${shareOf(share)} of ${companions.weighted ? "the weight" : "the score"}`,
+          traces(rows, steps, { x: 2, y: 3, width: 146, height: 64 }, spanOf(rows), lead).nodes);
+        svg.setAttribute("width", "100%");
+        svg.removeAttribute("height");
+        const bar = h("i", { class: sign });
+        bar.style.width = `${(60 * Math.abs(share)) / peak}%`;
+        return h("figure", null, svg, h("figcaption", null,
+          h("div", { class: "share" }, bar, shareOf(share)),
+          `series ${index}`));
+      });
+      const title = two ? `${model.classes[1]} against ${model.classes[0]}` : capital(classed(model.classes[c]));
+      return h("div", { class: "gallery" },
+        h("div", null, h("h3", null, title), h("p", { class: "note" },
+          plural(row.used, "landmark", "landmarks"), row.used > row.shown.length ? `, ${row.shown.length} shown` : "",
+          h("br"), ...lead.flatMap((k, place) => [place ? ", " : "", h("span", { class: `ink-${place}` }, clip(channelName(k), 24))]))),
+        h("div", { class: "row" }, cards));
+    });
+    inPortions(place, groups, 12, "classes");
+  };
+
+  // ---- similarity space ----
+  const SHAPES = [
+    (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`,
+    (r) => `M${-r * 0.9} ${-r * 0.9}h${1.8 * r}v${1.8 * r}h${-1.8 * r}z`,
+    (r) => `M0 ${-1.2 * r}L${1.1 * r} ${0.8 * r}H${-1.1 * r}z`,
+    (r) => `M0 ${-1.3 * r}L${1.3 * r} 0L0 ${1.3 * r}L${-1.3 * r} 0z`,
+    (r) => `M0 ${1.2 * r}L${1.1 * r} ${-0.8 * r}H${-1.1 * r}z`,
+  ];
+  let ringPicked = () => {};
+  const drawSpace = () => {
+    const place = byId("scatter");
+    if (!place) return;
+    const width = Math.max(280, place.clientWidth);
+    const height = Math.round(Math.min(560, Math.max(320, width * 0.58)));
+    const pad = 26;
+    const all = space.points.concat(space.landmarks || []);
+    const [x0, x1] = spanOf(all.map((p) => p[0]));
+    const [y0, y1] = spanOf(all.map((p) => p[1]));
+    const at = (p) => [pad + ((p[0] - x0) / (x1 - x0)) * (width - 2 * pad), pad + ((y1 - p[1]) / (y1 - y0)) * (height - 2 * pad)];
+    const kept = explorer.entries.length;
+    const names = explorer.labels;
+    const colour = (c) => `var(--class-${c % 8})`;
+    const points = space.points.map(at);
+    const wrong = space.label.map((label, k) => explorer.labelled && label !== space.predicted[k]);
+    const order = points.map((_, k) => k).sort((a, b) => wrong[a] - wrong[b]);
+    const dots = order.map((k) => s("path", {
+      class: `dot${wrong[k] ? " wrong" : ""}${k < kept ? "" : " faint"}`, "data-entry": k < kept ? k : null,
+      d: SHAPES[space.label[k] % SHAPES.length]((wrong[k] ? 5 : 4) * (width < 500 ? 0.75 : 1)),
+      transform: `translate(${points[k][0].toFixed(1)} ${points[k][1].toFixed(1)})`, fill: colour(space.label[k]),
+    }));
+    const rings = (space.landmarks || []).map(at).map(([x, y]) => s("circle", { class: "ring", cx: x.toFixed(1), cy: y.toFixed(1), r: 5.5 }));
+    // Names stand at the median of their class and make way for each other.
+    const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+    const labels = [];
+    names.forEach((name, c) => {
+      const own = points.filter((_, k) => space.label[k] === c);
+      if (own.length) labels.push({ c, name: clip(name, 18), x: median(own.map((p) => p[0])), y: median(own.map((p) => p[1])) });
+    });
+    labels.sort((a, b) => a.y - b.y);
+    for (let round = 0; round < 40; round += 1) {
+      for (let a = 0; a < labels.length; a += 1) {
+        for (let b = a + 1; b < labels.length; b += 1) {
+          const gap = 17 - Math.abs(labels[b].y - labels[a].y);
+          const near = Math.abs(labels[b].x - labels[a].x) < 4.2 * (labels[a].name.length + labels[b].name.length) + 6;
+          if (near && gap > 0) {
+            const way = labels[b].y >= labels[a].y ? 1 : -1;
+            labels[a].y -= (way * gap) / 2;
+            labels[b].y += (way * gap) / 2;
+          }
+        }
+      }
+    }
+    const few = names.length <= 24;
+    const texts = few ? labels.map((label) => s("text", {
+      class: "halo", x: label.x.toFixed(1), y: (label.y + 5).toFixed(1), "text-anchor": "middle",
+      style: `fill:${colour(label.c)}`,
+    }, label.name)) : [];
+    const mark = s("circle", { class: "picked", r: 10, visibility: "hidden" });
+    const svg = s("svg", {
+      viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
+      "aria-label": `Scatter plot of ${points.length} series in similarity space. Left and right arrows move through the series; the list in the explorer offers the same.`,
+    }, s("rect", { class: "frame", x: 0.5, y: 0.5, width: width - 1, height: height - 1 }), rings, dots, texts, mark);
+    const nearest = (event) => {
+      const box = svg.getBoundingClientRect();
+      const [x, y] = [((event.clientX - box.left) * width) / box.width, ((event.clientY - box.top) * height) / box.height];
+      let [best, distance] = [-1, 18 ** 2];
+      points.forEach((p, k) => {
+        const d = (p[0] - x) ** 2 + (p[1] - y) ** 2;
+        if (d < distance) [best, distance] = [k, d];
+      });
+      return best;
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const k = nearest(event);
+      if (k < 0) { hideTip(); return; }
+      const lines = [h("strong", null, `Series ${space.ids[k]}`), h("br"), verdictOf(space.label[k], space.predicted[k])];
+      if (k < kept) lines.push(thumbnail(k));
+      else lines.push(h("br"), "not kept for the explorer");
+      showTip(event, ...lines);
+    });
+    svg.addEventListener("pointerleave", hideTip);
+    svg.addEventListener("click", (event) => {
+      const k = nearest(event);
+      if (k >= 0 && k < kept) select(k);
+    });
+    const sweep = points.slice(0, kept).map((_, k) => k).sort((a, b) => points[a][0] - points[b][0]);
+    svg.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const next = sweep.indexOf(current) + step;
+      if (next >= 0 && next < sweep.length) select(sweep[next]);
+    });
+    ringPicked = () => {
+      if (current < 0) return;
+      mark.setAttribute("cx", points[current][0]);
+      mark.setAttribute("cy", points[current][1]);
+      mark.setAttribute("visibility", "visible");
+    };
+    place.replaceChildren(svg);
+    ringPicked();
+  };
+  const verdictOf = (truth, predicted) => {
+    const said = model.classes[predicted];
+    if (!explorer.labelled) return `said ${said}`;
+    const name = explorer.labels[truth];
+    return truth === predicted ? classed(name) : `${classed(name)}, said ${said}`;
+  };
+  const thumbnail = (k) => {
+    const rows = entryRows(k);
+    return s("svg", { viewBox: "0 0 180 70", width: 180, height: 70 },
+      traces(rows, explorer.entries[k].bins, { x: 2, y: 4, width: 176, height: 62 }, spanOf(rows), leading(null)).nodes);
+  };
+
+  // ---- explorer ----
+  let current = -1;
+  let chosenClass = 0;
+  let chosenCompanion = 0;
+  const entryOf = (k) => explorer.entries[k];
+  const isWrong = (entry) => explorer.labelled && entry.truth !== entry.predicted;
+
+  const drawList = () => {
+    const list = byId("list");
+    const wanted = byId("search").value.trim().toLowerCase();
+    const shown = explorer.entries.map((entry, k) => k).filter((k) => {
+      const entry = entryOf(k);
+      const words = [entry.id, model.classes[entry.predicted], entry.truth === null ? "" : explorer.labels[entry.truth]];
+      return words.some((word) => word.toLowerCase().includes(wanted));
+    });
+    const option = (k) => {
+      const entry = entryOf(k);
+      const sure = entry.p ? ` (${percent(entry.p[entry.predicted])})` : "";
+      const node = h("li", { role: "option", id: `entry-${k}`, "data-entry": k, "aria-selected": k === current },
+        entry.id, h("span", { class: isWrong(entry) ? "miss" : null }, verdictOf(entry.truth, entry.predicted) + sure));
+      return node;
+    };
+    const groups = explorer.labelled
+      ? [["Mistakes", shown.filter((k) => isWrong(entryOf(k)))], ["Named right", shown.filter((k) => !isWrong(entryOf(k)))]]
+      : [["Series", shown]];
+    list.replaceChildren(...groups.filter(([, members]) => members.length).flatMap(([name, members]) =>
+      [h("li", { class: "head", role: "presentation" }, `${name} (${members.length})`), ...members.map(option)]));
+    if (!shown.length) list.append(h("li", { class: "head", role: "presentation" }, "No series is called that."));
+    list.dataset.order = shown.join(" ");
+  };
+  const listed = () => byId("list").dataset.order.split(" ").filter(Boolean).map(Number);
+
+  const select = (k, scroll = true) => {
+    const list = byId("list");
+    current = k;
+    list.querySelector('[aria-selected="true"]')?.setAttribute("aria-selected", "false");
+    const option = byId(`entry-${k}`);
+    if (option) {
+      option.setAttribute("aria-selected", "true");
+      list.setAttribute("aria-activedescendant", option.id);
+      if (scroll) {
+        const [top, bottom] = [option.offsetTop - list.offsetTop - 36, option.offsetTop - list.offsetTop + option.offsetHeight];
+        if (top < list.scrollTop) list.scrollTop = top;
+        else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+      }
+    }
+    const entry = entryOf(k);
+    chosenClass = entry.predicted;
+    chosenCompanion = 0;
+    drawDetail();
+    ringPicked();
+    const picked = byId("picked");
+    if (picked) {
+      picked.replaceChildren(h("strong", null, `Series ${entry.id}`), `: ${verdictOf(entry.truth, entry.predicted)}. `,
+        h("a", { href: "#explorer" }, "See why"));
+    }
+  };
+  const move = (step) => {
+    const order = listed();
+    if (!order.length) return;
+    const place = order.indexOf(current);
+    select(order[place < 0 ? 0 : Math.min(order.length - 1, Math.max(0, place + step))]);
+  };
+
+  const drawDetail = () => {
+    const entry = entryOf(current);
+    byId("which").textContent = `Series ${entry.id}`;
+    const said = classed(model.classes[entry.predicted]);
+    const sure = entry.p ? ` with probability ${percent(entry.p[entry.predicted])}` : "";
+    const length = plural(entry.length, "step", "steps");
+    byId("verdict").textContent = !explorer.labelled ? `${length}. The model says ${said}${sure}.`
+      : isWrong(entry) ? `${length}. It is ${classed(explorer.labels[entry.truth])}, but the model says ${said}${sure}.`
+        : `${length}. The model says ${said}${sure}, and that is right.`;
+    drawScores(entry);
+    drawMap(entry);
+    drawAlignment(entry);
+    drawAlone(entry);
+  };
+
+  const radio = (group, items, chosen, choose) => {
+    const had = group.contains(document.activeElement);
+    const buttons = items.map(({ value, nodes, name }) => {
+      const button = h("button", { type: "button", role: "radio", "aria-checked": value === chosen, "aria-label": name, tabindex: value === chosen ? 0 : -1, "data-value": value }, ...nodes);
+      button.addEventListener("click", () => choose(value));
+      return button;
+    });
+    group.onkeydown = (event) => {
+      const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const place = items.findIndex((item) => item.value === chosen);
+      choose(items[(place + step + items.length) % items.length].value);
+    };
+    group.replaceChildren(...buttons);
+    if (!buttons.some((button) => button.tabIndex === 0) && buttons.length) buttons[0].tabIndex = 0;
+    if (had) group.querySelector('[aria-checked="true"]')?.focus();
+  };
+
+  const drawScores = (entry) => {
+    const values = entry.p || entry.scores;
+    const group = byId("scores");
+    if (!values) { group.replaceChildren(h("p", { class: "note" }, "This model gives no scores.")); return; }
+    let classes = entry.classes && entry.classes.length ? entry.classes : model.classes.map((_, c) => c);
+    if (classes.length < model.classes.length) classes = [...classes].sort((a, b) => values[b] - values[a]);
+    const low = entry.p ? 0 : Math.min(0, ...values);
+    const high = entry.p ? 1 : Math.max(0, ...values);
+    const reach = high - low || 1;
+    const items = classes.map((c) => {
+      const value = values[c];
+      const bar = h("i", { class: c === entry.predicted ? "top" : null });
+      bar.style.left = `${(100 * (Math.min(0, value) - low)) / reach}%`;
+      bar.style.width = `${(100 * Math.abs(value)) / reach}%`;
+      const zero = h("b");
+      zero.style.left = `${(-100 * low) / reach}%`;
+      const remark = explorer.labelled && c === entry.truth ? " (true)" : "";
+      const score = entry.p ? percent(value) : plus(value);
+      return {
+        value: c, name: `${model.classes[c]}${remark ? ", the true class" : ""}: ${score}`,
+        nodes: [h("span", { class: "name" }, model.classes[c], h("em", null, remark)),
+          h("span", { class: "pole" }, bar, zero), h("span", { class: "value" }, score)],
+      };
+    });
+    group.style.setProperty("--name", `${Math.min(18, Math.max(...classes.map((c) => model.classes[c].length)) + 7)}ch`);
+    radio(group, items, chosenClass, (c) => {
+      chosenClass = c;
+      chosenCompanion = 0;
+      drawScores(entry);
+      drawMap(entry);
+      drawAlignment(entry);
+    });
+    if (classes.length < model.classes.length) {
+      group.append(h("p", { class: "note" }, `and ${model.classes.length - classes.length} other classes`));
+    }
+  };
+
+  const drawMap = (entry) => {
+    const place = byId("map");
+    if (!place || entry.map === undefined) return;
+    const slot = entry.classes.indexOf(chosenClass);
+    const values = entryMaps(entry.map + slot);
+    const steps = entry.bins;
+    const rows = values.length / steps;
+    const name = classed(model.classes[chosenClass]);
+    byId("h-map").textContent = `Which steps and channels spoke for ${name}`;
+    const width = Math.max(280, place.clientWidth);
+    const longest = Math.max(...Array.from({ length: rows }, (_, r) => channelName(r).length));
+    const letters = Math.min(width < 500 ? 11 : 18, longest);
+    const left = 8 + 6.6 * letters;
+    const right = width < 500 ? 46 : 84;
+    const tall = rows > 16 ? 15 : 19;
+    const head = 44;
+    const box = { x: left, y: head, width: width - left - right - 8, height: rows * tall };
+    const height = head + box.height + 24;
+    const value = (r, i) => values[r * steps + i];
+    const bySteps = Array.from({ length: steps }, (_, i) => {
+      let sum = 0;
+      for (let r = 0; r < rows; r += 1) sum += value(r, i);
+      return sum;
+    });
+    const byChannels = Array.from({ length: rows }, (_, r) => {
+      let sum = 0;
+      for (let i = 0; i < steps; i += 1) sum += value(r, i);
+      return sum;
+    });
+    const stepPeak = largest(bySteps) || 1;
+    const channelPeak = largest(byChannels) || 1;
+    const wide = box.width / steps;
+    const middle = head / 2 - 2;
+    const stepBars = bySteps.map((v, i) => {
+      const size = (Math.abs(v) / stepPeak) * (middle - 2);
+      return s("rect", { class: v > 0 ? "for" : "against", x: (box.x + i * wide + 0.5).toFixed(1), y: (v > 0 ? middle - size : middle).toFixed(1), width: Math.max(0.5, wide - 1).toFixed(1), height: size.toFixed(1) });
+    });
+    const mid = box.x + box.width + 8 + (right - 8) / 2;
+    const channelBars = byChannels.map((v, r) => {
+      const size = (Math.abs(v) / channelPeak) * ((right - 12) / 2);
+      return s("rect", { class: v > 0 ? "for" : "against", x: (v > 0 ? mid : mid - size).toFixed(1), y: box.y + r * tall + 3, width: size.toFixed(1), height: tall - 6 });
+    });
+    const names = Array.from({ length: rows }, (_, r) => s("text", { x: left - 6, y: box.y + r * tall + tall / 2 + 4, "text-anchor": "end" }, clip(channelName(r), letters)));
+    const binned = entry.bins < entry.length;
+    const stepName = (i) => (binned
+      ? `steps ${Math.ceil((i * entry.length) / entry.bins)} to ${Math.ceil(((i + 1) * entry.length) / entry.bins) - 1}`
+      : `step ${i}`);
+    const best = byChannels.map((v, r) => [v, r]).sort((a, b) => b[0] - a[0]);
+    const bestStep = bySteps.indexOf(Math.max(...bySteps));
+    const summary = `Contributions for ${name}, ${steps} steps by ${rows} channels; strongest channel ${channelName(best[0][1])} ${plus(best[0][0])}, strongest ${stepName(bestStep)} ${plus(bySteps[bestStep])}`;
+    const svg = picture(width, height, summary,
+      stepBars, s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: middle, y2: middle }),
+      s("rect", { class: "frame", x: box.x, y: box.y, width: box.width, height: box.height }),
+      cells(value, rows, steps, box, largest(values)), names, channelBars,
+      s("line", { class: "axis", x1: mid, x2: mid, y1: box.y, y2: box.y + box.height }),
+      s("text", { x: box.x, y: height - 6 }, "step 0"),
+      s("text", { x: box.x + box.width, y: height - 6, "text-anchor": "end" }, String(entry.length - 1)),
+      s("text", { x: mid, y: height - 6, "text-anchor": "middle" }, "sum"));
+    onGrid(svg, rows, steps, box, (r, i) => [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`]);
+    place.replaceChildren(svg);
+    const offset = entry.offset[slot];
+    const words = byId("map-words");
+    words.replaceChildren(h("span", { class: "key for" }), `speaks for ${name}, `, h("span", { class: "key against" }), "against it. ",
+      "The cells add up to ", number(entry.scores[chosenClass] - offset), Math.abs(offset) > 1e-9 ? `; with the offset ${number(offset)} that is the score ` : ", the score",
+      Math.abs(offset) > 1e-9 ? number(entry.scores[chosenClass]) : "", ". ",
+      best[0][0] > 0 ? `Most for it: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, and ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "No channel speaks for it.");
+  };
+
+  const drawAlignment = (entry) => {
+    const place = byId("alignment");
+    if (!place || !entry.strongest) return;
+    const slot = entry.classes.indexOf(chosenClass);
+    const strongest = entry.strongest[slot];
+    const name = classed(model.classes[chosenClass]);
+    const neighbours = model.kind === "neighbours";
+    byId("h-alignment").textContent = neighbours ? `The nearest training series of ${name}`
+      : `The landmarks that count most for ${name}`;
+    const items = strongest.map(([j, value], k) => ({
+      value: k, name: `Training series ${companions.index[j]}, ${plus(value)}`,
+      nodes: [`series ${companions.index[j]}: ${neighbours ? number(value) : plus(value)}`],
+    }));
+    radio(byId("chips"), items, chosenCompanion, (k) => { chosenCompanion = k; drawAlignment(entry); });
+    if (!strongest.length) {
+      place.replaceChildren();
+      byId("alignment-words").textContent = `No landmark has a weight for ${name}.`;
+      return;
+    }
+    const [j, value] = strongest[chosenCompanion];
+    const rows = entryRows(current);
+    const others = companionRows(j);
+    const steps = entry.bins;
+    const otherSteps = Math.min(companions.length[j], content.limits.steps);
+    const path = pathOf(entry.paths[j]);
+    const width = Math.max(280, place.clientWidth);
+    const lead = leading(chosenClass);
+    const letters = Math.min(width < 500 ? 10 : 16, Math.max(...lead.map((k) => channelName(k).length)));
+    const room = 14 + 6.8 * letters;
+    const [band, gap, top] = [104, 76, 22];
+    const full = width - room - 4;
+    const longest = Math.max(steps, otherSteps);
+    const reach = (n) => (longest > 1 ? (full * (n - 1)) / (longest - 1) : full);
+    const span = spanOf(rows, others);
+    const upper = { x: 2, y: top, width: reach(steps), height: band };
+    const lower = { x: 2, y: top + band + gap, width: reach(otherSteps), height: band };
+    const height = lower.y + band + 24;
+    const one = traces(rows, steps, upper, span, lead);
+    const two = traces(others, otherSteps, lower, span, lead);
+    // The contribution of a step belongs to all its ties.
+    let terms = null;
+    if (entrySteps && explorer.by_step.sizes.length) {
+      const flat = entrySteps(current);
+      const before = entry.strongest.slice(0, slot).reduce((sum, row) => sum + row.length, 0) + chosenCompanion;
+      terms = flat.subarray(before * steps, (before + 1) * steps);
+    }
+    const peak = terms ? largest(terms) || 1 : 1;
+    const every = Math.ceil(path.length / 140);
+    const ties = path.filter((_, k) => k % every === 0 || k === path.length - 1).map(([a, b]) => {
+      const share = terms ? Math.abs(terms[a]) / peak : 0.4;
+      const kind = terms ? (terms[a] > 0 ? "pro" : "con") : "flat";
+      const [xa, xb] = [one.x(a).toFixed(1), two.x(b).toFixed(1)];
+      const [ya, yb] = [upper.y + band + 4, lower.y - 4];
+      return s("path", {
+        class: `tie ${kind}`, "stroke-width": (0.8 + 1.8 * share).toFixed(1), "stroke-opacity": (0.25 + 0.75 * share).toFixed(2),
+        d: `M${xa} ${ya}C${xa} ${ya + gap / 2} ${xb} ${yb - gap / 2} ${xb} ${yb}`,
+      });
+    });
+    const labels = (drawing, values, n, x) => {
+      const marks = lead.map((k, place) => ({ k, place, y: drawing.y(values[(n - 1) * drawn.length + k]) })).sort((a, b) => a.y - b.y);
+      marks.forEach((mark, i) => { if (i) mark.y = Math.max(mark.y, marks[i - 1].y + 13); });
+      return marks.map((mark) => s("text", { class: `c${mark.place}`, x: x + 7, y: (mark.y + 4).toFixed(1) }, clip(channelName(mark.k), letters)));
+    };
+    const index = companions.index[j];
+    const base = (box) => s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: box.y + band + 0.5, y2: box.y + band + 0.5 });
+    const svg = picture(width, height,
+      `Series ${entry.id} above, training series ${index} below, ${path.length} aligned pairs of steps`,
+      base(upper), ties, one.nodes, two.nodes,
+      s("line", { class: "axis", x1: lower.x, x2: lower.x + lower.width, y1: lower.y + 0.5, y2: lower.y + 0.5 }),
+      s("text", { class: "strong halo", x: 2, y: 13 }, `Series ${clip(entry.id, 30)}, ${plural(entry.length, "step", "steps")}`),
+      s("text", { class: "strong halo", x: 2, y: height - 6 }, `Training series ${index}, ${plural(companions.length[j], "step", "steps")}`),
+      labels(one, rows, steps, upper.x + upper.width), labels(two, others, otherSteps, lower.x + lower.width));
+    place.replaceChildren(svg);
+    const words = byId("alignment-words");
+    if (neighbours) {
+      const whose = classed(model.classes[companions.classes[j]]);
+      words.textContent = `Training series ${index}, ${whose}: nearness ${number(value)}. Lines join aligned steps.`;
+    } else {
+      const rest = entry.rest[slot];
+      const meaning = terms
+        ? ["Lines join aligned steps, ", h("span", { class: "key for" }), `where the step speaks for ${name}, `,
+          h("span", { class: "key against" }), "where against; the thicker, the more."]
+        : [`Lines join the steps that are aligned in the view “${looks.views[0][0]}”.`];
+      words.replaceChildren(...meaning, ` Training series ${index} gives ${plus(value)}, `,
+        `all landmarks not listed ${plus(rest)}.`);
+    }
+  };
+
+  const drawAlone = (entry) => {
+    const place = byId("alone");
+    if (!place) return;
+    const width = Math.max(280, place.clientWidth);
+    const rows = entryRows(current);
+    place.replaceChildren(picture(width, 150, `Series ${entry.id}, ${entry.length} steps`,
+      traces(rows, entry.bins, { x: 2, y: 6, width: width - 4, height: 138 }, spanOf(rows), leading(null)).nodes));
+  };
+
+  const startExplorer = () => {
+    drawList();
+    const list = byId("list");
+    list.addEventListener("click", (event) => {
+      const option = event.target.closest("[data-entry]");
+      if (option) select(Number(option.dataset.entry), false);
+    });
+    list.addEventListener("keydown", (event) => {
+      const order = listed();
+      const action = { ArrowDown: () => move(1), ArrowUp: () => move(-1), Home: () => select(order[0]), End: () => select(order[order.length - 1]) }[event.key];
+      if (!action || !order.length) return;
+      event.preventDefault();
+      event.stopPropagation();
+      action();
+    });
+    byId("search").addEventListener("input", drawList);
+    byId("previous").addEventListener("click", () => move(-1));
+    byId("next").addEventListener("click", () => move(1));
+    // Single keys work while nothing else on the page has the focus, or something in the explorer.
+    addEventListener("keydown", (event) => {
+      const focus = document.activeElement;
+      const here = !focus || focus === document.body || byId("explorer").contains(focus);
+      if (!here || event.ctrlKey || event.metaKey || event.altKey || focus?.tagName === "INPUT") return;
+      const step = { j: 1, k: -1, ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      move(step);
+    });
+    select(0, false);
+  };
+
+  // ---- theme, navigation, size ----
+  const theme = byId("theme");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? "dark" : "light")) === "dark";
+  const nameTheme = () => {
+    theme.textContent = isDark() ? "Light" : "Dark";
+    theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+    theme.setAttribute("aria-pressed", String(isDark()));
+  };
+  theme.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    nameTheme();
+  });
+  dark.addEventListener("change", nameTheme);
+  nameTheme();
+
+  const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
+  const seen = new Set();
+  const watch = new IntersectionObserver((changes) => {
+    changes.forEach((change) => seen[change.isIntersecting ? "add" : "delete"](change.target.id));
+    const first = [...links.keys()].find((id) => seen.has(id));
+    links.forEach((link, id) => (id === first ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current")));
+  }, { rootMargin: "-10% 0px -60% 0px" });
+  document.querySelectorAll("main section").forEach((section) => watch.observe(section));
+
+  drawMaps();
+  drawGallery();
+  if (explorer) startExplorer();
+  if (space) drawSpace();
+  let width = innerWidth;
+  let waiting = 0;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (space) drawSpace();
+      if (explorer) drawDetail();
+    }, 120);
+  });
+  // Whatever a list holds back belongs on paper.
+  addEventListener("beforeprint", () => document.querySelectorAll(".more-button").forEach((button) => button.click()));
+})();

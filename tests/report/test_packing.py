@@ -1,0 +1,34 @@
+"""Packed arrays come back, and sums stay sums."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slts.report.packing import pack, short, unpack
+
+
+@given(
+    arrays=st.lists(st.lists(st.floats(-1e6, 1e6), max_size=30), max_size=4),
+    bits=st.sampled_from([8, 16]),
+)
+def test_entries_and_sums_of_runs_are_off_by_one_unit_at_most(arrays, bits):
+    packed = pack([np.array(a) for a in arrays], bits=bits)
+    back = unpack(packed) if arrays else []
+    for array, found, scale in zip(arrays, back, packed["scales"], strict=True):
+        assert len(found) == len(array)
+        off = np.cumsum(found) - np.cumsum(array)
+        assert np.abs(off).max(initial=0.0) <= 0.5001 * scale + 1e-9 * np.abs(array).sum()
+        assert scale <= 1.0001 * np.abs(array).max(initial=0.0) / (126 if bits == 8 else 32766)
+
+
+def test_zeros_and_nothing_are_packed():
+    assert [a.tolist() for a in unpack(pack([np.zeros(3), np.empty(0)], bits=8))] == [[0, 0, 0], []]
+    assert pack([], bits=16)["data"] == ""
+
+
+def test_numbers_are_short():
+    assert short(1.23456789) == 1.235
+    assert short(0.0) == 0.0
+    with pytest.raises(KeyError):
+        pack([np.ones(1)], bits=3)
