@@ -1,4 +1,4 @@
-"""Fit and predict time of SLTSClassifierCV against aeon's MiniRocketClassifier, in one run.
+"""Fit and predict time of our classifiers against aeon's MiniRocketClassifier, in one run.
 
 Arabic digits where `slts.datasets` finds them, else Japanese Vowels. MiniRocket needs series of
 equal length: they are padded with zeros, which is not timed. Each classifier runs twice and the
@@ -69,6 +69,11 @@ def main() -> None:
             lambda: MiniRocketClassifier(n_jobs=jobs, random_state=0),
             (padded(X, steps), y),
             (padded(X_test, steps), y_test),
+        ),
+        "LocalSLTSClassifier": (
+            lambda: slts.LocalSLTSClassifier(n_jobs=jobs, random_state=0),
+            (X, y),
+            (X_test, y_test),
         ),
         "SLTSClassifierCV": (
             lambda: slts.SLTSClassifierCV(100, n_jobs=jobs, random_state=0),

@@ -19,6 +19,12 @@ MODELS = {
         gammas=[1e-3, 1e-2], cv=2, **drop(options, "calibration_cv")
     ),
     "svm": lambda **options: slts.SimilaritySVC(**options),
+    "local": lambda **options: slts.LocalSLTSClassifier(
+        n_phases=3,
+        n_components=7,
+        max_length=7,
+        **drop(drop(options, "calibration_cv"), "homogeneous"),
+    ),
 }
 
 

@@ -36,6 +36,20 @@ def test_a_metric_is_drawn_with_zero_in_the_middle(fitted):
     assert low == -high
 
 
+def test_local_metrics_are_drawn_by_group_and_phase_on_one_scale(fitted):
+    from slts.plots import plot_local_metrics
+
+    _, X, y = fitted
+    model = slts.LocalSLTSClassifier(random_state=0, n_phases=2).fit(X, y)
+    figure = plot_local_metrics(model, "c", view=1)
+    form = model.linear_forms()[1]
+    assert len(figure.axes) == 3 * 2
+    limits = {ax.images[0].get_clim() for ax in figure.axes}
+    assert limits == {(-abs(form.local_metrics[2]).max(), abs(form.local_metrics[2]).max())}
+    np.testing.assert_array_equal(figure.axes[3].images[0].get_array(), form.local_metrics[2, 1, 1])
+    assert form.name in figure.get_suptitle()
+
+
 def test_landmark_weights_are_sorted_and_named_by_training_series(fitted):
     from slts.plots import plot_landmark_weights
 

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
-from slts.estimators.rows import RowMap
 from slts.series import SeriesBatch
+
+
+class Rows(Protocol):
+    """How series become the rows that are aligned, and how sums over rows lead back to them."""
+
+    def __call__(self, batch: SeriesBatch) -> SeriesBatch:
+        """Rows ready for alignment."""
+        ...
+
+    def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Share sum_iu rows[i, u] slopes[c, i, u] out among steps and channels of one series.
+
+        Returns contributions of shape (problems, steps, channels), and what belongs to none.
+        """
+        ...
 
 
 @dataclass(frozen=True)
 class LinearForm:
-    """Decision values intercept[c] + sum_j coef[c, j] <metrics[c], T(x, landmark j)>.
+    """Sums sum_j coef[c, j] sum_f <metrics[c, group(j), f], T_f(x, landmark j)>.
+
+    T_f is the part of the aligned product in phase f of the landmark. A model's decision values
+    are the sums of its forms, plus their intercepts.
 
     Parameters
     ----------
+    name
+        What these rows show of the series; empty where there is one form only.
     positives
         The class each problem argues for, shape (problems,).
     landmarks
@@ -27,8 +46,12 @@ class LinearForm:
         Which training series they are.
     coef
         Shape (problems, landmarks).
-    metrics
-        Shape (problems, d, d).
+    local_metrics
+        Shape (problems, groups, phases, d, d).
+    groups
+        Group of each landmark, shape (landmarks,).
+    group_names
+        What the landmarks of a group have in common.
     intercept
         Shape (problems,).
     rows
@@ -37,11 +60,27 @@ class LinearForm:
         How paths are found.
     """
 
+    name: str
     positives: npt.NDArray[Any]
     landmarks: SeriesBatch
     landmark_indices: IntArray
     coef: FloatArray
-    metrics: FloatArray
+    local_metrics: FloatArray
+    groups: IntArray
+    group_names: tuple[str, ...]
     intercept: FloatArray
-    rows: RowMap
+    rows: Rows
     settings: AlignmentSettings
+
+    @property
+    def n_phases(self) -> int:
+        """Parts a path is cut into, in landmark time."""
+        return int(self.local_metrics.shape[2])
+
+    @property
+    def metrics(self) -> FloatArray:
+        """The metric of each problem where there is one only, shape (problems, d, d)."""
+        if self.local_metrics.shape[1:3] != (1, 1):
+            raise ValueError("There are several metrics per class: see local_metrics.")
+        metrics: FloatArray = self.local_metrics[:, 0, 0]
+        return metrics

@@ -11,7 +11,11 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment.reductions import grouped_products
 from slts.estimators.linear_form import LinearForm
-from slts.series import as_series
+from slts.explain.prediction import explain
+from slts.series import SeriesBatch, as_series
+
+# Series a model with several views is averaged over, at most about.
+_EXPLAINED = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +31,15 @@ class ModelSummary:
         channel may be the homogeneous one.
     pair_importance
         Mean absolute contribution of each pair (channel of the series, channel of the landmarks),
-        shape (problems, d, d).
+        shape (problems, d, d); None where several views are at work.
+    view_names, view_importance
+        The views, and the mean absolute contribution of each, shape (problems, views).
     landmark_indices
         Training series with a weight in some problem.
     landmark_weights
         Their weights, shape (problems, landmarks).
     singular_values
-        Of each metric, largest first, shape (problems, d).
+        Of each metric, largest first, shape (problems, d); None where a class has several.
     n_landmarks_used
         Landmarks with a weight, per problem.
     n_numbers
@@ -42,10 +48,12 @@ class ModelSummary:
 
     classes: npt.NDArray[Any]
     channel_importance: FloatArray
-    pair_importance: FloatArray
+    pair_importance: FloatArray | None
+    view_names: tuple[str, ...]
+    view_importance: FloatArray
     landmark_indices: IntArray
     landmark_weights: FloatArray
-    singular_values: FloatArray
+    singular_values: FloatArray | None
     n_landmarks_used: IntArray
     n_numbers: int
 
@@ -58,7 +66,8 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     model
         A fitted classifier that `slts.explain` can explain.
     X
-        Series to average over; None takes the model's own landmarks.
+        Series to average over; None takes the model's own landmarks. With several views, about 100
+        of them.
     n_jobs
         Threads, by joblib's convention.
 
@@ -67,23 +76,47 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     ModelSummary
         Importances, weights, spectra and sizes.
     """
-    form: LinearForm = model.linear_form()
+    forms: tuple[LinearForm, ...] = model.linear_forms()
+    if len(forms) > 1:
+        return _several_views(model, forms, model.landmarks_ if X is None else as_series(X))
+    form = forms[0]
     rows = form.landmarks if X is None else model._new_rows(as_series(X))
     d = form.metrics.shape[1]
     pairs = np.zeros_like(form.metrics, dtype=np.float64)
-    channels = np.zeros((len(form.coef), d))
+    channels, whole = np.zeros((len(form.coef), d)), np.zeros((len(form.coef), 1))
     if len(form.landmarks):
         sums = grouped_products(rows, form.landmarks, form.coef, form.settings, n_jobs=n_jobs)
         terms = sums * form.metrics
         pairs = np.abs(terms).mean(axis=0)
         channels = np.abs(terms.sum(axis=3)).mean(axis=0)
+        whole = np.abs(terms.sum(axis=(2, 3))).mean(axis=0)[:, np.newaxis]
     return ModelSummary(
         classes=form.positives,
         channel_importance=channels,
         pair_importance=pairs,
+        view_names=(form.name,),
+        view_importance=whole,
         landmark_indices=form.landmark_indices,
         landmark_weights=form.coef,
         singular_values=np.linalg.svd(form.metrics, compute_uv=False).astype(np.float64),
         n_landmarks_used=np.count_nonzero(form.coef, axis=1),
         n_numbers=int(form.metrics.size + np.count_nonzero(form.coef) + form.landmarks.values.size),
+    )
+
+
+def _several_views(model: Any, forms: tuple[LinearForm, ...], batch: SeriesBatch) -> ModelSummary:
+    # Every series is explained by itself, which takes a while: some are enough for a mean.
+    found = [explain(model, x) for x in batch[:: 1 + len(batch) // _EXPLAINED]]
+    channels = np.mean([np.abs(e.by_channel) for e in found], axis=0)
+    return ModelSummary(
+        classes=forms[0].positives,
+        channel_importance=channels,
+        pair_importance=None,
+        view_names=tuple(form.name for form in forms),
+        view_importance=np.mean([np.abs(e.by_view) for e in found], axis=0),
+        landmark_indices=forms[0].landmark_indices,
+        landmark_weights=forms[0].coef,
+        singular_values=None,
+        n_landmarks_used=np.count_nonzero(forms[0].coef, axis=1),
+        n_numbers=model.n_numbers_,
     )

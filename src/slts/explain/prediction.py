@@ -5,8 +5,9 @@ with s_ij the rows of landmark j aligned with step i, divided by the length of t
 
     decision_c = intercept_c + sum_j coef_cj sum_i a_i' M_c s_ij ,
 
-and the term of channel u at step i is a_iu (M_c s_ij)_u. The homogeneous channel, where there is
-one, belongs to no channel of the data: its terms make up the offset.
+and the term of channel u at step i is a_iu (M_c s_ij)_u. With several metrics s_ij is cut by phase;
+with several forms, each adds its terms. The homogeneous channel, where there is one, belongs to no
+channel of the data: its terms make up the offset.
 """
 
 from __future__ import annotations
@@ -47,10 +48,13 @@ class Explanation:
         Training series that serve as landmarks with a weight.
     by_landmark
         Shape (problems, landmarks); with the intercept these sum to the decision as well.
+    view_names, by_view
+        Views of the series the model takes, and their parts, shape (problems, views), which with
+        the intercept sum to the decision.
     similarities
         K_I to the landmarks, shape (landmarks,).
     alignments
-        The path to each landmark.
+        The path to each landmark; with several views, in the first.
     channel_names
         Names, if the series had any.
     """
@@ -62,12 +66,13 @@ class Explanation:
     contributions: FloatArray
     landmark_indices: IntArray
     by_landmark: FloatArray
+    view_names: tuple[str, ...]
+    by_view: FloatArray
     similarities: FloatArray
     alignments: tuple[Alignment, ...]
     channel_names: tuple[str, ...] | None
-    _form: LinearForm
-    _rows: FloatArray
-    _aligned: FloatArray
+    _parts: tuple[_FormParts, ...]
+    _batch: SeriesBatch
 
     @cached_property
     def by_step(self) -> FloatArray:
@@ -92,8 +97,10 @@ class Explanation:
         ndarray
             Summed over all positions: `contributions`.
         """
-        terms = _terms(self._form, self._rows, self._aligned[[position]], [position])
-        return terms[:, :, : self.contributions.shape[2]]
+        own = [
+            part.attribute(self._batch, slice(position, position + 1))[0] for part in self._parts
+        ]
+        return np.asarray(sum(own))
 
     def nearest_landmarks(self, count: int = 5) -> IntArray:
         """Positions of the most similar landmarks, nearest first.
@@ -124,7 +131,8 @@ def explain(model: Any, x: Any) -> Explanation:
     Parameters
     ----------
     model
-        A fitted `SLTSClassifier`, `BBSClassifier` (or their CV variants) or `SimilaritySVC`.
+        A fitted `LocalSLTSClassifier`, `SLTSClassifier`, `BBSClassifier` (or their CV variants) or
+        `SimilaritySVC`.
     x
         One series, (channels, time), or a batch of one.
 
@@ -133,57 +141,90 @@ def explain(model: Any, x: Any) -> Explanation:
     Explanation
         Contributions by landmark, step and channel; they sum to `model.decision_function([x])`.
     """
-    if not hasattr(model, "linear_form"):
+    if not hasattr(model, "linear_forms"):
         if hasattr(model, "best_estimator_"):
             raise TypeError(
                 f"{type(model).__name__} is explained through its best_estimator_: pass that."
             )
         raise TypeError(
             f"{type(model).__name__} cannot be explained: its decisions are not linear in aligned "
-            f"products. SLTS, BBS and SimilaritySVC can."
+            f"products. LocalSLTS, SLTS, BBS and SimilaritySVC can."
         )
-    form: LinearForm = model.linear_form()
+    forms: tuple[LinearForm, ...] = model.linear_forms()
     batch = _one(x)
-    rows = model._new_rows(batch).values
-    alignments = []
-    aligned = np.zeros((len(form.landmarks), *rows.shape))
-    for j, landmark in enumerate(form.landmarks):
-        found = align(
-            rows.T, landmark, objective=form.settings.objective, band=form.settings.band,
-            normalize=False,
-        )  # fmt: skip
-        np.add.at(aligned[j], found.path[:, 0], landmark.T[found.path[:, 1]] / found.length)
-        alignments.append(found)
-    terms = _terms(form, rows, aligned, slice(None))
-    own = batch.n_channels
-    by_landmark = np.einsum(
-        "cj,iu,cuv,jiv->cj", form.coef, rows, form.metrics, aligned, optimize=True
+    model._check_new_data(batch)
+    parts = tuple(_FormParts(form, batch) for form in forms)
+    shares = [part.attribute(batch, slice(None)) for part in parts]
+    contributions = np.asarray(sum(terms for terms, _ in shares))
+    offset = np.asarray(
+        sum(form.intercept + rest for form, (_, rest) in zip(forms, shares, strict=True))
     )
-    offset = form.intercept + terms[:, :, own:].sum(axis=(1, 2))
-    contributions = terms[:, :, :own]
     decision = offset + contributions.sum(axis=(1, 2))
+    by_view = np.column_stack([terms.sum(axis=(1, 2)) + rest for terms, rest in shares])
     return Explanation(
         predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
-        classes=form.positives,
+        classes=forms[0].positives,
         decision=decision,
         offset=offset,
         contributions=contributions,
-        landmark_indices=form.landmark_indices,
-        by_landmark=by_landmark,
-        similarities=np.array([found.similarity for found in alignments]),
-        alignments=tuple(alignments),
+        landmark_indices=forms[0].landmark_indices,
+        by_landmark=np.asarray(sum(part.by_landmark() for part in parts)),
+        view_names=tuple(form.name for form in forms),
+        by_view=by_view,
+        similarities=np.array([found.similarity for found in parts[0].alignments]),
+        alignments=parts[0].alignments,
         channel_names=batch.channel_names or _names_of(model),
-        _form=form,
-        _rows=rows,
-        _aligned=aligned,
+        _parts=parts,
+        _batch=batch,
     )
 
 
-def _terms(form: LinearForm, rows: FloatArray, aligned: FloatArray, which: Any) -> FloatArray:
-    """Terms a_iu (M_c sum_j coef_cj s_ij)_u, shape (problems, steps, d)."""
-    weighted = np.einsum("cj,jiv->civ", form.coef[:, which], aligned, optimize=True)
-    result: FloatArray = rows * np.einsum("cuv,civ->ciu", form.metrics, weighted, optimize=True)
-    return result
+class _FormParts:
+    """The alignments of one series with the landmarks of one form."""
+
+    def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
+        self.form, self.rows = form, form.rows(batch).values
+        alignments = []
+        # Landmark rows by landmark, phase and step of the series.
+        self.aligned = np.zeros((len(form.landmarks), form.n_phases, *self.rows.shape))
+        for j, landmark in enumerate(form.landmarks):
+            found = align(
+                self.rows.T, landmark, objective=form.settings.objective,
+                band=form.settings.band, normalize=False,
+            )  # fmt: skip
+            i, k = found.path.T
+            phase = k * form.n_phases // landmark.shape[1]
+            np.add.at(self.aligned[j], (phase, i), landmark.T[k] / found.length)
+            alignments.append(found)
+        self.alignments = tuple(alignments)
+
+    def attribute(self, batch: SeriesBatch, which: slice) -> tuple[FloatArray, FloatArray]:
+        """Contributions and rest of some landmarks: see `Rows.attribute`."""
+        form = self.form
+        slopes = np.zeros((len(form.coef), *self.rows.shape))
+        groups = form.groups[which]
+        for g in np.unique(groups):
+            own = groups == g
+            weighted = np.einsum(
+                "cj,jfiv->cfiv",
+                form.coef[:, which][:, own],
+                self.aligned[which][own],
+                optimize=True,
+            )
+            slopes += np.einsum("cfuv,cfiv->ciu", form.local_metrics[:, g], weighted, optimize=True)
+        return form.rows.attribute(batch, slopes)
+
+    def by_landmark(self) -> FloatArray:
+        """Value of the form through each landmark, shape (problems, landmarks)."""
+        form = self.form
+        values = np.zeros(form.coef.shape)
+        for g in np.unique(form.groups):
+            own = form.groups == g
+            values[:, own] = np.einsum(
+                "iu,cfuv,jfiv->cj", self.rows, form.local_metrics[:, g], self.aligned[own],
+                optimize=True,
+            )  # fmt: skip
+        return values * form.coef
 
 
 def _names_of(model: Any) -> tuple[str, ...] | None:

@@ -25,6 +25,7 @@ from slts.guarantees.statements import (
     metric_bounds,
     pac_bayes,
 )
+from slts.learning.regularized_metric import SQUARED_NORMS
 from slts.series import SeriesBatch, as_series
 
 SAMPLES = ("holdout", "training")
@@ -188,6 +189,9 @@ def training_bounds(
         return [pac_bayes("separator", problems, evidence, terms)]
     found = [] if metric_only else [pac_bayes("classifier", problems, evidence, terms)]
     found.append(pac_bayes("metric", problems, evidence, terms))
+    if problems[0].regularizer not in SQUARED_NORMS:
+        # The others rest on the strong convexity of ||M||_F^2.
+        return found
     return found + metric_bounds(problems, everyone, evidence, terms)
 
 
@@ -234,7 +238,7 @@ def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatc
 
 def _refuse_known_series(model: SeriesClassifier, batch: SeriesBatch) -> None:
     """Held-out series must not be among those the model keeps."""
-    if isinstance(model, LandmarkClassifier):
+    if hasattr(model, "landmarks_"):
         kept, series, what = model.landmarks_, batch, "landmark"
     else:
         # Nearest neighbours and the SVM keep the rows of their training series as they are aligned.
@@ -278,6 +282,11 @@ def _certified_indices(
         raise DataError(
             "normalize=False: without unit rows the features have no bounded norm, and none of the "
             "bounds from the training sample holds. Certify on held-out series."
+        )
+    if model._rows.scale is not None:
+        raise DataError(
+            "the scale of the channels was fitted on all training series, so none of them is "
+            "independent of the features. Use fit_certified, or scale=None."
         )
     if model._rows.constant is not None:
         raise DataError(
@@ -334,7 +343,7 @@ def _require_training_sample(model: LandmarkClassifier, everyone: Evidence) -> N
     separators = [report for report in model.reports_ if report.stage == "separator"]
     for c, problem in enumerate(problems_of(model)):
         if problem.objective is not None and problem.lam is not None:
-            value, reported = risks[c] + problem.lam * problem.norm**2, problem.objective
+            value, reported = risks[c] + problem.lam * problem.penalty, problem.objective
         else:
             scores = everyone.labels[c] * (everyone.similarities[c] @ problem.coef)
             value, reported = np.maximum(0.0, 1.0 - scores).mean(), separators[c].objective

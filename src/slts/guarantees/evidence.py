@@ -10,6 +10,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment.reductions import products
 from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.learning.regularized_metric import penalty_of
 from slts.series import SeriesBatch
 
 # Aligned products held at once.
@@ -30,6 +31,8 @@ class Problem:
         Parameters; lam is None where no metric was learned.
     gap, objective
         Of the metric problem; None where there was none.
+    regularizer
+        Name of its penalty.
     """
 
     positive: Any
@@ -40,6 +43,12 @@ class Problem:
     lam: float | None
     gap: float | None
     objective: float | None
+    regularizer: str = "frobenius"
+
+    @property
+    def penalty(self) -> float:
+        """The penalty of M, without lam."""
+        return penalty_of(self.metric, self.regularizer)
 
     @property
     def norm(self) -> float:
@@ -114,6 +123,7 @@ def problems_of(model: LandmarkClassifier) -> list[Problem]:
             lam=None if lam is None else float(lam),
             gap=solved[c].gap if solved else None,
             objective=solved[c].objective if solved else None,
+            regularizer=getattr(model, "regularizer", "frobenius"),
         )
         for c in range(len(model.coef_))
     ]

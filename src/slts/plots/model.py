@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slts.plots.axes import COLOURS, axes_or_new, channel_labels, class_position, signed_image
+from slts.extras import import_extra
+from slts.plots.axes import (
+    COLOURS,
+    DIVERGING,
+    axes_or_new,
+    channel_labels,
+    class_position,
+    signed_image,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
@@ -39,6 +48,49 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 2 else 0)
     ax.set_yticks(range(len(names)), names)
     return ax
+
+
+def plot_local_metrics(
+    model: Any, label: Any, *, view: int = 0, figure: Figure | None = None
+) -> Figure:
+    """Draw the metrics of one class by group of landmarks and phase.
+
+    Parameters
+    ----------
+    model
+        A fitted `LocalSLTSClassifier`.
+    label
+        The class; with two classes, the second.
+    view
+        Position in `views_`.
+    figure
+        Where to draw; None makes a new one.
+
+    Returns
+    -------
+    Figure
+        One map for each group (down) and phase of the landmark (across), on one scale of colours.
+    """
+    form = model.linear_forms()[view]
+    metrics = form.local_metrics[class_position(form.positives, label)]
+    n_groups, n_phases = metrics.shape[:2]
+    if figure is None:
+        pyplot = import_extra("matplotlib.pyplot", "plots")
+        figure = pyplot.figure(
+            figsize=(2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8), layout="constrained"
+        )
+    largest = float(np.abs(metrics).max()) or 1.0
+    axes = figure.subplots(n_groups, n_phases, squeeze=False)
+    for g, row in enumerate(axes):
+        row[0].set_ylabel(f"landmarks of {form.group_names[g]}")
+        for f, ax in enumerate(row):
+            ax.imshow(metrics[g, f], cmap=DIVERGING, vmin=-largest, vmax=largest)
+            ax.set_xticks([])
+            ax.set_yticks([])
+            if g == 0 and n_phases > 1:
+                ax.set_title(f"part {f + 1} of {n_phases}")
+    figure.suptitle(f"metrics of class {label}: {form.name}")
+    return figure
 
 
 def plot_landmark_weights(

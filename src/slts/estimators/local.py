@@ -1,0 +1,556 @@
+"""Several local metrics instead of one: by landmark class and phase, through several lenses."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.lenses import LENSES, Lens
+from slts.estimators.linear_form import LinearForm
+from slts.estimators.views import Part, View
+from slts.execution import progress_bar
+from slts.landmarks import resolve_count, select_landmarks
+from slts.learning.calibration import fit_scale
+from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
+from slts.learning.loo_ridge import PENALTIES
+from slts.series import SeriesBatch
+
+OBJECTIVES = ("cost", "affinity")
+# Landmarks: so many of each class, fewer where classes are many.
+_PER_CLASS, _LANDMARKS = 10, 200
+# Metrics grow with classes times groups: beyond this, classes share groups.
+_MOST_GROUPS = 32
+# Ridge is exact up to so many series; beyond, so many of them span the solution.
+_ANCHORS = 2000
+# Features of the anchors kept for the end; beyond, they are found again.
+_KEPT_BYTES = 256 * 2**20
+# Cells of all recurrences in training, beyond which series are averaged down; never below
+# `_SHORT` steps.
+_CELLS, _SHORT = 1e10, 128
+# Share of the objective that rounding may leave on the table.
+_GAP = 1e-6
+
+
+@dataclass(frozen=True)
+class RidgeReport:
+    """How the least-squares problem was solved; `gap` bounds the distance from its optimum."""
+
+    stage: str
+    objective: float
+    gap: float
+    converged: bool
+
+
+class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
+    """Local similarity learning: accurate on most data without any setting.
+
+    Every series is aligned with a few landmarks of each class, several times: seen through three
+    lenses (standardised values; values and their changes; levels passed and their changes) and by
+    both rules of alignment. A metric for each class, group of landmarks and phase of the landmark
+    is learned on the aligned products by ridge regression, whose penalty is chosen by exact
+    leave-one-out. Decisions stay linear in the aligned products: `slts.explain` is exact.
+
+    Parameters
+    ----------
+    n_landmarks
+        Number of landmarks, or share of the training series; None takes 10 of each class, fewer
+        if there are more than 20 classes.
+    landmarks
+        ``"random"`` draws as many from each class; ``"kmedoids"`` and ``"dselect"`` choose as
+        `slts.select_landmarks` does; or indices of training series.
+    views
+        Lenses, some of ``"values"``, ``"changes"``, ``"levels"``.
+    objective
+        ``"cost"``, ``"affinity"`` or both; see `slts.align`.
+    metrics
+        ``"class"``: a metric for the landmarks of each class; ``"landmark"``: for each landmark;
+        ``"shared"``: one for all. Each class to be recognised has its own in any case.
+    n_phases
+        Equal parts of a landmark with metrics of their own, or ``"auto"``: 3 where leave-one-out
+        is clearly in favour, else 1.
+    band
+        None, a Sakoe-Chiba radius or `slts.Itakura`.
+    n_components
+        Channels a lens may show; more are reduced to as many principal components.
+    metric_rank
+        Rank of the metrics: in how many directions the landmarks are looked at.
+    max_length
+        Series longer than this are averaged down to it; None chooses by the amount of work.
+    penalties
+        To choose from, relative to the mean squared norm of the features.
+    class_weight
+        None, ``"balanced"`` or a dict, as in scikit-learn.
+    n_jobs
+        Threads, by joblib's convention.
+    random_state
+        Seed for drawing landmarks.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    landmarks_, landmark_indices_
+        The landmarks as they came, and which training series they are.
+    views_ : tuple of View
+        The fitted views.
+    local_metrics_ : tuple of ndarray
+        For each view, shape (problems, groups, phases, d, r); times the transpose of the view's
+        ``basis`` they are the metrics, of rank r.
+    intercept_ : ndarray of shape (problems,)
+        Constant part of the decisions.
+    groups_ : ndarray of shape (landmarks,)
+        Group of each landmark.
+    selection_ : tuple of Choice
+        What was tried, what was chosen, and why.
+    reports_
+        Objective and optimality of the solution.
+
+    Examples
+    --------
+    >>> import numpy as np, slts
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["still", "waving"], 15)
+    >>> X = [rng.normal(size=(2, 30)) + 2 * np.sin(np.arange(30)) * (c == "waving") for c in y]
+    >>> model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    """
+
+    landmarks_: SeriesBatch
+    landmark_indices_: IntArray
+    views_: tuple[View, ...]
+    local_metrics_: tuple[FloatArray, ...]
+    intercept_: FloatArray
+    groups_: IntArray
+    group_names_: tuple[str, ...]
+    selection_: tuple[Choice, ...]
+    reports_: tuple[RidgeReport, ...]
+
+    def __init__(
+        self,
+        n_landmarks: int | float | None = None,
+        *,
+        landmarks: Any = "random",
+        views: Sequence[str] = LENSES,
+        objective: str | Sequence[str] = OBJECTIVES,
+        metrics: str = "class",
+        n_phases: int | str = "auto",
+        band: Any = None,
+        n_components: int = 24,
+        metric_rank: int = 8,
+        max_length: int | None = None,
+        penalties: Sequence[float] = PENALTIES,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.views = views
+        self.objective = objective  # type: ignore[assignment]
+        self.metrics = metrics
+        self.n_phases = n_phases
+        self.band = band
+        self.n_components = n_components
+        self.metric_rank = metric_rank
+        self.max_length = max_length
+        self.penalties = penalties
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose landmarks, align once through every lens, solve, select.
+
+        Parameters
+        ----------
+        X
+            Training series, anything `slts.as_series` takes.
+        y
+            Labels of any type, one per series.
+        sample_weight
+            Non-negative weight of each series in the loss; None is 1 for all.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        with self._all_or_nothing():
+            batch, codes = self._check_training_data(X, y)
+            weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
+            plan = self._check_parameters()
+            rng = check_random_state(self.random_state)
+            pool = self._pool(batch, len(plan.lenses) * len(plan.settings))
+            lenses = [
+                Lens.fit(batch, name, pool=pool, n_components=self.n_components)
+                for name in plan.lenses
+            ]
+            self.landmark_indices_ = self._choose_landmarks(lenses[0], batch, codes, weights, rng)
+            self.landmarks_ = batch[self.landmark_indices_]
+            self._group_landmarks(codes[self.landmark_indices_], rng)
+            anchors = _stratified(codes, _ANCHORS, rng)
+            targets = np.where(codes[:, np.newaxis] == np.arange(len(self.classes_)), 1.0, -1.0)
+            if len(self.classes_) == 2:
+                targets = targets[:, 1:]
+            training = _Training(batch, codes, weights, targets, anchors)
+            self._learn(training, lenses, plan)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values, about 1 for the class and -1 for others.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
+        """
+        batch = self._check_new_data(X)
+        values = np.tile(self.intercept_, (len(batch), 1))
+        for metrics, part, found in self._features(batch, self.groups_):
+            own = metrics[:, part].reshape(len(metrics), -1)
+            values += found.reshape(len(batch), -1) @ own.T
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def transform(self, X: Any) -> FloatArray:
+        """Share of every landmark in every decision value.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, problems * landmarks), named by `get_feature_names_out`; with the
+            intercept, the columns of a class sum to its decision value.
+        """
+        batch = self._check_new_data(X)
+        shares = np.zeros((len(batch), len(self.intercept_), len(self.landmarks_)))
+        for metrics, part, found in self._features(batch, np.arange(len(self.landmarks_))):
+            own = metrics[:, self.groups_[part]]
+            shares[:, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
+        shares /= np.bincount(self.groups_)[self.groups_]
+        return shares.reshape(len(batch), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features
+            Ignored; there for scikit-learn.
+
+        Returns
+        -------
+        ndarray
+            ``"class1_landmark3"`` and so on.
+        """
+        check_is_fitted(self)
+        return np.asarray(
+            [f"class{c}_landmark{j}" for c in self._positives for j in self.landmark_indices_],
+            dtype=object,
+        )
+
+    def linear_forms(self) -> tuple[LinearForm, ...]:
+        """The fitted model as numbers, one form per view: what `slts.explain` takes apart."""
+        check_is_fitted(self)
+        share = 1.0 / np.bincount(self.groups_)[self.groups_]
+        coef = np.broadcast_to(share, (len(self.intercept_), len(share)))
+        return tuple(
+            LinearForm(
+                name=view.name,
+                positives=self._positives,
+                landmarks=view.lens(self.landmarks_),
+                landmark_indices=self.landmark_indices_,
+                coef=coef,
+                local_metrics=metrics @ view.basis.T,
+                groups=self.groups_,
+                group_names=self.group_names_,
+                intercept=self.intercept_ / len(self.views_),
+                rows=view.lens,
+                settings=view.settings,
+            )
+            for view, metrics in zip(self.views_, self.local_metrics_, strict=True)
+        )
+
+    @property
+    def n_numbers_(self) -> int:
+        """Numbers the model stores: metrics, their bases, intercepts, values of the landmarks."""
+        check_is_fitted(self)
+        metrics = sum(metrics.size for metrics in self.local_metrics_)
+        bases = sum(view.basis.size for view in self.views_)
+        return int(metrics + bases + self.intercept_.size + self.landmarks_.values.size)
+
+    def _features(
+        self, batch: SeriesBatch, groups: IntArray
+    ) -> Iterator[tuple[FloatArray, slice, AnyArray]]:
+        """Metrics and features of every view, some groups at a time."""
+        n_views, rows = len(self.views_), _LastRows()
+        with self._progress("Aligning") as progress:
+            for k, (view, metrics) in enumerate(zip(self.views_, self.local_metrics_, strict=True)):
+                series, landmarks = rows.of(view.lens, batch, self.landmarks_)
+                n_phases = metrics.shape[2]
+                parts = view.features(series, landmarks, groups, n_phases, n_jobs=self.n_jobs)
+                for part, found in parts:
+                    yield metrics, part, found
+                if progress is not None:
+                    progress(k + 1, n_views)
+
+    def _progress(self, description: str) -> Any:
+        return progress_bar(description, show=bool(self.verbose))
+
+    def _check_parameters(self) -> _Plan:
+        views = _subset("views", self.views, LENSES)
+        objectives = _subset("objective", self.objective, OBJECTIVES)
+        if self.metrics not in ("class", "landmark", "shared"):
+            raise ValueError(
+                f"The 'metrics' parameter of LocalSLTSClassifier must be 'class', 'landmark' or "
+                f"'shared'. Got {self.metrics!r} instead."
+            )
+        if self.n_phases == "auto":
+            phases: tuple[int, ...] = (1, 3)
+        else:
+            phases = (_at_least_one("n_phases", self.n_phases),)
+        _at_least_one("n_components", self.n_components)
+        _at_least_one("metric_rank", self.metric_rank)
+        if self.max_length is not None:
+            _at_least_one("max_length", self.max_length)
+        penalties = np.asarray(self.penalties, dtype=np.float64)
+        if penalties.ndim != 1 or not len(penalties) or not (penalties > 0).all():
+            raise ValueError(
+                f"The 'penalties' parameter of LocalSLTSClassifier must be positive numbers. "
+                f"Got {self.penalties!r} instead."
+            )
+        settings = tuple(AlignmentSettings(o, self.band, normalize=False) for o in objectives)
+        return _Plan(views, settings, phases, np.unique(penalties))
+
+    def _pool(self, batch: SeriesBatch, n_views: int) -> int:
+        """Steps to average into one, so that training stays within reach."""
+        longest = int(batch.lengths.max())
+        if self.max_length is not None:
+            return -(-longest // self.max_length)
+        n_landmarks = len(self.classes_) * self._per_class()
+        cells = float(batch.lengths.mean()) ** 2 * len(batch) * n_landmarks * n_views
+        wanted = int(np.ceil(np.sqrt(cells / _CELLS)))
+        return max(1, min(wanted, longest // _SHORT))
+
+    def _per_class(self) -> int:
+        return max(4, min(_PER_CLASS, _LANDMARKS // len(self.classes_)))
+
+    def _choose_landmarks(
+        self, lens: Lens, batch: SeriesBatch, codes: IntArray, weights: FloatArray, rng: Any
+    ) -> IntArray:
+        if not isinstance(self.landmarks, str):
+            indices = np.asarray(self.landmarks)
+            usable = indices.ndim == 1 and indices.size > 0 and indices.dtype.kind in "iu"
+            usable = usable and indices.min() >= 0 and indices.max() < len(codes)
+            if not usable or len(np.unique(indices)) < len(indices):
+                raise ValueError(
+                    f"The 'landmarks' parameter of LocalSLTSClassifier must be 'random', "
+                    f"'kmedoids', 'dselect', or distinct indices of training series between 0 and "
+                    f"{len(codes) - 1}. Got {self.landmarks!r} instead."
+                )
+            return indices.astype(np.int64)
+        # A series without weight is not to be seen.
+        seen = np.flatnonzero(weights > 0.0)
+        if self.n_landmarks is None:
+            count = int(np.minimum(np.bincount(codes[seen]), self._per_class()).sum())
+        else:
+            count = resolve_count(self.n_landmarks, len(codes))
+        if self.landmarks == "random":
+            return seen[_stratified(codes[seen], count, rng)]
+        return select_landmarks(
+            lens(batch), count, method=self.landmarks, objective="cost", band=self.band,
+            normalize=False, random_state=rng.randint(2**31 - 1), n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _group_landmarks(self, codes: IntArray, rng: Any) -> None:
+        """Which landmarks share a metric."""
+        present, groups = np.unique(codes, return_inverse=True)
+        names = [str(label) for label in self.classes_[present]]
+        if self.metrics == "shared":
+            groups, names = np.zeros(len(codes), dtype=np.int64), ["all"]
+        elif self.metrics == "landmark":
+            groups = np.arange(len(codes))
+            names = [
+                f"{self.classes_[c]} #{j}"
+                for c, j in zip(codes, self.landmark_indices_, strict=True)
+            ]
+        elif len(present) > _MOST_GROUPS:
+            # Classes dealt out evenly: a metric per pair of many classes is more than data can say.
+            dealt = rng.permutation(len(present)) % _MOST_GROUPS
+            names = [" ".join(np.asarray(names)[dealt == g]) for g in range(_MOST_GROUPS)]
+            groups = dealt[groups]
+        self.groups_ = np.asarray(groups, dtype=np.int64)
+        self.group_names_ = tuple(names)
+
+    def _learn(self, training: _Training, lenses: Sequence[Lens], plan: _Plan) -> None:
+        grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in plan.phases}
+        views: list[View] = []
+        # The features of the anchors become metrics in the end, if they can be kept till then.
+        kept: list[list[Part]] | None = []
+        with self._progress("Aligning with landmarks") as progress:
+            for lens in lenses:
+                series, landmarks = lens(training.batch), lens(self.landmarks_)
+                for settings in plan.settings:
+                    view = View.fit(lens, settings, landmarks, self.metric_rank)
+                    parts = []
+                    for part, found in self._training_features(view, series, landmarks, plan):
+                        for n, gram in grams.items():
+                            gram.add(fewer_phases(found, n))
+                        if kept is not None:
+                            parts.append((part, found[training.anchors]))
+                    for gram in grams.values():
+                        gram.end_view()
+                    views.append(view)
+                    if kept is not None:
+                        kept.append(parts)
+                        if sum(found.nbytes for view in kept for _, found in view) > _KEPT_BYTES:
+                            kept = None
+                    if progress is not None:
+                        progress(len(views), len(lenses) * len(plan.settings))
+        fits = {
+            n: gram.solve(training.targets, training.weights, plan.penalties)
+            for n, gram in grams.items()
+        }
+        n_phases, self.selection_ = choose_phases(
+            fits, training.targets, training.codes, training.weights, plan.penalties
+        )
+        fit = fits[n_phases]
+        self.views_ = tuple(views)
+        self.intercept_ = fit.intercept
+        self.local_metrics_ = tuple(
+            self._metrics_of(fit.weights * weight, n_phases, parts)
+            for weight, parts in zip(
+                grams[n_phases].view_weights,
+                kept or self._anchor_features(training.batch[training.anchors], plan),
+                strict=True,
+            )
+        )
+        self._scale = fit_scale(fit.left_out, training.codes)
+        converged = fit.gap <= _GAP * fit.objective
+        self.reports_ = (RidgeReport("ridge", fit.objective, fit.gap, converged),)
+        if not converged:
+            warnings.warn(
+                f"The least-squares problem is ill conditioned (gap {fit.gap:.2g} of "
+                f"{fit.objective:.2g}): use larger penalties.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _training_features(
+        self, view: View, series: SeriesBatch, landmarks: SeriesBatch, plan: _Plan
+    ) -> Iterator[Part]:
+        # Half the digits are plenty to learn from, and twice as fast.
+        return view.features(
+            series, landmarks, self.groups_, max(plan.phases), dtype="float32", n_jobs=self.n_jobs
+        )
+
+    def _anchor_features(self, anchors: SeriesBatch, plan: _Plan) -> Iterator[Iterator[Part]]:
+        rows = _LastRows()
+        with self._progress("Aligning once more") as progress:
+            for k, view in enumerate(self.views_):
+                series, landmarks = rows.of(view.lens, anchors, self.landmarks_)
+                yield self._training_features(view, series, landmarks, plan)
+                if progress is not None:
+                    progress(k + 1, len(self.views_))
+
+    def _metrics_of(self, weights: FloatArray, n_phases: int, parts: Iterable[Part]) -> FloatArray:
+        """The combination of the anchors' features that solves the problem."""
+        metrics = []
+        for _, found in parts:
+            features = fewer_phases(found, n_phases)
+            own = weights.T @ features.reshape(len(features), -1).astype(np.float64)
+            metrics.append(own.reshape(len(own), *features.shape[1:]))
+        return np.concatenate(metrics, axis=1)
+
+
+class _LastRows:
+    """Rows of the lens asked for last: views come lens by lens, and mapping takes its time."""
+
+    def __init__(self) -> None:
+        self._lens: Lens | None = None
+        self._rows: tuple[SeriesBatch, ...] = ()
+
+    def of(self, lens: Lens, *batches: SeriesBatch) -> tuple[SeriesBatch, ...]:
+        if lens is not self._lens:
+            self._lens, self._rows = lens, tuple(lens(batch) for batch in batches)
+        return self._rows
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Checked parameters."""
+
+    lenses: tuple[str, ...]
+    settings: tuple[AlignmentSettings, ...]
+    phases: tuple[int, ...]
+    penalties: FloatArray
+
+
+@dataclass(frozen=True)
+class _Training:
+    """Checked training data; `anchors` are the series that span the solution."""
+
+    batch: SeriesBatch
+    codes: IntArray
+    weights: FloatArray
+    targets: FloatArray
+    anchors: IntArray
+
+
+def _stratified(codes: IntArray, count: int, rng: Any) -> IntArray:
+    """Indices of `count` series, as evenly from all classes as their sizes allow, in order."""
+    if count >= len(codes):
+        return np.arange(len(codes))
+    # Members of each class in random order; then the first of every class, the second, and so on.
+    order = rng.permutation(len(codes))
+    ranks = np.empty(len(codes), dtype=np.int64)
+    for c in np.unique(codes):
+        members = order[codes[order] == c]
+        ranks[members] = np.arange(len(members))
+    by_rank = order[np.argsort(ranks[order], kind="stable")]
+    return np.sort(by_rank[:count])
+
+
+def _subset(name: str, given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not names or any(n not in known for n in names) or len(set(names)) < len(names):
+        raise ValueError(
+            f"The {name!r} parameter of LocalSLTSClassifier must be one or several of {known}. "
+            f"Got {given!r} instead."
+        )
+    return names
+
+
+def _at_least_one(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        what = "an int of at least 1" + (" or 'auto'" if name == "n_phases" else "")
+        raise ValueError(
+            f"The {name!r} parameter of LocalSLTSClassifier must be {what}. Got {value!r} instead."
+        )
+    return int(value)

@@ -1,0 +1,87 @@
+"""Views of the local classifier: a lens, a rule of alignment, and the products these give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import grouped_products
+from slts.estimators.lenses import Lens
+from slts.series import SeriesBatch
+
+# Some groups of landmarks, and their features: shape (series, groups, phases, d, r).
+Part: TypeAlias = tuple[slice, AnyArray]
+
+# Products held at once.
+_CHUNK_BYTES = 128 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One way of comparing series with landmarks.
+
+    Parameters
+    ----------
+    lens
+        Which rows are aligned.
+    settings
+        How.
+    basis
+        Directions in which rows of landmarks are looked at, shape (d, r): metrics have rank r.
+    """
+
+    lens: Lens
+    settings: AlignmentSettings
+    basis: FloatArray
+
+    @classmethod
+    def fit(cls, lens: Lens, settings: AlignmentSettings, rows: SeriesBatch, rank: int) -> View:
+        """Take the directions that hold most of the landmarks' rows."""
+        d = rows.n_channels
+        if rank >= d:
+            return cls(lens, settings, np.eye(d))
+        _, vectors = np.linalg.eigh(rows.values.T @ rows.values)
+        return cls(lens, settings, np.ascontiguousarray(vectors[:, ::-1][:, :rank]))
+
+    @property
+    def name(self) -> str:
+        """For people: lens and objective."""
+        return f"{self.lens.name}, {self.settings.objective}"
+
+    def features(
+        self,
+        series: SeriesBatch,
+        landmarks: SeriesBatch,
+        groups: IntArray,
+        n_phases: int,
+        *,
+        dtype: str = "float64",
+        n_jobs: int | None = None,
+    ) -> Iterator[Part]:
+        """Mean products T of each group and phase, times the basis; some groups at a time.
+
+        A landmark belongs to one group, so that no alignment is found twice. Series and landmarks
+        come as rows of the lens.
+        """
+        settings = AlignmentSettings(
+            self.settings.objective, self.settings.band, normalize=False, dtype=dtype
+        )
+        size = np.dtype(dtype).itemsize * max(1, len(series)) * n_phases * series.n_channels**2
+        n_groups = int(groups.max()) + 1
+        step = max(1, min(n_groups, _CHUNK_BYTES // size))
+        basis = self.basis.astype(dtype)
+        for begin in range(0, n_groups, step):
+            part = slice(begin, min(begin + step, n_groups))
+            members = np.flatnonzero((groups >= part.start) & (groups < part.stop))
+            weights = np.zeros((part.stop - part.start, len(members)))
+            weights[groups[members] - part.start, np.arange(len(members))] = 1.0
+            weights /= weights.sum(axis=1, keepdims=True)
+            found = grouped_products(
+                series, landmarks[members], weights, settings, n_phases=n_phases, n_jobs=n_jobs
+            )
+            yield part, found @ basis

@@ -1,0 +1,152 @@
+"""Learning local metrics: inner products of grouped aligned products, and what to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.learning.calibration import two_sided
+from slts.learning.loo_ridge import RidgeFit, fit_loo_ridge
+
+# A richer model must beat the plain one by so many standard errors of the paired difference.
+_SURE = 2.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One candidate of the model selection.
+
+    Parameters
+    ----------
+    n_phases
+        Parts of a landmark with metrics of their own.
+    penalty
+        The best penalty for it, relative to the mean squared norm of the features.
+    error
+        Mean squared leave-one-out error of the decision values.
+    accuracy
+        Leave-one-out accuracy.
+    chosen
+        Whether the model is this one.
+    reason
+        Why, or why not.
+    """
+
+    n_phases: int
+    penalty: float
+    error: float
+    accuracy: float
+    chosen: bool
+    reason: str
+
+
+class FeatureGram:
+    """Inner products of all series with some anchors, summed over views of equal weight.
+
+    Parameters
+    ----------
+    anchors
+        Indices of the series that span the solution.
+    n_series
+        Number of training series.
+    """
+
+    def __init__(self, anchors: IntArray, n_series: int) -> None:
+        self._anchors = anchors
+        self._total = np.zeros((n_series, len(anchors)))
+        self._view = np.zeros_like(self._total)
+        self.view_weights: list[float] = []
+
+    def add(self, features: AnyArray) -> None:
+        """Add features of the current view, shape (series, ...)."""
+        flat = features.reshape(len(features), -1)
+        self._view += flat @ flat[self._anchors].T
+
+    def end_view(self) -> None:
+        """Weigh the current view so that its centred features have mean squared norm one."""
+        own = self._view[self._anchors]
+        norm = float(np.trace(own) / len(own) - own.mean())
+        # Features that are the same for all series say nothing.
+        weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
+        self._total += weight * self._view
+        self._view[:] = 0.0
+        self.view_weights.append(weight)
+
+    def solve(
+        self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
+    ) -> RidgeFit:
+        """Fit targets on the features of all views; penalties are relative."""
+        n_views = max(1, sum(w > 0.0 for w in self.view_weights))
+        return fit_loo_ridge(
+            self._total, self._total[self._anchors], targets, sample_weight, n_views * penalties
+        )
+
+
+def fewer_phases(products: AnyArray, n_phases: int) -> AnyArray:
+    """Join neighbouring phases of products (series, groups, phases, d, r)."""
+    m, groups, phases, d, r = products.shape
+    if phases == n_phases:
+        return products
+    joined: AnyArray = products.reshape(m, groups, n_phases, phases // n_phases, d, r).sum(axis=3)
+    return joined
+
+
+def choose_phases(
+    fits: Mapping[int, RidgeFit],
+    targets: FloatArray,
+    codes: IntArray,
+    sample_weight: FloatArray,
+    penalties: FloatArray,
+) -> tuple[int, tuple[Choice, ...]]:
+    """Take more phases only where leave-one-out is clearly in favour.
+
+    The smallest of several noisy errors is often the luckiest, so a richer model has to be better
+    by two standard errors of the paired difference.
+
+    Parameters
+    ----------
+    fits
+        By number of phases, fewest first.
+    targets, codes, sample_weight
+        Of the training series.
+    penalties
+        The relative penalties that were tried.
+
+    Returns
+    -------
+    int
+        The number of phases.
+    tuple of Choice
+        One per candidate.
+    """
+    share = sample_weight / sample_weight.sum()
+    losses = {n: ((fit.left_out - targets) ** 2).mean(axis=1) for n, fit in fits.items()}
+    chosen = next(iter(fits))
+    reasons = {chosen: "the plainest model"}
+    for n in list(fits)[1:]:
+        gains = losses[chosen] - losses[n]
+        gain = float(share @ gains)
+        doubt = float(np.sqrt(share**2 @ (gains - gain) ** 2))
+        text = (
+            f"leave-one-out error {gain:+.4f} lower than with {chosen}, standard error {doubt:.4f}"
+        )
+        if gain > _SURE * doubt:
+            reasons[chosen] += f"; given up for {n} phases"
+            chosen, reasons[n] = n, text
+        else:
+            reasons[n] = f"{text}: not clearly better"
+    choices = tuple(
+        Choice(
+            n_phases=n,
+            penalty=float(penalties[fit.best]),
+            error=float(share @ losses[n]),
+            accuracy=float(share @ (two_sided(fit.left_out).argmax(axis=1) == codes)),
+            chosen=n == chosen,
+            reason=reasons[n],
+        )
+        for n, fit in fits.items()
+    )
+    return chosen, choices

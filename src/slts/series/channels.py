@@ -1,0 +1,178 @@
+"""Maps of the channels, fitted on training series: scales, differences, levels, components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slts._typing import FloatArray, IntArray
+from slts.series.batch import SeriesBatch
+
+__all__ = ["SCALES", "ChannelScale", "Components", "Levels", "differences", "pool_steps"]
+
+SCALES = ("standard", "robust", "asinh")
+# The quartiles of a normal distribution lie this many standard deviations apart.
+_QUARTILES = 1.3489795003921634
+# Ranks are read off so many quantiles.
+_KNOTS = 65
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelScale:
+    """(x - centre) / spread for each channel, and asinh of it where tails are heavy.
+
+    Parameters
+    ----------
+    centre, spread
+        One number per channel; the spread of a constant channel is 1.
+    squash
+        Whether asinh is applied: linear near the centre, logarithmic far from it.
+    """
+
+    centre: FloatArray
+    spread: FloatArray
+    squash: bool
+
+    @classmethod
+    def fit(cls, batch: SeriesBatch, kind: str) -> ChannelScale:
+        """Scale all training steps together.
+
+        Parameters
+        ----------
+        batch
+            Training series.
+        kind
+            ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
+            ``"asinh"`` (robust, then squashed).
+        """
+        values = batch.values
+        mean, deviation = _moments(values)
+        if kind == "standard":
+            return cls(mean, deviation, squash=False)
+        low, centre, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+        spread = (high - low) / _QUARTILES
+        # More than half of the steps are equal: the quartiles say nothing.
+        spread = np.where(spread > 1e-9 * deviation, spread, deviation)
+        return cls(centre, spread, squash=kind == "asinh")
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Map rows of shape (steps, channels)."""
+        scaled = (values - self.centre) / self.spread
+        return np.arcsinh(scaled) if self.squash else scaled
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Soft thresholds of each channel's rank: how far a value is beyond each of some quantiles.
+
+    A product of such rows counts how often both series are on the same side of a level, which no
+    product of the values can say.
+
+    Parameters
+    ----------
+    knots, ranks
+        Values of each channel and their ranks between 0 and 1, shape (channels, knots).
+    n_levels
+        Thresholds per channel.
+    """
+
+    knots: FloatArray
+    ranks: FloatArray
+    n_levels: int
+
+    @classmethod
+    def fit(cls, batch: SeriesBatch, n_levels: int) -> Levels:
+        """Read quantiles off all training steps."""
+        shares = np.linspace(0.0, 1.0, _KNOTS)
+        knots = np.quantile(batch.values, shares, axis=0).T
+        ranks = np.empty_like(knots)
+        for of_channel, out in zip(knots, ranks, strict=True):
+            # Equal knots share their mean rank, so that a frequent value is one point of the map.
+            _, which = np.unique(of_channel, return_inverse=True)
+            mean = np.bincount(which, weights=shares) / np.bincount(which)
+            out[:] = mean[which]
+        return cls(np.ascontiguousarray(knots), ranks, n_levels)
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Map rows (steps, channels) to (steps, n_levels * channels), level by level."""
+        ranks = np.column_stack(
+            [
+                np.interp(x, *knots)
+                for x, *knots in zip(values.T, self.knots, self.ranks, strict=True)
+            ]
+        )
+        levels = (np.arange(self.n_levels) + 0.5) / self.n_levels
+        return np.hstack([np.tanh(self.n_levels * (ranks - level)) for level in levels])
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components of many channels.
+
+    Parameters
+    ----------
+    centre
+        Mean row, shape (channels,).
+    basis
+        Orthonormal columns, shape (channels, components).
+    """
+
+    centre: FloatArray
+    basis: FloatArray
+
+    @classmethod
+    def fit(cls, values: FloatArray, count: int) -> Components:
+        """Keep the `count` directions of largest variance."""
+        centre = values.mean(axis=0)
+        centred = values - centre
+        _, vectors = np.linalg.eigh(centred.T @ centred)
+        basis = vectors[:, ::-1][:, :count]
+        # A sign for each column that does not depend on the linear algebra library.
+        largest = np.abs(basis).argmax(axis=0)
+        basis = basis * np.sign(basis[largest, np.arange(basis.shape[1])])
+        return cls(centre, np.ascontiguousarray(basis))
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Coordinates of rows (steps, channels)."""
+        # Not a BLAS product: the last bits of a row must not depend on the rows beside it, or a tie
+        # between two paths is broken one way in a batch and another way alone.
+        coordinates: FloatArray = np.einsum("ij,jk->ik", values - self.centre, self.basis)
+        return coordinates
+
+
+def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Change per step of each series: half the step before and after, one-sided at the ends."""
+    before = np.maximum(np.arange(len(values)) - 1, np.repeat(offsets[:-1], np.diff(offsets)))
+    after = np.minimum(np.arange(len(values)) + 1, np.repeat(offsets[1:], np.diff(offsets)) - 1)
+    span = np.maximum(after - before, 1)
+    change: FloatArray = (values[after] - values[before]) / span[:, np.newaxis]
+    return change
+
+
+def pool_steps(batch: SeriesBatch, width: int) -> SeriesBatch:
+    """Means over `width` steps in a row; the last mean of a series may be over fewer."""
+    if width == 1:
+        return batch
+    starts = [
+        np.arange(a, b, width) for a, b in zip(batch.offsets, batch.offsets[1:], strict=False)
+    ]
+    cuts = np.concatenate(starts)
+    counts = np.diff(np.append(cuts, batch.n_steps))
+    values = np.add.reduceat(batch.values, cuts, axis=0) / counts[:, np.newaxis]
+    offsets = np.cumsum([0, *(len(s) for s in starts)], dtype=np.int64)
+    return SeriesBatch.from_checked(np.ascontiguousarray(values), offsets, batch.channel_names)
+
+
+def spread_of(values: FloatArray) -> FloatArray:
+    """Standard deviation of each column; 1 where a column is constant up to rounding."""
+    return _moments(values)[1]
+
+
+def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    # In units of the largest value, so that no square leaves the range.
+    size = np.abs(values).max(axis=0, initial=0.0)
+    unit = np.where(size > 0.0, size, 1.0)
+    scaled = values / unit
+    deviation = scaled.std(axis=0)
+    return unit * scaled.mean(axis=0), np.where(deviation > 1e-12, unit * deviation, 1.0)

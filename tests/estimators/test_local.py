@@ -1,0 +1,300 @@
+"""The local classifier: what it learns, what it tells, and odd data it must live with."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score
+
+import slts
+from slts.estimators import local
+from slts.estimators.lenses import LENSES, Lens
+
+from tests.estimators.conftest import make_ragged
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = make_ragged(3, 22, seed=3, noise=1.2)
+    return slts.LocalSLTSClassifier(random_state=0).fit(X[:45], y[:45]), X, y
+
+
+def test_decisions_are_the_ridge_regression_on_the_aligned_products(two):
+    """Against features formed one product at a time, and the normal equations."""
+    X, y, X_test, _ = two
+    model = slts.LocalSLTSClassifier(
+        6, views="values", objective="cost", n_phases=2, metric_rank=9, penalties=[0.3],
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    lens = model.views_[0].lens
+    weights = 1.0 / np.bincount(model.groups_)
+
+    def features(series):
+        rows, landmarks = lens(slts.as_series(series)), lens(model.landmarks_)
+        out = np.zeros((len(rows), 2, 2, 4, 4))
+        for p, a in enumerate(rows):
+            for q, b in enumerate(landmarks):
+                found = slts.align(a, b, objective="cost", normalize=False)
+                for i, j in found.path:
+                    g = model.groups_[q]
+                    product = np.outer(a[:, i], b[:, j]) / found.length
+                    out[p, g, 2 * j // b.shape[1]] += weights[g] * product
+        return out.reshape(len(rows), -1)
+
+    F, G = features(X), features(X_test)
+    centred = F - F.mean(axis=0)
+    penalty = 0.3 * np.mean(np.sum(centred**2, axis=1))
+    target = np.where(np.asarray(y) == 1, 1.0, -1.0)
+    slope = np.linalg.solve(
+        centred.T @ centred + penalty * np.eye(F.shape[1]), centred.T @ (target - target.mean())
+    )
+    expected = target.mean() + (G - F.mean(axis=0)) @ slope
+    np.testing.assert_allclose(model.decision_function(X_test), expected, atol=2e-5)
+
+
+def test_phases_have_metrics_of_their_own(three):
+    X, y, X_test, y_test = three
+    model = slts.LocalSLTSClassifier(n_phases=4, random_state=0).fit(X, y)
+    assert all(m.shape[2] == 4 for m in model.local_metrics_)
+    assert [choice.n_phases for choice in model.selection_] == [4]
+    assert model.score(X_test, y_test) > 0.6
+
+
+def test_selection_and_reports_say_what_was_done(fitted):
+    model, _, _ = fitted
+    assert [choice.n_phases for choice in model.selection_] == [1, 3]
+    assert [choice.chosen for choice in model.selection_].count(True) == 1
+    assert all(choice.reason and choice.error > 0 for choice in model.selection_)
+    assert model.reports_[0].converged
+    assert model.reports_[0].gap < 1e-9
+
+
+def test_landmarks_come_evenly_from_all_classes(fitted):
+    model, _, y = fitted
+    counts = np.bincount(y[model.landmark_indices_])
+    np.testing.assert_array_equal(counts, [10, 10, 10])
+    assert model.group_names_ == ("0", "1", "2")
+
+
+def test_shares_of_the_landmarks_sum_to_the_decisions(fitted):
+    model, X, _ = fitted
+    shares = model.transform(X[45:]).reshape(len(X) - 45, 3, -1)
+    np.testing.assert_allclose(
+        shares.sum(axis=2) + model.intercept_, model.decision_function(X[45:]), atol=1e-12
+    )
+    assert len(model.get_feature_names_out()) == shares[0].size
+
+
+def test_parts_of_an_explanation_sum_to_the_decision_view_by_view(fitted):
+    model, X, _ = fitted
+    found = slts.explain(model, X[50])
+    decision = model.decision_function([X[50]])[0]
+    np.testing.assert_allclose(found.by_view.sum(axis=1) + model.intercept_, decision, atol=1e-12)
+    np.testing.assert_allclose(
+        found.by_landmark.sum(axis=1) + model.intercept_, decision, atol=1e-12
+    )
+    assert found.view_names[0] == "values, cost"
+    parts = sum(found.of_landmark(j) for j in range(len(found.landmark_indices)))
+    np.testing.assert_allclose(parts, found.contributions, atol=1e-12)
+
+
+def test_a_channel_that_decides_is_seen_to_decide(rng):
+    y = np.arange(60) % 2
+    X = [rng.normal(size=(3, 12)) + np.array([[0.0], [3.0 * c], [0.0]]) for c in y]
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    importance = slts.summarize(model).channel_importance[0]
+    assert importance.argmax() == 1
+    assert importance[1] > 2 * np.delete(importance, 1).max()
+
+
+def test_the_certificate_rests_on_held_out_series(fitted):
+    model, X, y = fitted
+    certificate = slts.certify(model, X[45:], y[45:])
+    error = 1 - model.score(X[45:], y[45:])
+    assert error < certificate.headline.value < 1
+    with pytest.raises(slts.DataError, match="equals landmark"):
+        slts.certify(model, X[:45], y[:45])
+    with pytest.raises(slts.DataError, match="no bounds from its training sample"):
+        slts.certify(model, X[:45], y[:45], sample="training")
+
+
+@pytest.mark.parametrize("metrics", ["class", "landmark", "shared"])
+def test_landmarks_share_metrics_as_asked(metrics, three):
+    X, y, X_test, y_test = three
+    model = slts.LocalSLTSClassifier(12, metrics=metrics, random_state=0).fit(X, y)
+    n_groups = {"class": 3, "landmark": 12, "shared": 1}[metrics]
+    assert all(m.shape[1] == n_groups for m in model.local_metrics_)
+    assert len(model.group_names_) == n_groups
+    assert model.score(X_test, y_test) > 0.6
+
+
+def test_many_classes_share_groups(monkeypatch):
+    monkeypatch.setattr(local, "_MOST_GROUPS", 4)
+    X, y = make_ragged(11, 12, seed=0, noise=0.1)
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    assert model.local_metrics_[0].shape[:2] == (11, 4)
+    sizes = [len(name.split()) for name in model.group_names_]
+    assert sorted(sizes) == [2, 3, 3, 3]
+    assert model.score(X, y) > 0.9
+    found = slts.explain(model, X[0])
+    np.testing.assert_allclose(found.decision, model.decision_function([X[0]])[0], atol=1e-12)
+
+
+def test_few_anchors_come_close_to_all(monkeypatch, three):
+    X, y, X_test, _ = three
+    every = slts.LocalSLTSClassifier(random_state=0, penalties=[10.0]).fit(X, y)
+    monkeypatch.setattr(local, "_ANCHORS", 30)
+    some = slts.LocalSLTSClassifier(random_state=0, penalties=[10.0]).fit(X, y)
+    one, other = every.decision_function(X_test), some.decision_function(X_test)
+    assert np.corrcoef(one.ravel(), other.ravel())[0, 1] > 0.95
+
+
+def test_features_found_again_give_the_same_model(monkeypatch, three):
+    X, y, X_test, _ = three
+    kept = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    monkeypatch.setattr(local, "_KEPT_BYTES", 0)
+    again = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.decision_function(X_test), kept.decision_function(X_test))
+
+
+def test_groups_in_parts_give_the_same_model(monkeypatch, three):
+    from slts.estimators import views
+
+    X, y, X_test, _ = three
+    whole = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    monkeypatch.setattr(views, "_CHUNK_BYTES", 1)
+    parts = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    np.testing.assert_allclose(
+        parts.decision_function(X_test), whole.decision_function(X_test), atol=1e-5
+    )
+
+
+# -- odd data
+
+
+def check(model, X, y, *, at_least):
+    model.fit(X, y)
+    proba = model.predict_proba(X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert accuracy_score(y, model.predict(X)) >= at_least
+    found = slts.explain(model, X[0])
+    np.testing.assert_allclose(
+        found.decision, np.atleast_1d(model.decision_function(X[:1])[0]), atol=1e-9
+    )
+    assert found.contributions.shape[1:] == np.shape(X[0])[::-1]
+    return model
+
+
+def test_one_step_is_a_series(rng):
+    y = np.arange(30) % 3
+    X = [rng.normal(size=(2, 1)) + 3 * np.array([[c], [-c]]) for c in y]
+    check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+
+
+def test_one_channel_is_enough(rng):
+    y = np.arange(40) % 2
+    X = [np.sin(np.arange(30) * (1 + c))[None] + 0.3 * rng.normal(size=(1, 30)) for c in y]
+    check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.95)
+
+
+def test_constant_channels_and_constant_series_are_harmless(rng):
+    y = np.arange(30) % 2
+    X = [np.vstack([np.ones(9), rng.normal(size=9) + 2 * c, np.zeros(9)]) for c in y]
+    X[0] = np.ones((3, 9))
+    check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+
+
+def test_series_that_are_all_the_same_give_the_majority():
+    X, y = [np.ones((2, 5))] * 10, [0] * 7 + [1] * 3
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    assert (model.predict(X) == 0).all()
+
+
+def test_two_series_a_class_are_enough_to_start(rng):
+    y = np.repeat(np.arange(4), 2)
+    X = [rng.normal(size=(3, 8)) + 4 * np.eye(4, 3)[c][:, None] for c in y]
+    check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=1.0)
+
+
+def test_a_class_of_one_series_is_learned_too(rng):
+    y = np.array([0] * 10 + [1])
+    X = [rng.normal(size=(2, 8)) + 6 * c for c in y]
+    check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=1.0)
+
+
+def test_lengths_from_one_to_ten_thousand(rng, monkeypatch):
+    monkeypatch.setattr(local, "_CELLS", 1e9)
+    y = np.arange(24) % 2
+    lengths = [1, 2, 3, 10_000, 700, 40] * 4
+    X = [
+        rng.normal(size=(2, n)) + 2 * np.array([[c], [1 - c]])
+        for n, c in zip(lengths, y, strict=True)
+    ]
+    model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+    pool = model.views_[0].lens.pool
+    assert 1 < pool <= 10_000 // 128
+
+
+def test_heavy_imbalance_is_met_by_class_weights(rng):
+    y = np.array([0] * 190 + [1] * 10)
+    X = [rng.normal(size=(2, 10)) + 0.7 * c for c in y]
+    plain = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    weighted = slts.LocalSLTSClassifier(random_state=0, class_weight="balanced").fit(X, y)
+    assert (weighted.predict(X)[190:] == 1).mean() >= (plain.predict(X)[190:] == 1).mean()
+    assert (weighted.predict(X)[190:] == 1).mean() > 0.8
+
+
+def test_many_channels_are_reduced(rng):
+    y = np.arange(30) % 2
+    X = [rng.normal(size=(120, 10)) + 2.0 * c * np.sin(np.arange(120))[:, None] for c in y]
+    model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.95)
+    assert all(m.shape[3] == 25 for m in model.local_metrics_)
+
+
+def test_heavy_tails_do_not_drown_the_rest(rng):
+    y = np.arange(80) % 2
+    X = [rng.standard_cauchy(size=(2, 15)) * (1.0 + 9.0 * c) for c in y]
+    test = [rng.standard_cauchy(size=(2, 15)) * (1.0 + 9.0 * c) for c in y]
+    model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+    assert model.score(test, y) > 0.85
+
+
+def test_a_lens_gives_unit_rows_and_shares_them_out_exactly(rng):
+    batch = slts.as_series([rng.normal(size=(4, n)) for n in (9, 17)])
+    for name in LENSES:
+        lens = Lens.fit(batch, name, pool=3, n_components=6)
+        one = batch[1:]
+        rows = lens(one).values
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
+        assert rows.shape == (6, lens.n_rows)
+        slopes = rng.normal(size=(2, *rows.shape))
+        contributions, rest = lens.attribute(one, slopes)
+        np.testing.assert_allclose(
+            contributions.sum(axis=(1, 2)) + rest, (rows * slopes).sum(axis=(1, 2))
+        )
+        assert contributions.shape == (2, 17, 4)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"views": "colours"}, "'views' parameter .* Got 'colours'"),
+        ({"views": ()}, "'views' parameter"),
+        ({"views": ("values", "values")}, "'views' parameter"),
+        ({"objective": "distance"}, "'objective' parameter .* Got 'distance'"),
+        ({"metrics": "all"}, "'metrics' parameter .* Got 'all'"),
+        ({"n_phases": 0}, "'n_phases' parameter .* or 'auto'. Got 0"),
+        ({"n_phases": "many"}, "'n_phases' parameter .* Got 'many'"),
+        ({"n_components": 2.5}, "'n_components' parameter .* Got 2.5"),
+        ({"metric_rank": True}, "'metric_rank' parameter .* Got True"),
+        ({"max_length": 0}, "'max_length' parameter .* Got 0"),
+        ({"penalties": []}, "'penalties' parameter"),
+        ({"penalties": [1.0, 0.0]}, "'penalties' parameter .* positive"),
+        ({"landmarks": "best"}, "best"),
+        ({"landmarks": [0, 0]}, "'landmarks' parameter .* distinct"),
+        ({"n_landmarks": 0}, "n_landmarks|landmarks"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message, two):
+    X, y, _, _ = two
+    with pytest.raises(ValueError, match=message):
+        slts.LocalSLTSClassifier(**parameters).fit(X, y)

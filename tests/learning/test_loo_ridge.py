@@ -1,0 +1,141 @@
+"""Leave-one-out in closed form is leave-one-out."""
+
+import numpy as np
+import pytest
+
+from slts.learning.local import FeatureGram, choose_phases, fewer_phases
+from slts.learning.loo_ridge import RidgeFit, fit_loo_ridge
+
+PENALTIES = np.array([0.1, 1.0, 10.0])
+
+
+def direct(features, targets, weights, penalty):
+    """Normal equations with a free intercept: slope and intercept."""
+    total = weights.sum()
+    mean, target_mean = weights @ features / total, weights @ targets / total
+    x, y = features - mean, targets - target_mean
+    left = (x.T * weights) @ x + penalty * np.eye(x.shape[1])
+    slope = np.linalg.solve(left, (x.T * weights) @ y)
+    return slope, target_mean - mean @ slope
+
+
+@pytest.fixture
+def problem(rng):
+    features = rng.normal(size=(25, 40)) + 3.0
+    targets = np.sign(rng.normal(size=(25, 3)))
+    weights = rng.uniform(0.5, 2.0, size=25)
+    return features, targets, weights
+
+
+def test_the_solution_is_that_of_the_normal_equations(problem, rng):
+    features, targets, weights = problem
+    gram = features @ features.T
+    new = rng.normal(size=(5, 40))
+    for penalty in PENALTIES:
+        found = fit_loo_ridge(gram, gram, targets, weights, np.array([penalty]))
+        slope, intercept = direct(features, targets, weights, penalty)
+        predicted = (new @ features.T) @ found.weights + found.intercept
+        np.testing.assert_allclose(predicted, new @ slope + intercept, atol=1e-8)
+        residual = targets - features @ slope - intercept
+        objective = (weights[:, None] * residual**2).sum() + penalty * (slope**2).sum()
+        assert found.objective == pytest.approx(objective / weights.sum())
+        assert 0 <= found.gap <= 1e-12 * found.objective
+
+
+def test_left_out_predictions_come_from_fits_without_the_series(problem):
+    features, targets, weights = problem
+    gram = features @ features.T
+    found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES)
+    errors = []
+    for penalty in PENALTIES:
+        left_out = np.empty_like(targets)
+        for i in range(len(targets)):
+            others = np.arange(len(targets)) != i
+            slope, intercept = direct(features[others], targets[others], weights[others], penalty)
+            left_out[i] = features[i] @ slope + intercept
+        errors.append((weights[:, None] * (left_out - targets) ** 2).sum() / weights.sum() / 3)
+        if penalty == PENALTIES[found.best]:
+            np.testing.assert_allclose(found.left_out, left_out, atol=1e-8)
+    np.testing.assert_allclose(found.errors, errors)
+    assert found.best == np.argmin(errors)
+
+
+def test_a_series_without_weight_plays_no_part(problem):
+    features, targets, weights = problem
+    weights = weights.copy()
+    weights[3] = 0.0
+    gram = features @ features.T
+    found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES[:1])
+    others = np.arange(25) != 3
+    slope, intercept = direct(features[others], targets[others], weights[others], PENALTIES[0])
+    np.testing.assert_allclose(found.left_out[3], features[3] @ slope + intercept, atol=1e-8)
+
+
+def test_anchors_that_span_the_features_lose_nothing(rng):
+    features = rng.normal(size=(60, 8))
+    targets = np.sign(rng.normal(size=(60, 2)))
+    gram, anchors = features @ features.T, np.arange(0, 60, 4)
+    every = fit_loo_ridge(gram, gram, targets, np.ones(60), PENALTIES)
+    some = fit_loo_ridge(
+        gram[:, anchors], gram[np.ix_(anchors, anchors)], targets, np.ones(60), PENALTIES
+    )
+    np.testing.assert_allclose(some.left_out, every.left_out, atol=1e-8)
+    np.testing.assert_allclose(some.errors, every.errors)
+
+
+def test_features_that_never_change_leave_the_mean(rng):
+    targets = np.sign(rng.normal(size=(10, 1)))
+    found = fit_loo_ridge(np.ones((10, 10)), np.ones((10, 10)), targets, np.ones(10), PENALTIES)
+    predicted = np.ones((1, 10)) @ found.weights + found.intercept
+    np.testing.assert_allclose(predicted, targets.mean(axis=0)[None], atol=1e-8)
+
+
+def test_views_weigh_the_same_whatever_their_scale(rng):
+    anchors = np.arange(12)
+    views = [rng.normal(size=(12, 2, 1, 3, 3)) + 1.0, rng.normal(size=(12, 1, 1, 4, 4))]
+
+    def total(scales):
+        gram = FeatureGram(anchors, 12)
+        for scale, view in zip(scales, views, strict=True):
+            gram.add(scale * view)
+            gram.end_view()
+        return gram.solve(np.sign(views[1][:, 0, 0, :1, 0]), np.ones(12), PENALTIES)
+
+    one, other = total([1.0, 1.0]), total([1e-3, 50.0])
+    np.testing.assert_allclose(one.left_out, other.left_out, atol=1e-9)
+
+
+def test_joining_phases_adds_neighbours(rng):
+    products = rng.normal(size=(3, 2, 6, 4, 5))
+    joined = fewer_phases(products, 2)
+    np.testing.assert_allclose(joined[:, :, 1], products[:, :, 3:].sum(axis=2))
+    assert fewer_phases(products, 6) is products
+
+
+def fit_with(left_out):
+    return RidgeFit(
+        weights=np.zeros((1, 1)), intercept=np.zeros(1), penalties=PENALTIES,
+        errors=np.zeros(3), best=1, left_out=left_out, objective=1.0, gap=0.0,
+    )  # fmt: skip
+
+
+def test_more_phases_have_to_be_clearly_better(rng):
+    codes = np.arange(40) % 2
+    targets = np.where(codes == 1, 1.0, -1.0)[:, None]
+    plain = targets + rng.normal(size=targets.shape)
+    close, better = plain * 1.0, targets + 0.2 * (plain - targets)
+    close[0] = targets[0]
+    weights = np.ones(40)
+    chosen, choices = choose_phases(
+        {1: fit_with(plain), 3: fit_with(close)}, targets, codes, weights, PENALTIES
+    )
+    assert chosen == 1
+    assert [c.chosen for c in choices] == [True, False]
+    assert "not clearly better" in choices[1].reason
+    chosen, choices = choose_phases(
+        {1: fit_with(plain), 3: fit_with(better)}, targets, codes, weights, PENALTIES
+    )
+    assert chosen == 3
+    assert "given up for 3 phases" in choices[0].reason
+    assert choices[1].error < choices[0].error
+    assert choices[1].penalty == PENALTIES[1]

@@ -1,0 +1,88 @@
+"""Maps of the channels do what their names say, also where channels are odd."""
+
+import numpy as np
+import pytest
+
+from slts.series import as_series
+from slts.series.channels import ChannelScale, Components, Levels, differences, pool_steps
+
+
+@pytest.fixture
+def batch(rng):
+    return as_series([rng.normal(size=(3, int(n))) * [[1.0], [50.0], [0.0]] + 7 for n in (4, 9, 1)])
+
+
+def test_standard_scaling_gives_mean_zero_and_deviation_one(batch):
+    scaled = ChannelScale.fit(batch, "standard")(batch.values)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(axis=0), [1, 1, 0], atol=1e-12)
+
+
+def test_robust_scaling_ignores_outliers(rng):
+    values = rng.normal(size=(1, 2001))
+    values[0, :20] = 1e6
+    scale = ChannelScale.fit(as_series([values]), "robust")
+    assert abs(scale.centre[0]) < 0.1
+    assert scale.spread[0] == pytest.approx(1.0, rel=0.1)
+
+
+def test_robust_scaling_falls_back_where_most_steps_are_equal():
+    values = np.zeros((1, 100))
+    values[0, :10] = 5.0
+    scale = ChannelScale.fit(as_series([values]), "robust")
+    assert scale.spread[0] == pytest.approx(values.std())
+
+
+def test_asinh_is_linear_near_the_centre_and_logarithmic_far_away(rng):
+    batch = as_series([rng.normal(size=(1, 500))])
+    plain, squashed = (ChannelScale.fit(batch, kind) for kind in ("robust", "asinh"))
+    near, far = np.array([[1e-3]]) + plain.centre, np.array([[1e6]])
+    np.testing.assert_allclose(squashed(near), plain(near), rtol=1e-6)
+    np.testing.assert_allclose(squashed(far), np.log(2 * plain(far)), rtol=1e-6)
+
+
+def test_huge_channels_are_scaled_all_the_same(rng):
+    values = rng.normal(size=(1, 50))
+    for size in (1e300, 1e-300):
+        scaled = ChannelScale.fit(as_series([size * values]), "standard")(size * values.T)
+        np.testing.assert_allclose(scaled.std(), 1.0)
+
+
+def test_levels_rise_with_the_value_and_know_its_rank(rng):
+    batch = as_series([rng.exponential(size=(2, 400))])
+    levels = Levels.fit(batch, 5)
+    low, middle, high = (levels(np.quantile(batch.values, q, axis=0)[None])[0] for q in (0, 0.5, 1))
+    assert (low < middle).all()
+    assert (middle < high).all()
+    assert low.shape == (10,)
+    # The median lies on the third of five levels, for each of the two channels.
+    np.testing.assert_allclose(middle[4:6], 0, atol=0.1)
+
+
+def test_levels_of_a_constant_channel_are_constant():
+    levels = Levels.fit(as_series([np.ones((1, 30))]), 3)
+    np.testing.assert_array_equal(levels(np.ones((4, 1))), np.repeat(levels(np.ones((1, 1))), 4, 0))
+    assert np.isfinite(levels(np.array([[-5.0], [8.0]]))).all()
+
+
+def test_components_keep_the_directions_of_most_variance(rng):
+    values = rng.normal(size=(300, 1)) @ np.array([[3.0, 4.0]]) + rng.normal(size=(300, 2)) * 0.01
+    found = Components.fit(values, 1)
+    np.testing.assert_allclose(np.abs(found.basis[:, 0]), [0.6, 0.8], atol=1e-2)
+    np.testing.assert_allclose(found(values).mean(), 0, atol=1e-9)
+
+
+def test_differences_stay_within_a_series():
+    batch = as_series(
+        [np.array([[0.0, 1.0, 4.0, 9.0]]), np.array([[100.0]]), np.array([[5.0, 3.0]])]
+    )
+    found = differences(batch.values, batch.offsets)[:, 0]
+    np.testing.assert_array_equal(found, [1, 2, 4, 5, 0, -2, -2])
+
+
+def test_pooling_averages_steps_and_keeps_the_rest():
+    batch = as_series([np.arange(5.0)[None], np.arange(2.0)[None], np.array([[7.0]])])
+    pooled = pool_steps(batch, 2)
+    np.testing.assert_array_equal(pooled.values[:, 0], [0.5, 2.5, 4.0, 0.5, 7.0])
+    np.testing.assert_array_equal(pooled.lengths, [3, 1, 1])
+    assert pool_steps(batch, 1) is batch
