@@ -10,6 +10,7 @@ from slts.estimators import (
     BBSClassifier,
     BBSClassifierCV,
     LDMLTClassifier,
+    LocalSLTSClassifier,
     OneNNClassifier,
     SimilaritySVC,
     SLTSClassifier,
@@ -18,6 +19,7 @@ from slts.estimators import (
 from slts.explain import explain, summarize
 from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
 from slts.landmarks import select_landmarks
+from slts.persistence import load, save
 from slts.series import SeriesBatch, as_series
 
 __version__ = "0.1.0"
@@ -29,6 +31,7 @@ __all__ = [
     "DataError",
     "Itakura",
     "LDMLTClassifier",
+    "LocalSLTSClassifier",
     "ModelFileError",
     "OneNNClassifier",
     "SLTSClassifier",
@@ -44,6 +47,8 @@ __all__ = [
     "fit_certified",
     "goodness",
     "landmarks_needed",
+    "load",
+    "save",
     "select_landmarks",
     "similarity",
     "summarize",
@@ -51,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `slts.plots` when it is first asked for: matplotlib is an extra."""
-    if name == "plots":
-        return importlib.import_module("slts.plots")
+    """Import `slts.plots` and `slts.report` when they are first asked for: few programs do."""
+    if name in ("plots", "report"):
+        return importlib.import_module(f"slts.{name}")
     raise AttributeError(f"module 'slts' has no attribute {name!r}")

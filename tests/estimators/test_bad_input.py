@@ -14,6 +14,7 @@ KINDS = [
     slts.SLTSClassifierCV,
     slts.BBSClassifier,
     slts.BBSClassifierCV,
+    slts.LocalSLTSClassifier,
     slts.OneNNClassifier,
     slts.SimilaritySVC,
     slts.LDMLTClassifier,

@@ -20,11 +20,12 @@ ESTIMATORS = [
     slts.SLTSClassifierCV(15, random_state=0),
     slts.BBSClassifier(15, random_state=0),
     slts.BBSClassifierCV(15, random_state=0),
+    slts.LocalSLTSClassifier(15, random_state=0),
     slts.OneNNClassifier(random_state=0),
     slts.SimilaritySVC(random_state=0),
     slts.LDMLTClassifier(n_cycles=2, triplets_per_series=3.0, random_state=0),
 ]
-TRANSFORMERS = ESTIMATORS[:4]
+TRANSFORMERS = ESTIMATORS[:5]
 FORMS = {"list": list, "batch": slts.as_series}
 
 
@@ -201,7 +202,7 @@ def test_two_threads_give_the_answers_of_one(estimator, three):
     np.testing.assert_array_equal(two_threads.predict_proba(X_test), one.predict_proba(X_test))
 
 
-@pytest.mark.parametrize("estimator", [*TRANSFORMERS, ESTIMATORS[5]], ids=by_name)
+@pytest.mark.parametrize("estimator", [*TRANSFORMERS, ESTIMATORS[6]], ids=by_name)
 def test_sample_weights_are_routed_through_a_search(estimator, two):
     X, y, X_test, y_test = two
     # A third of the labels is wrong, and has no weight.
@@ -210,7 +211,7 @@ def test_sample_weights_are_routed_through_a_search(estimator, two):
     with sklearn.config_context(enable_metadata_routing=True):
         inner = clone(estimator).set_fit_request(sample_weight=True)
         inner.set_score_request(sample_weight=True)
-        grid = {"normalize": [True]}
+        grid = {"n_jobs": [1]}
         search = GridSearchCV(inner, grid, cv=2).fit(X, labels, sample_weight=weights)
         assert search.best_score_ > 0.85
         assert search.score(X_test, y_test) > 0.85

@@ -16,6 +16,7 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": LANDMARKS,
     },
     slts.BBSClassifierCV: {"check_sample_weight_equivalence_on_dense_data": LANDMARKS},
+    slts.LocalSLTSClassifier: {"check_sample_weight_equivalence_on_dense_data": LANDMARKS},
     slts.SimilaritySVC: {
         "check_sample_weight_equivalence_on_dense_data": (
             "every training series is a feature: repeating or removing one changes the features"

@@ -113,7 +113,7 @@ def test_scores_are_accuracies_of_models_fitted_on_the_other_part(kind, three):
 def test_the_papers_eighteen_pairs_are_thirteen_solves(three, monkeypatch):
     X, y, _, _ = three
     metric_calls, separator_gammas = [], []
-    solve_metrics, solve_separator = landmark.solve_metric_path, landmark.solve_separator
+    solve_metrics, solve_separator = landmark.solve_regularized_path, landmark.solve_separator
 
     def logged_metrics(*args, pairs, **kwargs):
         metric_calls.append(len(pairs))
@@ -123,7 +123,7 @@ def test_the_papers_eighteen_pairs_are_thirteen_solves(three, monkeypatch):
         separator_gammas.append(gamma)
         return solve_separator(*args, gamma=gamma, **kwargs)
 
-    monkeypatch.setattr(landmark, "solve_metric_path", logged_metrics)
+    monkeypatch.setattr(landmark, "solve_regularized_path", logged_metrics)
     monkeypatch.setattr(landmark, "solve_separator", logged_separator)
     model = slts.SLTSClassifierCV(12, random_state=0).fit(X, y)
     assert len(model.cv_results_["params"]) == 18

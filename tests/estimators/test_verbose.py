@@ -9,6 +9,7 @@ ESTIMATORS = [
     slts.SLTSClassifierCV(10, random_state=0),
     slts.BBSClassifier(10, random_state=0),
     slts.BBSClassifierCV(10, random_state=0),
+    slts.LocalSLTSClassifier(10, random_state=0),
     slts.OneNNClassifier(),
     slts.SimilaritySVC(),
     slts.LDMLTClassifier(n_cycles=1, triplets_per_series=1.0, random_state=0),

@@ -274,9 +274,25 @@ def test_rows_that_training_scaled_or_left_unscaled_are_refused(training):
     scaled = slts.SLTSClassifier(20, homogeneous=True, **FAST).fit(X, y)
     with pytest.raises(slts.DataError, match="constant channel"):
         certify(scaled, X, y, sample="training")
+    centred = slts.SLTSClassifier(20, scale="standard", **FAST).fit(X, y)
+    with pytest.raises(slts.DataError, match=r"scale of the channels .* fit_certified"):
+        certify(centred, X, y, sample="training")
     free = slts.SLTSClassifier(20, normalize=False, **FAST).fit(X, y)
     with pytest.raises(slts.DataError, match="normalize=False"):
         certify(free, X, y, sample="training")
+
+
+@pytest.mark.parametrize("regularizer", ["nuclear", "l1", "mahalanobis"])
+def test_bounds_are_those_that_the_penalty_allows(training, held_out, regularizer):
+    model = slts.SLTSClassifier(20, gamma=0.1, lam=0.1, regularizer=regularizer, **FAST)
+    model.fit(*training)
+    # The objective that is compared with the one of the fit has this penalty.
+    found = certify(model, *training, sample="training")
+    names = {bound.name for bound in found.bounds}
+    assert {"PAC-Bayes, classifier", "PAC-Bayes, metric"} <= names
+    # The others rest on the strong convexity of ||M||_F^2.
+    assert ("stability" in names) == ("norm" in names) == (regularizer == "mahalanobis")
+    assert certify(model, *held_out).headline.value < 0.5
 
 
 def test_certificates_can_be_read_printed_and_stored(model, training):

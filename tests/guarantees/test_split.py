@@ -115,6 +115,23 @@ def test_medoids_are_welcome_in_their_own_part(data):
     assert "compression" in [bound.name for bound in certificate.bounds]
 
 
+@pytest.mark.parametrize("regularizer", ["frobenius", "nuclear", "l1", "mahalanobis"])
+def test_a_scale_is_fitted_on_the_first_part_only(data, regularizer):
+    X, y = data
+    estimator = slts.SLTSClassifier(
+        15, gamma=0.1, lam=0.1, scale="robust", regularizer=regularizer, random_state=0
+    )
+    model, found = fit_certified(estimator, X, y, random_state=0)
+    first, _, _ = parts_of(300, 0)
+    rows = np.concatenate([X[i] for i in first], axis=1)
+    np.testing.assert_allclose(model._rows.scale.centre, np.median(rows, axis=1))
+    names = {bound.name for bound in found.bounds}
+    assert {"hold-out error", "compression", "PAC-Bayes, separator", "hold-out hinge"} <= names
+    # Its own part cannot certify the metric: the scale was fitted on it.
+    assert "norm" not in names
+    assert any("scale of the channels" in note for note in found.notes)
+
+
 def test_bbs_and_univariate_series():
     rng = np.random.default_rng(0)
     y = np.arange(150) % 2

@@ -11,8 +11,8 @@ from slts.learning.landmark import (
     fit_slts,
     project,
     slts_decisions,
-    strength_of,
 )
+from slts.learning.metric import strength_of
 
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 LAMS = (0.1, 1.0, 10.0)

@@ -43,10 +43,11 @@ def test_local_metrics_are_drawn_by_group_and_phase_on_one_scale(fitted):
     model = slts.LocalSLTSClassifier(random_state=0, n_phases=2).fit(X, y)
     figure = plot_local_metrics(model, "c", view=1)
     form = model.linear_forms()[1]
-    assert len(figure.axes) == 3 * 2
-    limits = {ax.images[0].get_clim() for ax in figure.axes}
+    maps = [ax for ax in figure.axes if ax.images]
+    assert len(maps) == 3 * 2
+    limits = {ax.images[0].get_clim() for ax in maps}
     assert limits == {(-abs(form.local_metrics[2]).max(), abs(form.local_metrics[2]).max())}
-    np.testing.assert_array_equal(figure.axes[3].images[0].get_array(), form.local_metrics[2, 1, 1])
+    np.testing.assert_array_equal(maps[3].images[0].get_array(), form.local_metrics[2, 1, 1])
     assert form.name in figure.get_suptitle()
 
 

@@ -26,11 +26,26 @@ def test_robust_scaling_ignores_outliers(rng):
     assert scale.spread[0] == pytest.approx(1.0, rel=0.1)
 
 
-def test_robust_scaling_falls_back_where_most_steps_are_equal():
-    values = np.zeros((1, 100))
-    values[0, :10] = 5.0
+@pytest.mark.parametrize("kind", ["robust", "asinh"])
+def test_one_glitch_does_not_set_the_scale(rng, kind):
+    values = rng.normal(size=(1, 1800))
+    values[0, 7] = 1e12
+    assert ChannelScale.fit(as_series([values]), kind).spread[0] == pytest.approx(1.0, rel=0.1)
+
+
+def test_values_beyond_the_range_stay_finite():
+    scale = ChannelScale(np.zeros(1), np.full(1, 1e-100), squash=False)
+    assert np.isfinite(scale(np.array([[1e300], [-1e300]]))).all()
+
+
+def test_robust_scaling_falls_back_where_most_steps_are_equal(rng):
+    values = np.zeros((1, 1000))
+    values[0, :100] = rng.normal(size=100)
     scale = ChannelScale.fit(as_series([values]), "robust")
-    assert scale.spread[0] == pytest.approx(values.std())
+    assert 0.05 < scale.spread[0] < 2.0
+    values[0, 5:100] = 0.0
+    values[0, :5] = 4.0
+    assert ChannelScale.fit(as_series([values]), "robust").spread[0] == pytest.approx(values.std())
 
 
 def test_asinh_is_linear_near_the_centre_and_logarithmic_far_away(rng):
@@ -80,9 +95,10 @@ def test_differences_stay_within_a_series():
     np.testing.assert_array_equal(found, [1, 2, 4, 5, 0, -2, -2])
 
 
-def test_pooling_averages_steps_and_keeps_the_rest():
+def test_pooling_averages_long_series_and_leaves_the_others():
     batch = as_series([np.arange(5.0)[None], np.arange(2.0)[None], np.array([[7.0]])])
-    pooled = pool_steps(batch, 2)
-    np.testing.assert_array_equal(pooled.values[:, 0], [0.5, 2.5, 4.0, 0.5, 7.0])
-    np.testing.assert_array_equal(pooled.lengths, [3, 1, 1])
-    assert pool_steps(batch, 1) is batch
+    pooled = pool_steps(batch, 3)
+    np.testing.assert_array_equal(pooled.values[:, 0], [0.5, 2.5, 4.0, 0, 1, 7.0])
+    np.testing.assert_array_equal(pooled.lengths, [3, 2, 1])
+    assert pool_steps(batch, 5) is batch
+    assert pool_steps(batch, None) is batch

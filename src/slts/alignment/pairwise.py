@@ -10,14 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import _native
-from slts.alignment.band import Band, native_band
-from slts.alignment.reductions import (
-    no_path_error,
-    products,
-    projected_similarities,
-    similarities,
-)
+from slts.alignment.band import Band, native_band, no_path_error
+from slts.alignment.extension import native
+from slts.alignment.reductions import products, projected_similarities, similarities
 from slts.alignment.settings import OBJECTIVES, AlignmentSettings
 from slts.alignment.targets import selected_target
 from slts.errors import DataError
@@ -89,7 +84,7 @@ def align(
         raise _channels_differ("a", len(x), "b", len(y))
     kind, parameter = (0, 0.0) if band is None else native_band(band)
     code = _OBJECTIVE_CODES.get(objective, -1) if isinstance(objective, str) else -1
-    found = _native.align_pair(x, y, bool(normalize), code, kind, parameter)
+    found = native.align_pair(x, y, bool(normalize), code, kind, parameter)
     if found is None:
         selected_target()
         settings = AlignmentSettings(objective, band, bool(normalize))
@@ -110,6 +105,7 @@ def similarity(
     band: Band = None,
     normalize: bool = True,
     dtype: str = "float64",
+    device: str = "cpu",
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> npt.NDArray[np.floating[Any]]:
@@ -125,8 +121,11 @@ def similarity(
         How paths are found; see `align`.
     dtype
         ``"float64"`` or ``"float32"``: precision of the computation and of the result.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
+        if there is one and the work is large enough, which is logged once.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     verbose
         Show a progress bar.
 
@@ -147,10 +146,10 @@ def similarity(
     x, y = _two_batches(X, Y, settings)
     with progress_bar("Aligning", show=verbose) as progress:
         if metric is None:
-            return similarities(x, y, settings, n_jobs=n_jobs, progress=progress)
+            return similarities(x, y, settings, device=device, n_jobs=n_jobs, progress=progress)
         matrix = _checked_metric(metric, x.n_channels)
         projected = projected_similarities(
-            x, y, matrix[np.newaxis], settings, n_jobs=n_jobs, progress=progress
+            x, y, matrix[np.newaxis], settings, device=device, n_jobs=n_jobs, progress=progress
         )
         return projected[:, :, 0]
 
@@ -163,6 +162,7 @@ def aligned_products(
     band: Band = None,
     normalize: bool = True,
     dtype: str = "float64",
+    device: str = "cpu",
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> npt.NDArray[np.floating[Any]]:
@@ -178,8 +178,11 @@ def aligned_products(
         How paths are found; see `align`.
     dtype
         ``"float64"`` or ``"float32"``: precision of the computation and of the result.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
+        if there is one and the work is large enough, which is logged once.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     verbose
         Show a progress bar.
 
@@ -191,7 +194,7 @@ def aligned_products(
     settings = AlignmentSettings(objective, band, normalize, dtype)
     x, y = _two_batches(X, Y, settings)
     with progress_bar("Aligning", show=verbose) as progress:
-        return products(x, y, settings, n_jobs=n_jobs, progress=progress)
+        return products(x, y, settings, device=device, n_jobs=n_jobs, progress=progress)
 
 
 def _checked_metric(metric: npt.ArrayLike, d: int) -> FloatArray:
@@ -225,7 +228,7 @@ def _one_series(value: Any, name: str) -> FloatArray:
     # A field of a record array has strides that are no multiple of its items.
     if (
         type(value) is np.ndarray
-        and value.dtype is _FLOAT64
+        and value.dtype == _FLOAT64
         and value.ndim == 2
         and value.size
         and (value.flags.forc or not any(stride % 8 for stride in value.strides))

@@ -8,6 +8,10 @@ splitting.py            splits from `cv`
 search.py               parameters chosen on held-out decisions, from one set of alignments
 tuning.py               what the CV variants share
 bbs.py, slts.py         the classifiers over landmarks, and their CV variants
+lenses.py               rows through which the local classifier sees series
+views.py                a lens and a rule of alignment: features of the local classifier
+local_training.py       learning for the local classifier: align once, solve, make metrics
+local.py                several local metrics, through several lenses
 neighbors.py            1NN under K_I
 svm.py                  linear SVM on similarities to the training series
 ldmlt.py                nearest neighbour under a learned Mahalanobis DTW
@@ -15,6 +19,7 @@ ldmlt.py                nearest neighbour under a learned Mahalanobis DTW
 
 from slts.estimators.bbs import BBSClassifier, BBSClassifierCV
 from slts.estimators.ldmlt import LDMLTClassifier
+from slts.estimators.local import LocalSLTSClassifier
 from slts.estimators.neighbors import OneNNClassifier
 from slts.estimators.slts import SLTSClassifier, SLTSClassifierCV
 from slts.estimators.svm import SimilaritySVC
@@ -23,6 +28,7 @@ __all__ = [
     "BBSClassifier",
     "BBSClassifierCV",
     "LDMLTClassifier",
+    "LocalSLTSClassifier",
     "OneNNClassifier",
     "SLTSClassifier",
     "SLTSClassifierCV",

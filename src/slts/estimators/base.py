@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
@@ -46,6 +47,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     _n_channels_in: int
     _n_columns_in: int | None
+    _n_series_in: int
+    _n_steps_in: int
     _rows: RowMap
     objective: str
     band: Any
@@ -117,6 +120,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"y holds one class only, {self.classes_.tolist()[0]!r}: a classifier needs at "
                 f"least two classes."
             )
+        self._n_series_in, self._n_steps_in = len(batch), batch.n_steps
         self._n_channels_in = batch.n_channels
         self._n_columns_in = _columns_of_table(X)
         self.n_features_in_ = self._n_columns_in or batch.n_channels
@@ -175,6 +179,16 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"class_weight are positive. Leave the class out instead."
             )
         return weights * (len(weights) / float(weights.sum()))
+
+    def _warn_about_missing_classes(self, landmark_codes: IntArray) -> None:
+        missing = np.setdiff1d(np.arange(len(self.classes_)), landmark_codes)
+        if len(missing):
+            names = ", ".join(map(repr, self.classes_[missing].tolist()))
+            warnings.warn(
+                f"No landmark is of class {names}: raise n_landmarks, or give landmarks= that "
+                f"cover every class.",
+                stacklevel=4,
+            )
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from series and labels; each classifier says how."""

@@ -29,6 +29,10 @@ class BBSClassifier(LandmarkClassifier):
         Margin; the larger, the sparser.
     objective, band
         How paths are found; see `slts.align`.
+    scale
+        Map of each channel, fitted on the training steps, before anything else: None,
+        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
+        ``"asinh"`` (robust, with heavy tails squashed).
     homogeneous
         Append a constant channel before normalising, so that amplitude survives: True, False, or
         ``"auto"`` (with one channel only, where unit rows keep nothing but the sign).
@@ -68,6 +72,7 @@ class BBSClassifier(LandmarkClassifier):
         gamma: float = 1e-2,
         objective: str = "affinity",
         band: Any = None,
+        scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         class_weight: Any = None,
@@ -81,6 +86,7 @@ class BBSClassifier(LandmarkClassifier):
         self.gamma = gamma
         self.objective = objective
         self.band = band
+        self.scale = scale
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.class_weight = class_weight
@@ -122,7 +128,9 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
     ----------
     n_landmarks
         As for `BBSClassifier`, or a list to choose from.
-    landmarks, objective, band, homogeneous, normalize, class_weight, n_jobs, random_state, verbose
+    landmarks, objective, band, scale, homogeneous, normalize, class_weight
+        As for `BBSClassifier`.
+    n_jobs, random_state, verbose
         As for `BBSClassifier`.
     gammas
         Margins to choose from; the paper's by default.
@@ -146,6 +154,7 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
         cv: Any = 0.3,
         objective: str = "affinity",
         band: Any = None,
+        scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         class_weight: Any = None,
@@ -159,6 +168,7 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
         self.cv = cv
         self.objective = objective
         self.band = band
+        self.scale = scale
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.class_weight = class_weight

@@ -29,7 +29,7 @@ from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
 from slts.execution import Progress, progress_bar
 from slts.landmarks import resolve_count, select_landmarks
-from slts.landmarks.selection import METHODS
+from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.landmark import LandmarkData, LandmarkModel
 from slts.series import SeriesBatch
 
@@ -67,6 +67,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     # Parameters every subclass has.
     n_landmarks: Any
     landmarks: Any
+    scale: Any
     homogeneous: Any
     class_weight: Any
     random_state: Any
@@ -155,7 +156,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             settings, parameters = self._settings(), self._parameters()
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             splits = self._splits(codes, seed)
-            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous)
+            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
             series = self._rows(batch)
             indices = self._choose_landmarks(series, settings, seed)
             data = self._align(series, indices, codes, weights, settings)
@@ -233,15 +234,22 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         check_is_fitted(self)
         used = np.flatnonzero(self.coef_.any(axis=0))
         return LinearForm(
+            name="",
             positives=self._positives,
             landmarks=self._rows(self.landmarks_[used]),
             landmark_indices=self.landmark_indices_[used],
             coef=self.coef_[:, used],
-            metrics=self.metrics_,
+            local_metrics=self.metrics_[:, np.newaxis, np.newaxis],
+            groups=np.zeros(len(used), dtype=np.int64),
+            group_names=("all",),
             intercept=np.zeros(len(self.coef_)),
             rows=self._rows,
             settings=self._settings(),
         )
+
+    def linear_forms(self) -> tuple[LinearForm, ...]:
+        """`linear_form`, as models with several forms give theirs."""
+        return (self.linear_form(),)
 
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))
@@ -250,24 +258,12 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         self, series: SeriesBatch, settings: AlignmentSettings, seed: int
     ) -> IntArray:
         if not isinstance(self.landmarks, str) or self.landmarks not in METHODS:
-            return self._given_landmarks(len(series))
+            return check_landmarks(self.landmarks, len(series), type(self).__name__)
         count = resolve_count(self._most_landmarks(len(series)), len(series))
         return select_landmarks(
             series, count, method=self.landmarks, objective=self.objective, band=self.band,
             normalize=False, random_state=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
-
-    def _given_landmarks(self, n_series: int) -> IntArray:
-        indices = np.asarray(self.landmarks)
-        usable = indices.ndim == 1 and indices.size > 0 and indices.dtype.kind in "iu"
-        usable = usable and indices.min() >= 0 and indices.max() < n_series
-        if not usable or len(np.unique(indices)) < len(indices):
-            raise ValueError(
-                f"The 'landmarks' parameter of {type(self).__name__} must be 'random', 'kmedoids', "
-                f"'dselect', or distinct indices of training series between 0 and {n_series - 1}. "
-                f"Got {self.landmarks!r} instead."
-            )
-        return indices.astype(np.int64)
 
     def _most_landmarks(self, n_series: int) -> int | float:
         """How many landmarks to align with; None is the paper's rule."""
@@ -326,16 +322,6 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 SolveReport(label, "separator", s.gamma, s.objective, s.gap, s.n_iter, s.converged)
             )
         return tuple(reports)
-
-    def _warn_about_missing_classes(self, landmark_codes: IntArray) -> None:
-        missing = np.setdiff1d(np.arange(len(self.classes_)), landmark_codes)
-        if len(missing):
-            names = ", ".join(map(repr, self.classes_[missing].tolist()))
-            warnings.warn(
-                f"No landmark is of class {names}: raise n_landmarks, or give landmarks= that "
-                f"cover every class.",
-                stacklevel=4,
-            )
 
     def _warn_about_collapse(self, model: LandmarkModel, data: LandmarkData) -> None:
         """Say so when nothing was learned: M near zero, or every answer "no"."""

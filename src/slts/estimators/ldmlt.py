@@ -33,6 +33,10 @@ class LDMLTClassifier(NearestNeighbor):
         How much nearer the series of the same class must be.
     ranking_limit
         Rank against at most so many training series per cycle; None ranks all pairs.
+    scale
+        Map of each channel, fitted on the training steps, before anything else: None,
+        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
+        ``"asinh"`` (robust, with heavy tails squashed).
     homogeneous
         Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
     normalize
@@ -64,6 +68,7 @@ class LDMLTClassifier(NearestNeighbor):
         triplets_per_series: float = 20.0,
         margin: float = 0.0,
         ranking_limit: int | None = 1500,
+        scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         calibration_size: int | None = 200,
@@ -75,6 +80,7 @@ class LDMLTClassifier(NearestNeighbor):
         self.triplets_per_series = triplets_per_series
         self.margin = margin
         self.ranking_limit = ranking_limit
+        self.scale = scale
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.calibration_size = calibration_size
@@ -103,7 +109,9 @@ class LDMLTClassifier(NearestNeighbor):
         """
         with self._all_or_nothing():
             batch, self._codes = self._check_training_data(X, y)
-            self._rows = RowMap.fit(batch, self._settings(), homogeneous=self.homogeneous)
+            self._rows = RowMap.fit(
+                batch, self._settings(), homogeneous=self.homogeneous, scale=self.scale
+            )
             self._training_rows = rows = self._rows(batch)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             with progress_bar("Learning the metric", show=bool(self.verbose)) as progress:

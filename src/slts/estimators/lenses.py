@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,8 +20,12 @@ from slts.series.channels import (
 
 LENSES = ("values", "changes", "levels")
 # Soft thresholds per channel; three are too few to tell heavy tails apart, more add channels only.
-_N_LEVELS = 5
-_FIT_STEPS = 100_000
+# Where channels are many, fewer: they are reduced to few components in any case.
+_N_LEVELS, _MOST_LEVELS = 5, 120
+# Quantiles and components of so many steps, from so many series, are known well enough.
+_FIT_STEPS, _FIT_SERIES = 100_000, 50
+# Steps mapped at once: features are many more numbers than the series.
+_BLOCK_STEPS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +41,8 @@ class Lens:
     name
         One of `LENSES`: scaled values; values with heavy tails squashed, and their changes; levels
         passed, and their changes.
-    pool
-        Steps averaged into one before anything else.
+    max_length
+        Steps of longer series are averaged before anything else; None leaves them.
     scale, levels
         Map of the values; one of the two is None.
     change_spread
@@ -49,7 +54,7 @@ class Lens:
     """
 
     name: str
-    pool: int
+    max_length: int | None
     scale: ChannelScale | None
     levels: Levels | None
     change_spread: FloatArray | None
@@ -57,13 +62,15 @@ class Lens:
     constant: float
 
     @classmethod
-    def fit(cls, batch: SeriesBatch, name: str, *, pool: int, n_components: int) -> Lens:
+    def fit(
+        cls, batch: SeriesBatch, name: str, *, max_length: int | None, n_components: int
+    ) -> Lens:
         """Fit on training series; rows get at most `n_components` channels and the constant."""
-        # Quantiles and components of so many steps are known well enough.
-        batch = pool_steps(batch[:: 1 + batch.n_steps // _FIT_STEPS], pool)
+        batch = _sample(pool_steps(batch, max_length))
         scale = levels = spread = components = None
         if name == "levels":
-            levels = Levels.fit(batch, _N_LEVELS)
+            n_levels = max(1, min(_N_LEVELS, _MOST_LEVELS // batch.n_channels))
+            levels = Levels.fit(batch, n_levels)
             features = levels(batch.values)
         else:
             scale = ChannelScale.fit(batch, "standard" if name == "values" else "asinh")
@@ -77,28 +84,30 @@ class Lens:
             features = components(features)
         # As large as a typical row: amplitude then neither vanishes nor drowns the rest.
         constant = float(np.sqrt(np.einsum("ij,ij->", features, features) / len(features))) or 1.0
-        return cls(name, pool, scale, levels, spread, components, constant)
+        return cls(name, max_length, scale, levels, spread, components, constant)
 
     @property
-    def n_rows(self) -> int:
-        """Channels of the mapped rows, the constant included."""
-        if self.components is not None:
-            return int(self.components.basis.shape[1]) + 1
-        return self._n_features + 1
-
-    @property
-    def _n_features(self) -> int:
+    def n_numbers(self) -> int:
+        """Numbers the lens stores."""
+        parts: list[FloatArray] = []
+        if self.scale is not None:
+            parts += [self.scale.centre, self.scale.spread]
         if self.levels is not None:
-            own = len(self.levels.knots) * self.levels.n_levels
-        else:
-            assert self.scale is not None
-            own = len(self.scale.centre)
-        return own if self.change_spread is None else 2 * own
+            parts += [self.levels.knots, self.levels.ranks]
+        if self.change_spread is not None:
+            parts.append(self.change_spread)
+        if self.components is not None:
+            parts += [self.components.centre, self.components.basis]
+        return sum(part.size for part in parts) + 1
 
     def __call__(self, batch: SeriesBatch) -> SeriesBatch:
         """Unit rows, ready for alignment."""
-        batch = pool_steps(batch, self.pool)
-        return normalize_rows(self._reduced(self._features(batch), batch.offsets))
+        batch = pool_steps(batch, self.max_length)
+        cuts = np.searchsorted(batch.offsets, np.arange(0, batch.n_steps, _BLOCK_STEPS))
+        cuts = np.unique(np.append(cuts, len(batch)))
+        parts = [batch[a:b] for a, b in pairwise(cuts.tolist())] or [batch]
+        rows = [normalize_rows(self._reduced(self._features(part), part.offsets)) for part in parts]
+        return SeriesBatch.concatenate(rows)
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Share sums of rows times slopes out among steps and channels of one series.
@@ -117,7 +126,7 @@ class Lens:
         rest : ndarray of shape (problems,)
             The part of the constant.
         """
-        pooled = pool_steps(batch, self.pool)
+        pooled = pool_steps(batch, self.max_length)
         features = self._features(pooled)
         raw = self._reduced(features, pooled.offsets).values
         norms = np.sqrt(np.einsum("ij,ij->i", raw, raw))
@@ -128,8 +137,8 @@ class Lens:
             features = features - self.components.centre
             slopes = slopes @ self.components.basis.T
         terms = (features * slopes).reshape(*slopes.shape[:2], -1, batch.n_channels).sum(axis=2)
-        if self.pool > 1:
-            step = np.arange(batch.n_steps) // self.pool
+        if self.max_length is not None and pooled.n_steps < batch.n_steps:
+            step = np.arange(batch.n_steps) // -(-batch.n_steps // self.max_length)
             terms = terms[:, step] / np.bincount(step)[step][:, np.newaxis]
         return terms, rest
 
@@ -147,3 +156,11 @@ class Lens:
             features = self.components(features)
         values = np.hstack([features, np.full((len(features), 1), self.constant)])
         return SeriesBatch.from_checked(values, offsets, None)
+
+
+def _sample(batch: SeriesBatch) -> SeriesBatch:
+    """Some series, drawn without regard to their order, which may be that of the classes."""
+    count = max(_FIT_SERIES, -(-len(batch) * _FIT_STEPS // batch.n_steps))
+    if count >= len(batch):
+        return batch
+    return batch[np.sort(np.random.default_rng(0).permutation(len(batch))[:count])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -20,11 +20,13 @@ from slts.alignment import AlignmentSettings
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.lenses import LENSES, Lens
 from slts.estimators.linear_form import LinearForm
-from slts.estimators.views import Part, View
+from slts.estimators.local_training import Training, learn_local_metrics
+from slts.estimators.views import LastRows, View
 from slts.execution import progress_bar
 from slts.landmarks import resolve_count, select_landmarks
+from slts.landmarks.selection import check_landmarks, draw_stratified
 from slts.learning.calibration import fit_scale
-from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
+from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
 from slts.series import SeriesBatch
 
@@ -35,18 +37,21 @@ _PER_CLASS, _LANDMARKS = 10, 200
 _MOST_GROUPS = 32
 # Ridge is exact up to so many series; beyond, so many of them span the solution.
 _ANCHORS = 2000
-# Features of the anchors kept for the end; beyond, they are found again.
-_KEPT_BYTES = 256 * 2**20
 # Cells of all recurrences in training, beyond which series are averaged down; never below
 # `_SHORT` steps.
 _CELLS, _SHORT = 1e10, 128
+# Series whose features are held at once in prediction.
+_SERIES = 2000
 # Share of the objective that rounding may leave on the table.
 _GAP = 1e-6
 
 
 @dataclass(frozen=True)
 class RidgeReport:
-    """How the least-squares problem was solved; `gap` bounds the distance from its optimum."""
+    """How the least-squares problem was solved; `gap` bounds the distance from its optimum.
+
+    The optimum is that among combinations of at most 2000 training series.
+    """
 
     stage: str
     objective: float
@@ -60,14 +65,14 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     Every series is aligned with a few landmarks of each class, several times: seen through three
     lenses (standardised values; values and their changes; levels passed and their changes) and by
     both rules of alignment. A metric for each class, group of landmarks and phase of the landmark
-    is learned on the aligned products by ridge regression, whose penalty is chosen by exact
-    leave-one-out. Decisions stay linear in the aligned products: `slts.explain` is exact.
+    is learned on the aligned products by ridge regression, whose penalty is chosen by its exact
+    leave-one-out error. Decisions stay linear in the aligned products: `slts.explain` is exact.
 
     Parameters
     ----------
     n_landmarks
         Number of landmarks, or share of the training series; None takes 10 of each class, fewer
-        if there are more than 20 classes.
+        if there are more than 20 classes. Of no effect with `landmarks` given as indices.
     landmarks
         ``"random"`` draws as many from each class; ``"kmedoids"`` and ``"dselect"`` choose as
         `slts.select_landmarks` does; or indices of training series.
@@ -88,7 +93,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     metric_rank
         Rank of the metrics: in how many directions the landmarks are looked at.
     max_length
-        Series longer than this are averaged down to it; None chooses by the amount of work.
+        Steps of a series longer than this are averaged, two by two, three by three and so on; None
+        chooses by the amount of work, and no fewer than 128.
     penalties
         To choose from, relative to the mean squared norm of the features.
     class_weight
@@ -115,6 +121,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Constant part of the decisions.
     groups_ : ndarray of shape (landmarks,)
         Group of each landmark.
+    group_names_ : tuple of str
+        The class, or classes, or landmark, of each group.
     selection_ : tuple of Choice
         What was tried, what was chosen, and why.
     reports_
@@ -194,23 +202,36 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             The fitted classifier.
         """
         with self._all_or_nothing():
-            batch, codes = self._check_training_data(X, y)
-            weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
+            every, codes = self._check_training_data(X, y)
+            weights = self._check_weights(every, codes, sample_weight, self.class_weight)
             plan = self._check_parameters()
             rng = check_random_state(self.random_state)
-            pool = self._pool(batch, len(plan.lenses) * len(plan.settings))
+            # A series without weight is not to be seen.
+            seen = np.flatnonzero(weights > 0.0)
+            batch, weights = every[seen], weights[seen] / weights[seen].mean()
+            count = self._count(codes, seen)
+            n_views = len(plan.lenses) * len(plan.settings)
+            max_length = self._longest(batch, count * n_views)
             lenses = [
-                Lens.fit(batch, name, pool=pool, n_components=self.n_components)
+                Lens.fit(batch, name, max_length=max_length, n_components=self.n_components)
                 for name in plan.lenses
             ]
-            self.landmark_indices_ = self._choose_landmarks(lenses[0], batch, codes, weights, rng)
-            self.landmarks_ = batch[self.landmark_indices_]
+            if isinstance(self.landmarks, str):
+                chosen = self._choose_landmarks(count, lenses[0], batch, codes[seen], rng)
+                self.landmark_indices_ = seen[chosen]
+            else:
+                self.landmark_indices_ = np.array(self.landmarks, dtype=np.int64)
+            self.landmarks_ = every[self.landmark_indices_]
+            self._warn_about_missing_classes(codes[self.landmark_indices_])
             self._group_landmarks(codes[self.landmark_indices_], rng)
-            anchors = _stratified(codes, _ANCHORS, rng)
+            codes = codes[seen]
+            anchors = draw_stratified(codes, _ANCHORS, rng)
             targets = np.where(codes[:, np.newaxis] == np.arange(len(self.classes_)), 1.0, -1.0)
             if len(self.classes_) == 2:
                 targets = targets[:, 1:]
-            training = _Training(batch, codes, weights, targets, anchors)
+            training = Training(
+                batch, codes, weights, targets, anchors, self.landmarks_, self.groups_
+            )
             self._learn(training, lenses, plan)
         return self
 
@@ -229,9 +250,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         """
         batch = self._check_new_data(X)
         values = np.tile(self.intercept_, (len(batch), 1))
-        for metrics, part, found in self._features(batch, self.groups_):
+        for rows, metrics, part, found in self._features(batch, self.groups_):
             own = metrics[:, part].reshape(len(metrics), -1)
-            values += found.reshape(len(batch), -1) @ own.T
+            values[rows] += found.reshape(len(found), own.shape[1]) @ own.T
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def transform(self, X: Any) -> FloatArray:
@@ -250,11 +271,11 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         """
         batch = self._check_new_data(X)
         shares = np.zeros((len(batch), len(self.intercept_), len(self.landmarks_)))
-        for metrics, part, found in self._features(batch, np.arange(len(self.landmarks_))):
+        for rows, metrics, part, found in self._features(batch, np.arange(len(self.landmarks_))):
             own = metrics[:, self.groups_[part]]
-            shares[:, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
+            shares[rows, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
         shares /= np.bincount(self.groups_)[self.groups_]
-        return shares.reshape(len(batch), -1)
+        return shares.reshape(len(batch), shares.shape[1] * shares.shape[2])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of `transform`.
@@ -299,26 +320,31 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
 
     @property
     def n_numbers_(self) -> int:
-        """Numbers the model stores: metrics, their bases, intercepts, values of the landmarks."""
+        """Numbers the model stores: metrics and bases, lenses, intercepts, landmarks' values."""
         check_is_fitted(self)
         metrics = sum(metrics.size for metrics in self.local_metrics_)
         bases = sum(view.basis.size for view in self.views_)
-        return int(metrics + bases + self.intercept_.size + self.landmarks_.values.size)
+        lenses = sum(lens.n_numbers for lens in {id(v.lens): v.lens for v in self.views_}.values())
+        return int(metrics + bases + lenses + self.intercept_.size + self.landmarks_.values.size)
 
     def _features(
         self, batch: SeriesBatch, groups: IntArray
-    ) -> Iterator[tuple[FloatArray, slice, AnyArray]]:
-        """Metrics and features of every view, some groups at a time."""
-        n_views, rows = len(self.views_), _LastRows()
+    ) -> Iterator[tuple[slice, FloatArray, slice, AnyArray]]:
+        """Series, metrics, groups and features of every view, some at a time."""
+        n_views = len(self.views_)
+        starts = range(0, len(batch), _SERIES)
         with self._progress("Aligning") as progress:
-            for k, (view, metrics) in enumerate(zip(self.views_, self.local_metrics_, strict=True)):
-                series, landmarks = rows.of(view.lens, batch, self.landmarks_)
-                n_phases = metrics.shape[2]
-                parts = view.features(series, landmarks, groups, n_phases, n_jobs=self.n_jobs)
-                for part, found in parts:
-                    yield metrics, part, found
-                if progress is not None:
-                    progress(k + 1, n_views)
+            for n, begin in enumerate(starts):
+                which, rows = slice(begin, begin + _SERIES), LastRows()
+                for k, view in enumerate(self.views_):
+                    metrics = self.local_metrics_[k]
+                    series, landmarks = rows.of(view.lens, batch[which], self.landmarks_)
+                    n_phases = metrics.shape[2]
+                    parts = view.features(series, landmarks, groups, n_phases, n_jobs=self.n_jobs)
+                    for part, found in parts:
+                        yield which, metrics, part, found
+                    if progress is not None:
+                        progress(n * n_views + k + 1, len(starts) * n_views)
 
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))
@@ -339,8 +365,12 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         _at_least_one("metric_rank", self.metric_rank)
         if self.max_length is not None:
             _at_least_one("max_length", self.max_length)
-        penalties = np.asarray(self.penalties, dtype=np.float64)
-        if penalties.ndim != 1 or not len(penalties) or not (penalties > 0).all():
+        try:
+            penalties = np.asarray(self.penalties, dtype=np.float64)
+        except (TypeError, ValueError):
+            penalties = np.empty(0)
+        usable = penalties.ndim == 1 and len(penalties) > 0 and np.isfinite(penalties).all()
+        if not usable or not (penalties > 0).all():
             raise ValueError(
                 f"The 'penalties' parameter of LocalSLTSClassifier must be positive numbers. "
                 f"Got {self.penalties!r} instead."
@@ -348,41 +378,41 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         settings = tuple(AlignmentSettings(o, self.band, normalize=False) for o in objectives)
         return _Plan(views, settings, phases, np.unique(penalties))
 
-    def _pool(self, batch: SeriesBatch, n_views: int) -> int:
-        """Steps to average into one, so that training stays within reach."""
-        longest = int(batch.lengths.max())
+    def _longest(self, batch: SeriesBatch, n_alignments: int) -> int | None:
+        """Steps that series may have, so that training stays within reach; None: all they have.
+
+        Every series is aligned `n_alignments` times.
+        """
         if self.max_length is not None:
-            return -(-longest // self.max_length)
-        n_landmarks = len(self.classes_) * self._per_class()
-        cells = float(batch.lengths.mean()) ** 2 * len(batch) * n_landmarks * n_views
-        wanted = int(np.ceil(np.sqrt(cells / _CELLS)))
-        return max(1, min(wanted, longest // _SHORT))
+            return self.max_length
+        budget = _CELLS / (n_alignments * len(batch))
+
+        def cells(longest: float) -> float:
+            return float(np.minimum(batch.lengths, longest).mean()) ** 2
+
+        longest = int(batch.lengths.max())
+        if cells(longest) <= budget:
+            return None
+        lengths = np.arange(_SHORT, longest)
+        fits = [cells(length) <= budget for length in lengths[:: max(1, len(lengths) // 256)]]
+        return int(lengths[:: max(1, len(lengths) // 256)][max(0, sum(fits) - 1)])
+
+    def _count(self, codes: IntArray, seen: IntArray) -> int:
+        """How many landmarks there will be."""
+        if not isinstance(self.landmarks, str):
+            return len(check_landmarks(self.landmarks, len(codes), type(self).__name__))
+        if self.n_landmarks is None:
+            return int(np.minimum(np.bincount(codes[seen]), self._per_class()).sum())
+        return min(resolve_count(self.n_landmarks, len(codes)), len(seen))
 
     def _per_class(self) -> int:
         return max(4, min(_PER_CLASS, _LANDMARKS // len(self.classes_)))
 
     def _choose_landmarks(
-        self, lens: Lens, batch: SeriesBatch, codes: IntArray, weights: FloatArray, rng: Any
+        self, count: int, lens: Lens, batch: SeriesBatch, codes: IntArray, rng: Any
     ) -> IntArray:
-        if not isinstance(self.landmarks, str):
-            indices = np.asarray(self.landmarks)
-            usable = indices.ndim == 1 and indices.size > 0 and indices.dtype.kind in "iu"
-            usable = usable and indices.min() >= 0 and indices.max() < len(codes)
-            if not usable or len(np.unique(indices)) < len(indices):
-                raise ValueError(
-                    f"The 'landmarks' parameter of LocalSLTSClassifier must be 'random', "
-                    f"'kmedoids', 'dselect', or distinct indices of training series between 0 and "
-                    f"{len(codes) - 1}. Got {self.landmarks!r} instead."
-                )
-            return indices.astype(np.int64)
-        # A series without weight is not to be seen.
-        seen = np.flatnonzero(weights > 0.0)
-        if self.n_landmarks is None:
-            count = int(np.minimum(np.bincount(codes[seen]), self._per_class()).sum())
-        else:
-            count = resolve_count(self.n_landmarks, len(codes))
         if self.landmarks == "random":
-            return seen[_stratified(codes[seen], count, rng)]
+            return draw_stratified(codes, count, rng)
         return select_landmarks(
             lens(batch), count, method=self.landmarks, objective="cost", band=self.band,
             normalize=False, random_state=rng.randint(2**31 - 1), n_jobs=self.n_jobs,
@@ -408,98 +438,28 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self.groups_ = np.asarray(groups, dtype=np.int64)
         self.group_names_ = tuple(names)
 
-    def _learn(self, training: _Training, lenses: Sequence[Lens], plan: _Plan) -> None:
-        grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in plan.phases}
-        views: list[View] = []
-        # The features of the anchors become metrics in the end, if they can be kept till then.
-        kept: list[list[Part]] | None = []
-        with self._progress("Aligning with landmarks") as progress:
-            for lens in lenses:
-                series, landmarks = lens(training.batch), lens(self.landmarks_)
-                for settings in plan.settings:
-                    view = View.fit(lens, settings, landmarks, self.metric_rank)
-                    parts = []
-                    for part, found in self._training_features(view, series, landmarks, plan):
-                        for n, gram in grams.items():
-                            gram.add(fewer_phases(found, n))
-                        if kept is not None:
-                            parts.append((part, found[training.anchors]))
-                    for gram in grams.values():
-                        gram.end_view()
-                    views.append(view)
-                    if kept is not None:
-                        kept.append(parts)
-                        if sum(found.nbytes for view in kept for _, found in view) > _KEPT_BYTES:
-                            kept = None
-                    if progress is not None:
-                        progress(len(views), len(lenses) * len(plan.settings))
-        fits = {
-            n: gram.solve(training.targets, training.weights, plan.penalties)
-            for n, gram in grams.items()
-        }
-        n_phases, self.selection_ = choose_phases(
-            fits, training.targets, training.codes, training.weights, plan.penalties
+    def _learn(self, training: Training, lenses: Sequence[Lens], plan: _Plan) -> None:
+        found = learn_local_metrics(
+            training,
+            [(lens, settings) for lens in lenses for settings in plan.settings],
+            plan.phases,
+            plan.penalties,
+            metric_rank=self.metric_rank,
+            n_jobs=self.n_jobs,
+            show=bool(self.verbose),
         )
-        fit = fits[n_phases]
-        self.views_ = tuple(views)
-        self.intercept_ = fit.intercept
-        self.local_metrics_ = tuple(
-            self._metrics_of(fit.weights * weight, n_phases, parts)
-            for weight, parts in zip(
-                grams[n_phases].view_weights,
-                kept or self._anchor_features(training.batch[training.anchors], plan),
-                strict=True,
-            )
-        )
-        self._scale = fit_scale(fit.left_out, training.codes)
-        converged = fit.gap <= _GAP * fit.objective
-        self.reports_ = (RidgeReport("ridge", fit.objective, fit.gap, converged),)
-        if not converged:
+        self.views_, self.local_metrics_ = found.views, found.metrics
+        self.intercept_, self.selection_ = found.fit.intercept, found.selection
+        self._scale = fit_scale(found.fit.left_out, training.codes, training.weights)
+        objective, gap = found.fit.objective, found.fit.gap
+        self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)
+        if not self.reports_[0].converged:
             warnings.warn(
-                f"The least-squares problem is ill conditioned (gap {fit.gap:.2g} of "
-                f"{fit.objective:.2g}): use larger penalties.",
+                f"The least-squares problem is ill conditioned (gap {gap:.2g} of {objective:.2g}): "
+                f"use larger penalties.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _training_features(
-        self, view: View, series: SeriesBatch, landmarks: SeriesBatch, plan: _Plan
-    ) -> Iterator[Part]:
-        # Half the digits are plenty to learn from, and twice as fast.
-        return view.features(
-            series, landmarks, self.groups_, max(plan.phases), dtype="float32", n_jobs=self.n_jobs
-        )
-
-    def _anchor_features(self, anchors: SeriesBatch, plan: _Plan) -> Iterator[Iterator[Part]]:
-        rows = _LastRows()
-        with self._progress("Aligning once more") as progress:
-            for k, view in enumerate(self.views_):
-                series, landmarks = rows.of(view.lens, anchors, self.landmarks_)
-                yield self._training_features(view, series, landmarks, plan)
-                if progress is not None:
-                    progress(k + 1, len(self.views_))
-
-    def _metrics_of(self, weights: FloatArray, n_phases: int, parts: Iterable[Part]) -> FloatArray:
-        """The combination of the anchors' features that solves the problem."""
-        metrics = []
-        for _, found in parts:
-            features = fewer_phases(found, n_phases)
-            own = weights.T @ features.reshape(len(features), -1).astype(np.float64)
-            metrics.append(own.reshape(len(own), *features.shape[1:]))
-        return np.concatenate(metrics, axis=1)
-
-
-class _LastRows:
-    """Rows of the lens asked for last: views come lens by lens, and mapping takes its time."""
-
-    def __init__(self) -> None:
-        self._lens: Lens | None = None
-        self._rows: tuple[SeriesBatch, ...] = ()
-
-    def of(self, lens: Lens, *batches: SeriesBatch) -> tuple[SeriesBatch, ...]:
-        if lens is not self._lens:
-            self._lens, self._rows = lens, tuple(lens(batch) for batch in batches)
-        return self._rows
 
 
 @dataclass(frozen=True)
@@ -512,33 +472,11 @@ class _Plan:
     penalties: FloatArray
 
 
-@dataclass(frozen=True)
-class _Training:
-    """Checked training data; `anchors` are the series that span the solution."""
-
-    batch: SeriesBatch
-    codes: IntArray
-    weights: FloatArray
-    targets: FloatArray
-    anchors: IntArray
-
-
-def _stratified(codes: IntArray, count: int, rng: Any) -> IntArray:
-    """Indices of `count` series, as evenly from all classes as their sizes allow, in order."""
-    if count >= len(codes):
-        return np.arange(len(codes))
-    # Members of each class in random order; then the first of every class, the second, and so on.
-    order = rng.permutation(len(codes))
-    ranks = np.empty(len(codes), dtype=np.int64)
-    for c in np.unique(codes):
-        members = order[codes[order] == c]
-        ranks[members] = np.arange(len(members))
-    by_rank = order[np.argsort(ranks[order], kind="stable")]
-    return np.sort(by_rank[:count])
-
-
 def _subset(name: str, given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
+    try:
+        names = (given,) if isinstance(given, str) else tuple(given)
+    except TypeError:
+        names = ()
     if not names or any(n not in known for n in names) or len(set(names)) < len(names):
         raise ValueError(
             f"The {name!r} parameter of LocalSLTSClassifier must be one or several of {known}. "

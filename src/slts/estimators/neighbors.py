@@ -84,6 +84,10 @@ class OneNNClassifier(NearestNeighbor):
     ----------
     objective, band
         How paths are found; see `slts.align`.
+    scale
+        Map of each channel, fitted on the training steps, before anything else: None,
+        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
+        ``"asinh"`` (robust, with heavy tails squashed).
     homogeneous
         Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
     normalize
@@ -109,6 +113,7 @@ class OneNNClassifier(NearestNeighbor):
         *,
         objective: str = "affinity",
         band: Any = None,
+        scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         calibration_size: int | None = 200,
@@ -118,6 +123,7 @@ class OneNNClassifier(NearestNeighbor):
     ) -> None:
         self.objective = objective
         self.band = band
+        self.scale = scale
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.calibration_size = calibration_size
@@ -143,7 +149,7 @@ class OneNNClassifier(NearestNeighbor):
         with self._all_or_nothing():
             settings = self._settings()
             batch, self._codes = self._check_training_data(X, y)
-            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous)
+            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
             self._training_rows = self._rows(batch)
             self._calibrate()
         return self

@@ -10,6 +10,7 @@ from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.tuning import GAMMAS, LAMS, TunedLandmarks, check_grid, check_positive
 from slts.execution import Progress
 from slts.learning.landmark import LandmarkData, LandmarkModel, fit_slts, slts_decisions
+from slts.learning.regularized_metric import check_regularizer
 
 
 class SLTSClassifier(LandmarkClassifier):
@@ -17,7 +18,8 @@ class SLTSClassifier(LandmarkClassifier):
 
     For each class (one for two classes) a metric M is learned by a convex hinge problem on aligned
     products, then a sparse separator over K_M to the landmarks by a linear program; both are solved
-    to a certified duality gap.
+    to a certified duality gap (relative, 1e-6; 1e-4 for a metric with another regularizer than the
+    paper's).
 
     Parameters
     ----------
@@ -29,9 +31,18 @@ class SLTSClassifier(LandmarkClassifier):
     gamma
         Margin of both stages; the larger, the sparser.
     lam
-        Penalty of ||M||_F^2. Only lam * gamma^2 matters.
+        Weight of the penalty of M. Only lam * gamma^2 matters; lam * gamma where it is a norm.
+    regularizer
+        The penalty of M: ``"frobenius"`` (||M||_F^2, the paper's), ``"nuclear"`` (the sum of the
+        singular values: low rank), ``"l1"`` (the sum of the absolute entries: few of them) or
+        ``"mahalanobis"`` (||M||_F^2 with M symmetric positive semi-definite, so that K_M is a
+        scalar product of linearly mapped rows).
     objective, band
         How paths are found; see `slts.align`.
+    scale
+        Map of each channel, fitted on the training steps, before anything else: None,
+        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
+        ``"asinh"`` (robust, with heavy tails squashed).
     homogeneous
         Append a constant channel before normalising, so that amplitude survives: True, False, or
         ``"auto"`` (with one channel only, where unit rows keep nothing but the sign).
@@ -81,8 +92,10 @@ class SLTSClassifier(LandmarkClassifier):
         landmarks: Any = "random",
         gamma: float = 3e-3,
         lam: float = 0.1,
+        regularizer: str = "frobenius",
         objective: str = "affinity",
         band: Any = None,
+        scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         class_weight: Any = None,
@@ -95,8 +108,10 @@ class SLTSClassifier(LandmarkClassifier):
         self.landmarks = landmarks
         self.gamma = gamma
         self.lam = lam
+        self.regularizer = regularizer
         self.objective = objective
         self.band = band
+        self.scale = scale
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.class_weight = class_weight
@@ -106,6 +121,7 @@ class SLTSClassifier(LandmarkClassifier):
         self.verbose = verbose
 
     def _parameters(self) -> list[dict[str, float]]:
+        check_regularizer(self.regularizer, type(self).__name__)
         gamma, lam = (check_positive(n, self, getattr(self, n)) for n in ("gamma", "lam"))
         return [{"gamma": gamma, "lam": lam}]
 
@@ -117,13 +133,17 @@ class SLTSClassifier(LandmarkClassifier):
         parameters: Sequence[dict[str, float]],
     ) -> FloatArray:
         pairs = [(p["gamma"], p["lam"]) for p in parameters]
-        return slts_decisions(data, train, test, pairs, n_jobs=self.n_jobs)
+        return slts_decisions(
+            data, train, test, pairs, regularizer=self.regularizer, n_jobs=self.n_jobs
+        )
 
     def _solve(
         self, data: LandmarkData, parameters: dict[str, float], progress: Progress | None
     ) -> LandmarkModel:
         gamma, lam = parameters["gamma"], parameters["lam"]
-        return fit_slts(data, gamma, lam, n_jobs=self.n_jobs, progress=progress)
+        return fit_slts(
+            data, gamma, lam, regularizer=self.regularizer, n_jobs=self.n_jobs, progress=progress
+        )
 
 
 class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
@@ -136,10 +156,13 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
     ----------
     n_landmarks
         As for `SLTSClassifier`, or a list to choose from.
-    landmarks, objective, band, homogeneous, normalize, class_weight, n_jobs, random_state, verbose
+    landmarks, regularizer, objective, band, scale, homogeneous, normalize, class_weight
+        As for `SLTSClassifier`.
+    n_jobs, random_state, verbose
         As for `SLTSClassifier`.
     gammas, lams
-        Values to choose from; the paper's by default. Equal lam * gamma^2 are solved once.
+        Values to choose from; the paper's by default. Equal lam * gamma^2 (lam * gamma where the
+        penalty is a norm) are solved once.
     cv
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, or a splitter.
 
@@ -158,9 +181,11 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         landmarks: Any = "random",
         gammas: Sequence[float] = GAMMAS,
         lams: Sequence[float] = LAMS,
+        regularizer: str = "frobenius",
         cv: Any = 0.3,
         objective: str = "affinity",
         band: Any = None,
+        scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         class_weight: Any = None,
@@ -172,9 +197,11 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         self.landmarks = landmarks
         self.gammas = gammas
         self.lams = lams
+        self.regularizer = regularizer
         self.cv = cv
         self.objective = objective
         self.band = band
+        self.scale = scale
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.class_weight = class_weight
@@ -183,6 +210,7 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         self.verbose = verbose
 
     def _parameters(self) -> list[dict[str, float]]:
+        check_regularizer(self.regularizer, type(self).__name__)
         gammas = check_grid("gammas", self, self.gammas)
         lams = check_grid("lams", self, self.lams)
         return [{"gamma": gamma, "lam": lam} for gamma in gammas for lam in lams]

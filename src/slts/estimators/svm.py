@@ -31,6 +31,10 @@ class SimilaritySVC(SeriesClassifier):
         Learn a bias. Similarities to many series hardly need one.
     objective, band
         How paths are found; see `slts.align`.
+    scale
+        Map of each channel, fitted on the training steps, before anything else: None,
+        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
+        ``"asinh"`` (robust, with heavy tails squashed).
     homogeneous
         Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
     normalize
@@ -63,6 +67,7 @@ class SimilaritySVC(SeriesClassifier):
         fit_intercept: bool = False,
         objective: str = "affinity",
         band: Any = None,
+        scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         class_weight: Any = None,
@@ -75,6 +80,7 @@ class SimilaritySVC(SeriesClassifier):
         self.fit_intercept = fit_intercept
         self.objective = objective
         self.band = band
+        self.scale = scale
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.class_weight = class_weight
@@ -110,7 +116,7 @@ class SimilaritySVC(SeriesClassifier):
             batch, codes = self._check_training_data(X, y)
             weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous)
+            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
             self._series = self._rows(batch)
             K = self._similarities(self._series, self._series)
             self._scale = None
@@ -148,15 +154,22 @@ class SimilaritySVC(SeriesClassifier):
         check_is_fitted(self)
         d = self._series.n_channels
         return LinearForm(
+            name="",
             positives=self._positives,
             landmarks=self._series,
             landmark_indices=np.arange(len(self._series)),
             coef=self.coef_,
-            metrics=np.broadcast_to(np.eye(d), (len(self.coef_), d, d)),
+            local_metrics=np.broadcast_to(np.eye(d), (len(self.coef_), 1, 1, d, d)),
+            groups=np.zeros(len(self._series), dtype=np.int64),
+            group_names=("all",),
             intercept=self.intercept_,
             rows=self._rows,
             settings=self._settings(),
         )
+
+    def linear_forms(self) -> tuple[LinearForm, ...]:
+        """`linear_form`, as models with several forms give theirs."""
+        return (self.linear_form(),)
 
     def _require_all_classes(self, codes: IntArray) -> None:
         missing = np.setdiff1d(np.arange(len(self.classes_)), codes)

@@ -13,6 +13,7 @@ from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import grouped_products
 from slts.estimators.lenses import Lens
 from slts.series import SeriesBatch
+from slts.series.channels import leading_directions
 
 # Some groups of landmarks, and their features: shape (series, groups, phases, d, r).
 Part: TypeAlias = tuple[slice, AnyArray]
@@ -45,8 +46,7 @@ class View:
         d = rows.n_channels
         if rank >= d:
             return cls(lens, settings, np.eye(d))
-        _, vectors = np.linalg.eigh(rows.values.T @ rows.values)
-        return cls(lens, settings, np.ascontiguousarray(vectors[:, ::-1][:, :rank]))
+        return cls(lens, settings, leading_directions(rows.values, rank))
 
     @property
     def name(self) -> str:
@@ -85,3 +85,17 @@ class View:
                 series, landmarks[members], weights, settings, n_phases=n_phases, n_jobs=n_jobs
             )
             yield part, found @ basis
+
+
+class LastRows:
+    """Rows of the lens asked for last: views come lens by lens, and mapping takes its time."""
+
+    def __init__(self) -> None:
+        self._lens: Lens | None = None
+        self._rows: tuple[SeriesBatch, ...] = ()
+
+    def of(self, lens: Lens, *batches: SeriesBatch) -> tuple[SeriesBatch, ...]:
+        """Rows of the batches, which are the same every time."""
+        if lens is not self._lens:
+            self._lens, self._rows = lens, tuple(lens(batch) for batch in batches)
+        return self._rows

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment.reductions import grouped_products
 from slts.estimators.linear_form import LinearForm
-from slts.explain.prediction import explain
+from slts.estimators.rows import RowMap
+from slts.explain.prediction import explain_with
 from slts.series import SeriesBatch, as_series
 
 # Series a model with several views is averaged over, at most about.
@@ -27,8 +28,8 @@ class ModelSummary:
     classes
         The class each decision value argues for.
     channel_importance
-        Mean absolute contribution of each channel on the data, shape (problems, d). The last
-        channel may be the homogeneous one.
+        Mean absolute contribution of each channel on the data, shape (problems, d). Of a model with
+        one metric per class the last channel may be the homogeneous one.
     pair_importance
         Mean absolute contribution of each pair (channel of the series, channel of the landmarks),
         shape (problems, d, d); None where several views are at work.
@@ -69,7 +70,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         Series to average over; None takes the model's own landmarks. With several views, about 100
         of them.
     n_jobs
-        Threads, by joblib's convention.
+        Threads, by joblib's convention, where there is one metric per class.
 
     Returns
     -------
@@ -77,10 +78,10 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         Importances, weights, spectra and sizes.
     """
     forms: tuple[LinearForm, ...] = model.linear_forms()
-    if len(forms) > 1:
-        return _several_views(model, forms, model.landmarks_ if X is None else as_series(X))
     form = forms[0]
-    rows = form.landmarks if X is None else model._new_rows(as_series(X))
+    if len(forms) > 1 or form.local_metrics.shape[1:3] != (1, 1) or not _rows_are_channels(form):
+        return _several_views(model, forms, model.landmarks_ if X is None else as_series(X))
+    rows = form.landmarks if X is None else form.rows(model._check_new_data(as_series(X)))
     d = form.metrics.shape[1]
     pairs = np.zeros_like(form.metrics, dtype=np.float64)
     channels, whole = np.zeros((len(form.coef), d)), np.zeros((len(form.coef), 1))
@@ -104,9 +105,14 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     )
 
 
+def _rows_are_channels(form: LinearForm) -> bool:
+    return isinstance(form.rows, RowMap)
+
+
 def _several_views(model: Any, forms: tuple[LinearForm, ...], batch: SeriesBatch) -> ModelSummary:
     # Every series is explained by itself, which takes a while: some are enough for a mean.
-    found = [explain(model, x) for x in batch[:: 1 + len(batch) // _EXPLAINED]]
+    shown = np.linspace(0, len(batch) - 1, min(len(batch), _EXPLAINED)).round().astype(np.int64)
+    found = [explain_with(model, forms, x) for x in batch[np.unique(shown)]]
     channels = np.mean([np.abs(e.by_channel) for e in found], axis=0)
     return ModelSummary(
         classes=forms[0].positives,

@@ -37,7 +37,9 @@ class Explanation:
         The class the model gives the series.
     classes
         The class each decision value argues for, shape (problems,): all classes, or the second of
-        two, against the first.
+        two, against the first; see `for_class`.
+    labels
+        All classes of the model.
     decision
         Decision values, shape (problems,).
     offset
@@ -52,15 +54,17 @@ class Explanation:
         Views of the series the model takes, and their parts, shape (problems, views), which with
         the intercept sum to the decision.
     similarities
-        K_I to the landmarks, shape (landmarks,).
+        K_I to the landmarks, shape (landmarks,); with several views, in the first.
     alignments
-        The path to each landmark; with several views, in the first.
+        The path to each landmark, likewise. Where steps of long series were averaged, paths count
+        the means.
     channel_names
         Names, if the series had any.
     """
 
     predicted: Any
     classes: npt.NDArray[Any]
+    labels: npt.NDArray[Any]
     decision: FloatArray
     offset: FloatArray
     contributions: FloatArray
@@ -117,6 +121,34 @@ class Explanation:
         """
         return np.argsort(-self.similarities, kind="stable")[:count]
 
+    def for_class(self, label: Any = None) -> tuple[int, float]:
+        """Say which decision value speaks for a class, and with which sign.
+
+        With two classes there is one value, which argues for the second: times -1 it and its parts
+        argue for the first.
+
+        Parameters
+        ----------
+        label
+            The class; None takes the predicted one.
+
+        Returns
+        -------
+        position : int
+            Position in `classes`.
+        sign : float
+            1 or -1, to multiply decision, offset and contributions with.
+        """
+        known = self.labels.tolist()
+        wanted = self.predicted if label is None else label
+        if wanted not in known:
+            names = ", ".join(map(repr, known))
+            raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
+        position = known.index(wanted)
+        if len(self.decision) == len(known):
+            return position, 1.0
+        return 0, 1.0 if position else -1.0
+
     def __repr__(self) -> str:
         problems, steps, channels = self.contributions.shape
         return (
@@ -150,7 +182,11 @@ def explain(model: Any, x: Any) -> Explanation:
             f"{type(model).__name__} cannot be explained: its decisions are not linear in aligned "
             f"products. LocalSLTS, SLTS, BBS and SimilaritySVC can."
         )
-    forms: tuple[LinearForm, ...] = model.linear_forms()
+    return explain_with(model, model.linear_forms(), x)
+
+
+def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanation:
+    """`explain`, for many series of one model: its forms are made once."""
     batch = _one(x)
     model._check_new_data(batch)
     parts = tuple(_FormParts(form, batch) for form in forms)
@@ -164,6 +200,7 @@ def explain(model: Any, x: Any) -> Explanation:
     return Explanation(
         predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
         classes=forms[0].positives,
+        labels=model.classes_,
         decision=decision,
         offset=offset,
         contributions=contributions,
@@ -205,13 +242,8 @@ class _FormParts:
         groups = form.groups[which]
         for g in np.unique(groups):
             own = groups == g
-            weighted = np.einsum(
-                "cj,jfiv->cfiv",
-                form.coef[:, which][:, own],
-                self.aligned[which][own],
-                optimize=True,
-            )
-            slopes += np.einsum("cfuv,cfiv->ciu", form.local_metrics[:, g], weighted, optimize=True)
+            weighted = np.tensordot(form.coef[:, which][:, own], self.aligned[which][own], axes=1)
+            slopes += (weighted @ form.local_metrics[:, g].swapaxes(2, 3)).sum(axis=1)
         return form.rows.attribute(batch, slopes)
 
     def by_landmark(self) -> FloatArray:
@@ -220,10 +252,8 @@ class _FormParts:
         values = np.zeros(form.coef.shape)
         for g in np.unique(form.groups):
             own = form.groups == g
-            values[:, own] = np.einsum(
-                "iu,cfuv,jfiv->cj", self.rows, form.local_metrics[:, g], self.aligned[own],
-                optimize=True,
-            )  # fmt: skip
+            seen = self.rows @ form.local_metrics[:, g]
+            values[:, own] = np.tensordot(seen, self.aligned[own], axes=([1, 2, 3], [1, 2, 3]))
         return values * form.coef
 
 

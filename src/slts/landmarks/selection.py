@@ -163,3 +163,31 @@ def _diverse(
         if progress is not None:
             progress(done, count - 1)
     return chosen
+
+
+def check_landmarks(given: Any, n_series: int, owner: str) -> IntArray:
+    """Landmarks given as indices: distinct, of training series."""
+    indices = np.asarray(given)
+    usable = indices.ndim == 1 and indices.size > 0 and indices.dtype.kind in "iu"
+    usable = usable and indices.min() >= 0 and indices.max() < n_series
+    if not usable or len(np.unique(indices)) < len(indices):
+        raise ValueError(
+            f"The 'landmarks' parameter of {owner} must be 'random', 'kmedoids', 'dselect', or "
+            f"distinct indices of training series between 0 and {n_series - 1}. "
+            f"Got {given!r} instead."
+        )
+    return indices.astype(np.int64)
+
+
+def draw_stratified(codes: IntArray, count: int, rng: np.random.RandomState) -> IntArray:
+    """Indices of `count` series, as evenly from all classes as their sizes allow, in order."""
+    if count >= len(codes):
+        return np.arange(len(codes))
+    # Members of each class in random order; then the first of every class, the second, and so on.
+    order = rng.permutation(len(codes))
+    ranks = np.empty(len(codes), dtype=np.int64)
+    for c in np.unique(codes):
+        members = order[codes[order] == c]
+        ranks[members] = np.arange(len(members))
+    by_rank = order[np.argsort(ranks[order], kind="stable")]
+    return np.sort(by_rank[:count])

@@ -12,7 +12,9 @@ from slts._typing import FloatArray, IntArray
 _LOG_SCALE_RANGE = (-12.0, 12.0)
 
 
-def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
+def fit_scale(
+    decisions: FloatArray, codes: IntArray, sample_weight: FloatArray | None = None
+) -> float:
     """Scale s > 0 of softmax(s * decisions) by maximum a-posteriori likelihood.
 
     One number, so that a few held-out series suffice and the most probable class stays the
@@ -25,6 +27,8 @@ def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
         Held-out decision values, shape (series, classes); for two classes (series,) or (series, 1).
     codes
         True classes, 0 to K-1.
+    sample_weight
+        Weight of each series, mean 1; None is 1 for all.
     """
     scores = two_sided(decisions)
     n, k = scores.shape
@@ -35,6 +39,8 @@ def fit_scale(decisions: FloatArray, codes: IntArray) -> float:
     scores = scores / spread
     targets = np.full((n, k), 1.0 / (n + k))
     targets[np.arange(n), codes] = (n + 1.0) / (n + k)
+    if sample_weight is not None:
+        targets *= sample_weight[:, np.newaxis]
 
     def loss(log_scale: float) -> float:
         return -float(np.sum(targets * log_softmax(np.exp(log_scale) * scores, axis=1)))

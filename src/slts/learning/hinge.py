@@ -116,6 +116,24 @@ class HingeRows:
             yield part, self.features[part].astype(np.float64)
 
 
+def ray_minimiser(
+    margins: FloatArray, weights: FloatArray, *, square: float = 0.0, linear: float = 0.0
+) -> float:
+    """Return the ``a >= 0`` that minimises ``sum_i c_i [1 - a f_i]_+ + a^2 square + a linear``."""
+    if square == 0.0 and linear == 0.0:
+        return 1.0
+    positive = margins > 0.0
+    order = np.argsort(-margins[positive])
+    ahead, pull = margins[positive][order], (weights * margins)[positive][order]
+    # Slopes of the loss before the first breakpoint 1 / f, and after each of them.
+    slopes = float(weights @ margins) - linear - np.concatenate([[0.0], np.cumsum(pull)])
+    breaks = np.concatenate([[0.0], 1.0 / ahead])
+    passed = int(np.searchsorted(2.0 * square * breaks[1:] - slopes[:-1], 0.0))
+    if square == 0.0:
+        return float(breaks[passed])
+    return float(max(breaks[passed], slopes[passed] / (2.0 * square)))
+
+
 class Regularizer(Protocol):
     """A convex term ``value`` with ``conjugate``, and the interior system of hinge + term."""
 

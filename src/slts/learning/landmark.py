@@ -16,12 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import Progress
-from slts.learning.metric import (
-    MetricSolution,
-    one_vs_rest_features,
-    solve_metric_path,
-    strength_of,
-)
+from slts.learning.metric import MetricSolution, one_vs_rest_features
+from slts.learning.regularized_metric import problem_strength, solve_regularized_path
 from slts.learning.separator import SeparatorSolution, solve_separator, solve_separator_path
 
 Item = TypeVar("Item")
@@ -146,14 +142,16 @@ def slts_decisions(
     test: IntArray,
     pairs: Sequence[tuple[float, float]],
     *,
+    regularizer: str = "frobenius",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
     """Decision values on `test` for every (gamma, lam), shape (pairs, test, problems).
 
-    With the same gamma in both stages only lam * gamma^2 matters, so equal ones are solved once.
+    With the same gamma in both stages only lam * gamma^2 matters (lam * gamma where the penalty is
+    a norm), so equal ones are solved once.
     """
-    strengths = [strength_of(gamma, lam) for gamma, lam in pairs]
+    strengths = [problem_strength(gamma, lam, regularizer) for gamma, lam in pairs]
     distinct = [pairs[strengths.index(s)] for s in sorted(set(strengths), reverse=True)]
     position = [sorted(set(strengths), reverse=True).index(s) for s in strengths]
     sums = data.class_sums()
@@ -162,7 +160,9 @@ def slts_decisions(
         Z = one_vs_rest_features(sums, positive, data.n_landmarks)[train]
         labels = data.labels(positive)[train]
         weights = data.weights[train]
-        metrics = solve_metric_path(Z, labels, pairs=distinct, sample_weight=weights)
+        metrics = solve_regularized_path(
+            Z, labels, pairs=distinct, regularizer=regularizer, sample_weight=weights
+        )
         K = project(data, np.stack([solution.metric for solution in metrics]))
         values = []
         for (gamma, _), similarities in zip(distinct, K, strict=True):
@@ -180,6 +180,7 @@ def fit_slts(
     gamma: float,
     lam: float,
     *,
+    regularizer: str = "frobenius",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> LandmarkModel:
@@ -189,7 +190,9 @@ def fit_slts(
     def one(positive: int) -> tuple[MetricSolution, SeparatorSolution, FloatArray]:
         Z = one_vs_rest_features(sums, positive, data.n_landmarks)
         labels = data.labels(positive)
-        metric = solve_metric_path(Z, labels, pairs=[(gamma, lam)], sample_weight=data.weights)[0]
+        metric = solve_regularized_path(
+            Z, labels, pairs=[(gamma, lam)], regularizer=regularizer, sample_weight=data.weights
+        )[0]
         K = project(data, metric.metric[np.newaxis])[0]
         separator = solve_separator(K, labels, gamma=gamma, sample_weight=data.weights)
         return metric, separator, K @ separator.coef

@@ -25,10 +25,9 @@ class Choice:
         Parts of a landmark with metrics of their own.
     penalty
         The best penalty for it, relative to the mean squared norm of the features.
-    error
-        Mean squared leave-one-out error of the decision values.
-    accuracy
-        Leave-one-out accuracy.
+    error, accuracy
+        Mean squared error and accuracy of the decision values when the regression leaves each
+        series out in turn; landmarks and scales stay, so both are a little optimistic.
     chosen
         Whether the model is this one.
     reason
@@ -131,7 +130,8 @@ def choose_phases(
         gain = float(share @ gains)
         doubt = float(np.sqrt(share**2 @ (gains - gain) ** 2))
         text = (
-            f"leave-one-out error {gain:+.4f} lower than with {chosen}, standard error {doubt:.4f}"
+            f"leave-one-out error {'lower' if gain > 0 else 'higher'} by {abs(gain):.4f} than with "
+            f"{chosen}, standard error {doubt:.4f}"
         )
         if gain > _SURE * doubt:
             reasons[chosen] += f"; given up for {n} phases"

@@ -18,6 +18,8 @@ from slts._typing import FloatArray
 PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
 # Directions below this share of the largest are rounding.
 _RANK_TOLERANCE = 1e-10
+# Errors closer than this are the same.
+_TIE = 1e-9
 # A series that alone decides its own fit says nothing when left out.
 _LEVERAGE_ROOM = 1e-9
 
@@ -45,7 +47,7 @@ class RidgeFit:
     objective
         Value reached, divided by the sum of sample weights.
     gap
-        Bound on its distance from the least one.
+        Bound on its distance from the least one in the span of the anchors.
     """
 
     weights: FloatArray
@@ -56,11 +58,6 @@ class RidgeFit:
     left_out: FloatArray
     objective: float
     gap: float
-
-    @property
-    def at_edge(self) -> bool:
-        """Whether the chosen penalty is the first or last of those tried."""
-        return self.best in (0, len(self.penalties) - 1)
 
 
 def fit_loo_ridge(
@@ -83,7 +80,7 @@ def fit_loo_ridge(
     sample_weight
         Positive or zero, shape (series,).
     penalties
-        To choose from.
+        To choose from, ascending.
 
     Returns
     -------
@@ -112,16 +109,17 @@ def fit_loo_ridge(
     # An intercept, too, leans on every series.
     share = sample_weight / total
     errors = np.empty(len(penalties))
-    best, best_slope, best_leverage = 0, projected, share
-    for k, penalty in enumerate(penalties):
-        shrunk = 1.0 / (spectrum + penalty)
+    # From the largest down: of equals the most regularised is taken.
+    best, best_slope, best_leverage = len(penalties) - 1, projected, share
+    for k in reversed(range(len(penalties))):
+        shrunk = 1.0 / (spectrum + penalties[k])
         slope = shrunk[:, np.newaxis] * projected
         residual = y - x @ slope
         leverage = squares @ shrunk + share
         # y - f without the series itself = residual / (1 - leverage).
         residual /= np.maximum(1.0 - leverage, _LEVERAGE_ROOM)[:, np.newaxis]
         errors[k] = float(np.einsum("ij,ij->", residual, residual)) / total / y.shape[1]
-        if k == 0 or errors[k] < errors[best]:
+        if k == best or errors[k] < (1.0 - _TIE) * errors[best]:
             best, best_slope, best_leverage = k, slope, leverage
     slope = rotation @ best_slope
     intercept = target_mean - mean @ slope

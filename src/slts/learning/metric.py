@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
-from slts.learning.hinge import HingeRows
+from slts.learning.hinge import HingeRows, ray_minimiser
 from slts.learning.ridge import Ridge
 from slts.learning.working_set import WorkingSet
 
@@ -244,32 +244,18 @@ def _approach(
     best = solver.reach(tol)
     # On its own ray the minimiser obeys loss + 2 lam ||M||^2 <= 1 exactly, however large the gap.
     margins = rows.margins(best.coef)
-    factor = _ray_minimiser(margins, rows.weights, term.value(best.coef))
+    factor = ray_minimiser(margins, rows.weights, square=term.value(best.coef))
     coef = factor * best.coef
     loss = rows.loss(rows.margins(coef))
     return _Point(coef, loss, loss + term.value(coef), best.dual_value, solver.n_iter)
-
-
-def _ray_minimiser(margins: FloatArray, weights: FloatArray, penalty: float) -> float:
-    """Return the ``a >= 0`` that minimises ``sum_i c_i [1 - a f_i]_+ + a^2 penalty``."""
-    if penalty == 0.0:
-        return 1.0
-    positive = margins > 0.0
-    order = np.argsort(-margins[positive])
-    ahead, pull = margins[positive][order], (weights * margins)[positive][order]
-    # Slopes of the loss before the first breakpoint 1 / f, and after each of them.
-    slopes = float(weights @ margins) - np.concatenate([[0.0], np.cumsum(pull)])
-    breaks = np.concatenate([[0.0], 1.0 / ahead])
-    passed = int(np.searchsorted(2.0 * penalty * breaks[1:] - slopes[:-1], 0.0))
-    return float(max(breaks[passed], slopes[passed] / (2.0 * penalty)))
 
 
 def _working_size(rows: HingeRows) -> int:
     return max(1000, 6 * rows.n_columns, int(rows.n_rows ** (2.0 / 3.0)))
 
 
-def _compress(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
-    """Scale the longest row to length one; with fewer rows than columns, use their span."""
+def scale_rows(rows: HingeRows) -> HingeRows:
+    """Scale the longest row to length one."""
     longest = 0.0
     for begin in range(0, rows.n_rows, _NORM_CHUNK):
         part = rows.features[begin : begin + _NORM_CHUNK].astype(np.float64, copy=False)
@@ -277,7 +263,12 @@ def _compress(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
         if not np.isfinite(largest):
             raise ValueError("The 'Z' must be finite.")
         longest = max(longest, largest)
-    rows = replace(rows, scale=1.0 / float(np.sqrt(longest)) if longest > 0.0 else 1.0)
+    return replace(rows, scale=1.0 / float(np.sqrt(longest)) if longest > 0.0 else 1.0)
+
+
+def _compress(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
+    """Scale the longest row to length one; with fewer rows than columns, use their span."""
+    rows = scale_rows(rows)
     if rows.n_rows >= rows.n_columns:
         return rows, None
     basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 
 from slts.extras import import_extra
-from slts.plots.axes import axes_or_new, channel_labels, class_position, signed_image
+from slts.plots.axes import axes_or_new, channel_labels, signed_image
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,8 +24,8 @@ def plot_contributions(
     explanation
         From `slts.explain`.
     label
-        The class; None takes the one with the largest decision value. With two classes there is
-        one map: what speaks for the second speaks against the first.
+        The class; None takes the predicted one. With two classes there is one map: what speaks for
+        the second speaks against the first.
     ax
         Where to draw; None makes a new figure.
 
@@ -35,11 +34,8 @@ def plot_contributions(
     Axes
         Time runs right, one row per channel; the map and the offset sum to the decision value.
     """
-    classes = explanation.classes.tolist()
-    position = (
-        int(np.argmax(explanation.decision)) if label is None else class_position(classes, label)
-    )
-    terms = explanation.contributions[position]
+    position, sign = explanation.for_class(label)
+    terms = sign * explanation.contributions[position]
     ax = axes_or_new(ax, figsize=(7.0, 4.0))
     names = channel_labels(explanation.channel_names, terms.shape[1])
     signed_image(ax, terms.T, "contribution", aspect="auto", interpolation="nearest")
@@ -47,7 +43,8 @@ def plot_contributions(
     ax.xaxis.set_major_locator(import_extra("matplotlib.ticker", "plots").MaxNLocator(integer=True))
     ax.set(xlabel="step", ylabel="channel")
     ax.set_title(
-        f"class {classes[position]}: decision {explanation.decision[position]:.3f} = "
-        f"{explanation.offset[position]:.3f} + map"
+        f"class {explanation.predicted if label is None else label}: decision "
+        f"{sign * explanation.decision[position]:.3f} = "
+        f"{sign * explanation.offset[position]:.3f} + map"
     )
     return ax

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from slts.estimators.linear_form import LinearForm
+
+# Groups drawn unless others are asked for.
+_MOST_GROUPS = 8
+
 
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the metric of one class: which channel of a series is compared with which of a landmark.
@@ -38,7 +43,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     Axes
         Rows are channels of the series, columns channels of the landmarks.
     """
-    form = model.linear_form()
+    form = _one_metric(model)
     metric = form.metrics[class_position(form.positives, label)]
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
     names = channel_labels(model.landmarks_.channel_names, len(metric))
@@ -51,7 +56,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_local_metrics(
-    model: Any, label: Any, *, view: int = 0, figure: Figure | None = None
+    model: Any, label: Any, *, view: int = 0, groups: Any = None, figure: Figure | None = None
 ) -> Figure:
     """Draw the metrics of one class by group of landmarks and phase.
 
@@ -63,6 +68,8 @@ def plot_local_metrics(
         The class; with two classes, the second.
     view
         Position in `views_`.
+    groups
+        Which, as positions in `group_names_`; None shows the first eight.
     figure
         Where to draw; None makes a new one.
 
@@ -72,7 +79,8 @@ def plot_local_metrics(
         One map for each group (down) and phase of the landmark (across), on one scale of colours.
     """
     form = model.linear_forms()[view]
-    metrics = form.local_metrics[class_position(form.positives, label)]
+    shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
+    metrics = form.local_metrics[class_position(form.positives, label)][shown]
     n_groups, n_phases = metrics.shape[:2]
     if figure is None:
         pyplot = import_extra("matplotlib.pyplot", "plots")
@@ -82,15 +90,27 @@ def plot_local_metrics(
     largest = float(np.abs(metrics).max()) or 1.0
     axes = figure.subplots(n_groups, n_phases, squeeze=False)
     for g, row in enumerate(axes):
-        row[0].set_ylabel(f"landmarks of {form.group_names[g]}")
+        row[0].set_ylabel(f"landmarks of {form.group_names[shown[g]]}")
         for f, ax in enumerate(row):
-            ax.imshow(metrics[g, f], cmap=DIVERGING, vmin=-largest, vmax=largest)
+            image = ax.imshow(metrics[g, f], cmap=DIVERGING, vmin=-largest, vmax=largest)
             ax.set_xticks([])
             ax.set_yticks([])
             if g == 0 and n_phases > 1:
                 ax.set_title(f"part {f + 1} of {n_phases}")
+    figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
+    figure.supxlabel("row of the landmark")
+    figure.supylabel("row of the series")
     figure.suptitle(f"metrics of class {label}: {form.name}")
     return figure
+
+
+def _one_metric(model: Any) -> LinearForm:
+    if not hasattr(model, "linear_form"):
+        raise TypeError(
+            f"{type(model).__name__} has several metrics for a class: use plot_local_metrics."
+        )
+    form: LinearForm = model.linear_form()
+    return form
 
 
 def plot_landmark_weights(
@@ -114,7 +134,7 @@ def plot_landmark_weights(
     Axes
         One bar per landmark, named by the index of its training series.
     """
-    form = model.linear_form()
+    form = _one_metric(model)
     weights = form.coef[class_position(form.positives, label)]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]

@@ -9,11 +9,23 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.series.batch import SeriesBatch
 
-__all__ = ["SCALES", "ChannelScale", "Components", "Levels", "differences", "pool_steps"]
+__all__ = [
+    "SCALES",
+    "ChannelScale",
+    "Components",
+    "Levels",
+    "differences",
+    "leading_directions",
+    "pool_steps",
+    "spread_of",
+]
 
 SCALES = ("standard", "robust", "asinh")
-# The quartiles of a normal distribution lie this many standard deviations apart.
-_QUARTILES = 1.3489795003921634
+# The quartiles, and the first and last hundredth, of a normal distribution lie this many standard
+# deviations apart.
+_QUARTILES, _HUNDREDTHS = 1.3489795003921634, 4.652695748081682
+# Beyond it a value is as good as infinite, and squares would be.
+_FAR = 1e140
 # Ranks are read off so many quantiles.
 _KNOTS = 65
 
@@ -52,13 +64,17 @@ class ChannelScale:
             return cls(mean, deviation, squash=False)
         low, centre, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
         spread = (high - low) / _QUARTILES
-        # More than half of the steps are equal: the quartiles say nothing.
-        spread = np.where(spread > 1e-9 * deviation, spread, deviation)
-        return cls(centre, spread, squash=kind == "asinh")
+        # Where half of the steps are equal the quartiles say nothing; outer quantiles may.
+        wide = np.subtract(*np.quantile(values, (0.99, 0.01), axis=0)) / _HUNDREDTHS
+        for coarser in (wide, deviation):
+            tied = spread <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
+            spread = np.where(tied, coarser, spread)
+        return cls(centre, np.where(spread > 0.0, spread, 1.0), squash=kind == "asinh")
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Map rows of shape (steps, channels)."""
-        scaled = (values - self.centre) / self.spread
+        with np.errstate(over="ignore"):
+            scaled = np.clip((values - self.centre) / self.spread, -_FAR, _FAR)
         return np.arcsinh(scaled) if self.squash else scaled
 
 
@@ -126,12 +142,7 @@ class Components:
         """Keep the `count` directions of largest variance."""
         centre = values.mean(axis=0)
         centred = values - centre
-        _, vectors = np.linalg.eigh(centred.T @ centred)
-        basis = vectors[:, ::-1][:, :count]
-        # A sign for each column that does not depend on the linear algebra library.
-        largest = np.abs(basis).argmax(axis=0)
-        basis = basis * np.sign(basis[largest, np.arange(basis.shape[1])])
-        return cls(centre, np.ascontiguousarray(basis))
+        return cls(centre, leading_directions(centred, count))
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Coordinates of rows (steps, channels)."""
@@ -139,6 +150,16 @@ class Components:
         # between two paths is broken one way in a batch and another way alone.
         coordinates: FloatArray = np.einsum("ij,jk->ik", values - self.centre, self.basis)
         return coordinates
+
+
+def leading_directions(values: FloatArray, count: int) -> FloatArray:
+    """Orthonormal columns that hold most of the rows' sum of squares, shape (channels, count)."""
+    _, vectors = np.linalg.eigh(values.T @ values)
+    basis = vectors[:, ::-1][:, :count]
+    # A sign for each column that does not depend on the linear algebra library.
+    largest = np.abs(basis).argmax(axis=0)
+    signs = np.sign(basis[largest, np.arange(basis.shape[1])])
+    return np.ascontiguousarray(basis * signs)
 
 
 def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
@@ -150,12 +171,17 @@ def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
     return change
 
 
-def pool_steps(batch: SeriesBatch, width: int) -> SeriesBatch:
-    """Means over `width` steps in a row; the last mean of a series may be over fewer."""
-    if width == 1:
+def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
+    """Average steps in a row, so that no series is longer than `max_length`.
+
+    Series that are not longer stay as they are; the last mean of a series may be over fewer steps.
+    """
+    if max_length is None or int(batch.lengths.max(initial=0)) <= max_length:
         return batch
+    widths = -(-batch.lengths // max_length)
     starts = [
-        np.arange(a, b, width) for a, b in zip(batch.offsets, batch.offsets[1:], strict=False)
+        np.arange(a, b, w)
+        for a, b, w in zip(batch.offsets[:-1], batch.offsets[1:], widths, strict=True)
     ]
     cuts = np.concatenate(starts)
     counts = np.diff(np.append(cuts, batch.n_steps))

@@ -1,0 +1,157 @@
+"""Learning for the local classifier: align once, solve for every candidate, make metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.estimators.lenses import Lens
+from slts.estimators.views import LastRows, Part, View
+from slts.execution import progress_bar
+from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
+from slts.learning.loo_ridge import RidgeFit
+from slts.series import SeriesBatch
+
+# Features of the anchors kept for the end; beyond, they are found again.
+_KEPT_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Checked training data.
+
+    Parameters
+    ----------
+    batch, codes, weights, targets
+        Series, their classes, weights of mean 1, and +1 or -1 for each problem.
+    anchors
+        Indices of the series that span the solution.
+    landmarks, groups
+        Landmarks, and the group of each.
+    """
+
+    batch: SeriesBatch
+    codes: IntArray
+    weights: FloatArray
+    targets: FloatArray
+    anchors: IntArray
+    landmarks: SeriesBatch
+    groups: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class LocalSolution:
+    """Views, their metrics (problems, groups, phases, d, r), the regression, and what was tried."""
+
+    views: tuple[View, ...]
+    metrics: tuple[FloatArray, ...]
+    fit: RidgeFit
+    selection: tuple[Choice, ...]
+
+
+def learn_local_metrics(
+    training: Training,
+    ways: Sequence[tuple[Lens, AlignmentSettings]],
+    phases: Sequence[int],
+    penalties: FloatArray,
+    *,
+    metric_rank: int,
+    n_jobs: int | None,
+    show: bool,
+) -> LocalSolution:
+    """Align with the landmarks once for all candidates, and learn.
+
+    Parameters
+    ----------
+    training
+        Series and landmarks.
+    ways
+        Lens and rule of alignment of each view, lens by lens.
+    phases
+        Numbers of phases to choose from, ascending; the last is a multiple of the others.
+    penalties
+        Relative penalties to choose from, ascending.
+    metric_rank, n_jobs, show
+        Rank of the metrics, threads, and whether to show progress.
+    """
+    grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in phases}
+    views: list[View] = []
+    # The features of the anchors become metrics in the end, if they can be kept till then.
+    kept: list[list[Part]] | None = []
+    rows = LastRows()
+    with progress_bar("Aligning with landmarks", show=show) as progress:
+        for lens, settings in ways:
+            series, landmarks = rows.of(lens, training.batch, training.landmarks)
+            view = View.fit(lens, settings, landmarks, metric_rank)
+            parts = []
+            for part, found in _features(view, series, landmarks, training, phases, n_jobs):
+                for n, gram in grams.items():
+                    gram.add(fewer_phases(found, n))
+                if kept is not None:
+                    parts.append((part, found[training.anchors]))
+            for gram in grams.values():
+                gram.end_view()
+            views.append(view)
+            if kept is not None:
+                kept.append(parts)
+                if sum(found.nbytes for own in kept for _, found in own) > _KEPT_BYTES:
+                    kept = None
+            if progress is not None:
+                progress(len(views), len(ways))
+    fits = {
+        n: gram.solve(training.targets, training.weights, penalties) for n, gram in grams.items()
+    }
+    n_phases, selection = choose_phases(
+        fits, training.targets, training.codes, training.weights, penalties
+    )
+    fit = fits[n_phases]
+    again = _anchor_features(training, views, phases, n_jobs, show)
+    metrics = tuple(
+        _metrics(weight * fit.weights, n_phases, parts)
+        for weight, parts in zip(grams[n_phases].view_weights, kept or again, strict=True)
+    )
+    return LocalSolution(tuple(views), metrics, fit, selection)
+
+
+def _features(
+    view: View,
+    series: SeriesBatch,
+    landmarks: SeriesBatch,
+    training: Training,
+    phases: Sequence[int],
+    n_jobs: int | None,
+) -> Iterator[Part]:
+    # Half the digits are plenty to learn from, and twice as fast.
+    return view.features(
+        series, landmarks, training.groups, phases[-1], dtype="float32", n_jobs=n_jobs
+    )
+
+
+def _anchor_features(
+    training: Training,
+    views: Sequence[View],
+    phases: Sequence[int],
+    n_jobs: int | None,
+    show: bool,
+) -> Iterator[Iterator[Part]]:
+    rows, anchors = LastRows(), training.batch[training.anchors]
+    with progress_bar("Aligning once more", show=show) as progress:
+        for k, view in enumerate(views):
+            series, landmarks = rows.of(view.lens, anchors, training.landmarks)
+            yield _features(view, series, landmarks, training, phases, n_jobs)
+            if progress is not None:
+                progress(k + 1, len(views))
+
+
+def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[Part]) -> FloatArray:
+    """The combination of the anchors' features that solves the problem."""
+    metrics = []
+    for _, found in parts:
+        features = fewer_phases(found, n_phases)
+        own = weights.T @ features.reshape(len(features), -1).astype(np.float64)
+        metrics.append(own.reshape(len(own), *features.shape[1:]))
+    return np.concatenate(metrics, axis=1)

@@ -1,0 +1,297 @@
+"""Penalties of the metric beyond the squared norm, and their smoothings.
+
+Each is a convex function of the matrix W. Near its kinks, or its boundary, it is replaced by a
+smooth function with a width: ``smooth`` gives that function's value, gradient and curvature. The
+curvature is diagonal in a frame of orthonormal coordinates that turns with W.
+
+L1            strength sum_kl |W_kl|                   entry by entry
+Nuclear       strength sum_k sigma_k(W)                the same, of the singular values
+Semidefinite  strength ||W||_F^2 where W = W' >= 0     a log barrier of the eigenvalues
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from slts._typing import FloatArray
+from slts.learning.hinge import ray_minimiser
+
+
+class Frame(Protocol):
+    """Orthonormal coordinates in which the curvature is diagonal."""
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        """Return the coordinates of flattened matrices, one per row."""
+        ...
+
+    def lift(self, coordinates: FloatArray) -> FloatArray:
+        """Return the flattened matrix that has these coordinates."""
+        ...
+
+
+class Smooth(NamedTuple):
+    """A smoothed penalty near one matrix."""
+
+    value: float
+    gradient: FloatArray
+    curvature: FloatArray
+    frame: Frame
+
+
+class Penalty(Protocol):
+    """A penalty of flattened matrices."""
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty; infinite where it does not admit the matrix."""
+        ...
+
+    def bound(self, total: float, gradient: FloatArray) -> float:
+        """Return a lower bound on the minimum of hinge + penalty.
+
+        ``gradient`` is the sum of the rows weighted by multipliers inside their boxes, ``total``
+        the sum of these.
+        """
+        ...
+
+    def start(self, width: float) -> FloatArray:
+        """Return a matrix that the smoothed penalty admits."""
+        ...
+
+    def smooth_value(self, coef: FloatArray, width: float) -> float:
+        """Return the smoothed penalty; infinite where it does not admit the matrix."""
+        ...
+
+    def smooth(self, coef: FloatArray, width: float) -> Smooth:
+        """Return the smoothed penalty and its derivatives at an admitted matrix."""
+        ...
+
+    def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
+        """Drop entries, singular values or eigenvalues that are zero but for the smoothing.
+
+        The larger ``cut``, the more of them count as such.
+        """
+        ...
+
+    def best_scale(self, coef: FloatArray, margins: FloatArray, weights: FloatArray) -> float:
+        """Return the factor of ``coef`` that minimises hinge + penalty, given its margins."""
+        ...
+
+
+@dataclass(frozen=True)
+class L1:
+    """``strength * sum_k |w_k|``."""
+
+    strength: float
+    size: int
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty."""
+        return self.strength * float(np.abs(coef).sum())
+
+    def bound(self, total: float, gradient: FloatArray) -> float:
+        """Return the dual value of the multipliers, shrunk into the dual ball."""
+        return _shrunk(total, float(np.abs(gradient).max()), self.strength)
+
+    def start(self, width: float) -> FloatArray:
+        """Return zeros."""
+        return np.zeros(self.size)
+
+    def smooth_value(self, coef: FloatArray, width: float) -> float:
+        """Return the smoothed penalty."""
+        return float(_kink(coef, self.strength, width / self.size)[0].sum())
+
+    def smooth(self, coef: FloatArray, width: float) -> Smooth:
+        """Return the smoothed penalty and its derivatives."""
+        values, slopes, curvature = _kink(coef, self.strength, width / self.size)
+        return Smooth(float(values.sum()), slopes, curvature, _Entries())
+
+    def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
+        """Drop entries that are zero but for the smoothing."""
+        return np.where(self.strength * np.abs(coef) < cut * width / self.size, 0.0, coef)
+
+    def best_scale(self, coef: FloatArray, margins: FloatArray, weights: FloatArray) -> float:
+        """Return the factor of ``coef`` that minimises hinge + penalty, given its margins."""
+        return ray_minimiser(margins, weights, linear=self.value(coef))
+
+
+@dataclass(frozen=True)
+class Nuclear:
+    """``strength`` times the sum of the singular values of a square matrix."""
+
+    strength: float
+    order: int
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty."""
+        return self.strength * float(np.linalg.svd(self._matrix(coef), compute_uv=False).sum())
+
+    def bound(self, total: float, gradient: FloatArray) -> float:
+        """Return the dual value of the multipliers, shrunk into the dual ball."""
+        return _shrunk(total, float(np.linalg.norm(self._matrix(gradient), 2)), self.strength)
+
+    def start(self, width: float) -> FloatArray:
+        """Return zeros."""
+        return np.zeros(self.order**2)
+
+    def smooth_value(self, coef: FloatArray, width: float) -> float:
+        """Return the smoothed penalty."""
+        singular: FloatArray = np.linalg.svd(self._matrix(coef), compute_uv=False).astype(float)
+        return float(_kink(singular, self.strength, width / self.order)[0].sum())
+
+    def smooth(self, coef: FloatArray, width: float) -> Smooth:
+        """Return the smoothed penalty and its derivatives."""
+        s, nu = self.strength, width / self.order
+        left, sigma, right = np.linalg.svd(self._matrix(coef))
+        values, slopes, _ = _kink(sigma, s, nu)
+        gradient = (left * slopes) @ right
+        # Quotients of slopes: (h'(a) - h'(b)) / (a - b) for the symmetric part, and with plus signs
+        # for the other, free of cancellation.
+        a, b = sigma[:, np.newaxis], sigma[np.newaxis]
+        root = np.hypot(nu, s * sigma)
+        root_a, root_b = root[:, np.newaxis], root[np.newaxis]
+        cross = a * root_b + b * root_a
+        ratio = np.divide(a + b, cross, out=np.full_like(cross, 1.0 / nu), where=cross > 0.0)
+        scale = s * s / ((nu + root_a) * (nu + root_b))
+        even = scale * (nu + nu * nu * ratio)
+        odd = scale * (nu + 1.0 / ratio)
+        upper, above = np.triu_indices(self.order), np.triu_indices(self.order, 1)
+        curvature = np.concatenate([even[upper], odd[above]])
+        frame = _Turned(left, right.T, symmetric_only=False)
+        return Smooth(float(values.sum()), gradient.ravel(), curvature, frame)
+
+    def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
+        """Drop singular values that are zero but for the smoothing."""
+        left, sigma, right = np.linalg.svd(self._matrix(coef))
+        kept = self.strength * sigma >= cut * width / self.order
+        return np.asarray((left[:, kept] * sigma[kept]) @ right[kept]).ravel()
+
+    def best_scale(self, coef: FloatArray, margins: FloatArray, weights: FloatArray) -> float:
+        """Return the factor of ``coef`` that minimises hinge + penalty, given its margins."""
+        return ray_minimiser(margins, weights, linear=self.value(coef))
+
+    def _matrix(self, coef: FloatArray) -> FloatArray:
+        return coef.reshape(self.order, self.order)
+
+
+@dataclass(frozen=True)
+class Semidefinite:
+    """``strength * ||W||_F^2`` of symmetric positive semi-definite matrices."""
+
+    strength: float
+    order: int
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty, of matrices that are semi-definite by construction."""
+        return self.strength * float(coef @ coef)
+
+    def bound(self, total: float, gradient: FloatArray) -> float:
+        """Return the dual value: only the positive part of the gradient moves a matrix."""
+        eigenvalues = np.linalg.eigvalsh(self._matrix(gradient))
+        positive = np.maximum(eigenvalues, 0.0)
+        return total - float(positive @ positive) / (4.0 * self.strength)
+
+    def minimiser(self, gradient: FloatArray) -> FloatArray:
+        """Return the matrix that minimises penalty - <gradient, W>."""
+        eigenvalues, vectors = np.linalg.eigh(self._matrix(gradient))
+        return self._assemble(np.maximum(eigenvalues, 0.0) / (2.0 * self.strength), vectors)
+
+    def start(self, width: float) -> FloatArray:
+        """Return the minimiser of penalty and barrier, or the identity if that is smaller."""
+        size = min(1.0, float(np.sqrt(width / (2.0 * self.strength * self.order))))
+        return size * np.eye(self.order).ravel()
+
+    def smooth_value(self, coef: FloatArray, width: float) -> float:
+        """Return penalty and barrier; infinite outside the cone."""
+        eigenvalues = np.linalg.eigvalsh(self._matrix(coef))
+        if eigenvalues[0] <= 0.0:
+            return np.inf
+        return self.value(coef) - width / self.order * float(np.log(eigenvalues).sum())
+
+    def smooth(self, coef: FloatArray, width: float) -> Smooth:
+        """Return penalty and barrier with their derivatives."""
+        s, nu = self.strength, width / self.order
+        eigenvalues, vectors = np.linalg.eigh(self._matrix(coef))
+        gradient = self._assemble(2.0 * s * eigenvalues - nu / eigenvalues, vectors)
+        upper = np.triu_indices(self.order)
+        curvature = 2.0 * s + nu / np.outer(eigenvalues, eigenvalues)[upper]
+        value = self.value(coef) - nu * float(np.log(eigenvalues).sum())
+        return Smooth(value, gradient, curvature, _Turned(vectors, vectors, symmetric_only=True))
+
+    def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
+        """Drop eigenvalues that are zero but for the barrier."""
+        eigenvalues, vectors = np.linalg.eigh(self._matrix(coef))
+        kept = 2.0 * self.strength * eigenvalues**2 >= cut * width / self.order
+        return self._assemble(np.where(kept, eigenvalues, 0.0), vectors)
+
+    def best_scale(self, coef: FloatArray, margins: FloatArray, weights: FloatArray) -> float:
+        """Return the factor of ``coef`` that minimises hinge + penalty, given its margins."""
+        return ray_minimiser(margins, weights, square=self.value(coef))
+
+    def _matrix(self, coef: FloatArray) -> FloatArray:
+        matrix = coef.reshape(self.order, self.order)
+        return np.asarray(0.5 * (matrix + matrix.T))
+
+    @staticmethod
+    def _assemble(eigenvalues: FloatArray, vectors: FloatArray) -> FloatArray:
+        half = (vectors * eigenvalues) @ vectors.T
+        return np.asarray(0.5 * (half + half.T)).ravel()
+
+
+class _Entries:
+    """The entries themselves."""
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        return rows
+
+    def lift(self, coordinates: FloatArray) -> FloatArray:
+        return coordinates
+
+
+class _Turned:
+    """Symmetric and skew parts of ``left' W right``; the former alone for symmetric matrices."""
+
+    def __init__(self, left: FloatArray, right: FloatArray, *, symmetric_only: bool) -> None:
+        self._left, self._right, self._symmetric_only = left, right, symmetric_only
+        self._upper = np.triu_indices(len(left))
+        self._above = np.triu_indices(len(left), 1)
+        self._scale = np.where(self._upper[0] == self._upper[1], 0.5, np.sqrt(0.5))
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        d = len(self._left)
+        turned = self._left.T @ rows.reshape(-1, d, d) @ self._right
+        flipped = turned.transpose(0, 2, 1)
+        even = (turned + flipped)[:, *self._upper] * self._scale
+        if self._symmetric_only:
+            return np.asarray(even)
+        odd = (turned - flipped)[:, *self._above] * np.sqrt(0.5)
+        return np.hstack([even, odd])
+
+    def lift(self, coordinates: FloatArray) -> FloatArray:
+        d = len(self._left)
+        even, odd = np.zeros((d, d)), np.zeros((d, d))
+        n_even = len(self._scale)
+        even[self._upper] = coordinates[:n_even] * self._scale
+        matrix = even + even.T
+        if not self._symmetric_only:
+            odd[self._above] = coordinates[n_even:] * np.sqrt(0.5)
+            matrix += odd - odd.T
+        return np.asarray(self._left @ matrix @ self._right.T).ravel()
+
+
+def _kink(
+    values: FloatArray, strength: float, width: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ``min_t s t - width log(t^2 - x^2)``, which smooths ``s |x|``, and its derivatives."""
+    root = np.hypot(width, strength * values)
+    outer = width + root
+    smoothed = outer - width * np.log(2.0 * width * outer / strength**2)
+    slopes = strength**2 * values / outer
+    return smoothed, slopes, strength**2 * width / (root * outer)
+
+
+def _shrunk(total: float, norm: float, radius: float) -> float:
+    """Return ``total`` times the largest factor up to one that brings ``norm`` into ``radius``."""
+    return total if norm <= radius else total * radius / norm

@@ -1,0 +1,194 @@
+"""Scales of the channels and penalties of the metric, as options of the classifiers."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import slts
+from slts.series.channels import SCALES, ChannelScale
+
+KINDS = [
+    slts.SLTSClassifier,
+    slts.SLTSClassifierCV,
+    slts.BBSClassifier,
+    slts.BBSClassifierCV,
+    slts.OneNNClassifier,
+    slts.SimilaritySVC,
+    slts.LDMLTClassifier,
+]
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+REGULARIZERS = ["frobenius", "nuclear", "l1", "mahalanobis"]
+every_regularizer = pytest.mark.parametrize("regularizer", REGULARIZERS)
+
+
+def quick(kind, **parameters):
+    if kind is slts.LDMLTClassifier:
+        parameters |= {"n_cycles": 1, "triplets_per_series": 1.0}
+    if kind in (slts.SLTSClassifierCV, slts.BBSClassifierCV):
+        parameters |= {"gammas": [1e-3, 1e-2], "cv": 2}
+    return kind(random_state=0, **parameters)
+
+
+@pytest.fixture(scope="module")
+def offsets():
+    """Two classes that differ in a small channel, next to one with a large offset."""
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = []
+    for c in y:
+        length = rng.integers(6, 12)
+        loud = 1e4 + rng.normal(size=length)
+        quiet = 1e-2 * (rng.normal(size=length) + np.where(c, 1.5, -1.5))
+        X.append(np.stack([loud, quiet]))
+    return X[:40], y[:40], X[40:], y[40:]
+
+
+@every_kind
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_scale_brings_small_channels_to_bear(kind, scale, offsets):
+    X, y, X_test, y_test = offsets
+    assert quick(kind, scale=scale).fit(X, y).score(X_test, y_test) >= 0.9
+
+
+@every_kind
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_scale_is_that_of_the_training_steps(kind, scale, three):
+    X, y, X_test, _ = three
+    inside = quick(kind, scale=scale).fit(X, y)
+    training = slts.as_series(X)
+    fitted = ChannelScale.fit(training, scale)
+
+    def by_hand(batch):
+        return slts.SeriesBatch(fitted(batch.values), batch.offsets)
+
+    outside = quick(kind).fit(by_hand(training), y)
+    test = slts.as_series(X_test)
+    np.testing.assert_array_equal(
+        inside.decision_function(test), outside.decision_function(by_hand(test))
+    )
+
+
+@every_kind
+def test_no_scale_is_the_default(kind, two):
+    X, y, X_test, _ = two
+    assert kind().scale is None
+    plain, none = quick(kind).fit(X, y), quick(kind, scale=None).fit(X, y)
+    np.testing.assert_array_equal(plain.decision_function(X_test), none.decision_function(X_test))
+
+
+@every_kind
+@pytest.mark.parametrize("scale", ["minmax", 3, True])
+def test_unknown_scales_are_refused_by_name(kind, scale, two):
+    X, y, _, _ = two
+    with pytest.raises(ValueError, match=r"'scale' parameter .* Got"):
+        quick(kind, scale=scale).fit(X, y)
+
+
+def test_landmarks_are_kept_as_they_were_given(two):
+    X, y, _, _ = two
+    model = slts.SLTSClassifier(8, scale="standard", random_state=0).fit(X, y)
+    for j, landmark in zip(model.landmark_indices_, model.landmarks_, strict=True):
+        np.testing.assert_array_equal(landmark, X[j])
+
+
+@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.SLTSClassifierCV])
+@pytest.mark.parametrize("regularizer", ["ridge", "L1", None, 1])
+def test_unknown_penalties_are_refused_by_name(kind, regularizer, two):
+    X, y, _, _ = two
+    with pytest.raises(ValueError, match=rf"'regularizer' parameter of {kind.__name__} .* Got"):
+        kind(regularizer=regularizer).fit(X, y)
+
+
+@every_regularizer
+@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.SLTSClassifierCV])
+def test_every_penalty_learns_and_reports_its_gap(kind, regularizer, three):
+    X, y, X_test, y_test = three
+    model = quick(kind, regularizer=regularizer).fit(X, y)
+    assert model.score(X_test, y_test) >= 0.5
+    assert np.allclose(model.predict_proba(X_test).sum(axis=1), 1.0)
+    tolerance = 1e-6 if regularizer == "frobenius" else 1e-4
+    metrics = [report for report in model.reports_ if report.stage == "metric"]
+    assert len(metrics) == 3
+    for report in metrics:
+        assert report.converged
+        assert report.gap <= tolerance * report.objective
+
+
+def test_the_papers_penalty_is_the_default(three):
+    X, y, X_test, _ = three
+    plain = slts.SLTSClassifier(random_state=0).fit(X, y)
+    named = slts.SLTSClassifier(regularizer="frobenius", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(plain.metrics_, named.metrics_)
+    np.testing.assert_array_equal(plain.decision_function(X_test), named.decision_function(X_test))
+
+
+def test_metrics_have_the_shape_their_penalty_is_chosen_for():
+    rng = np.random.default_rng(1)
+    y = np.arange(60) % 2
+    # Channel 0 tells the classes apart; the other five are noise.
+    X = [rng.normal(size=(6, 12)) + np.eye(6)[:, :1] * (2.0 * c - 1.0) for c in y]
+
+    def metric(regularizer):
+        model = slts.SLTSClassifier(gamma=0.01, regularizer=regularizer, calibration_cv=None,
+                                    random_state=0)  # fmt: skip
+        return model.fit(X, y).metrics_[0]
+
+    assert np.linalg.matrix_rank(metric("frobenius")) == 6
+    assert np.linalg.matrix_rank(metric("nuclear")) <= 2
+    sparse = metric("l1")
+    assert np.count_nonzero(sparse) <= 6
+    assert np.abs(sparse).argmax() == 0
+    semidefinite = metric("mahalanobis")
+    np.testing.assert_array_equal(semidefinite, semidefinite.T)
+    assert np.linalg.eigvalsh(semidefinite)[0] >= -1e-12 * np.abs(semidefinite).max()
+
+
+@every_regularizer
+@pytest.mark.parametrize("scale", [None, "asinh"])
+@pytest.mark.parametrize("homogeneous", [False, True])
+def test_explanations_still_sum_to_the_decision(regularizer, scale, homogeneous, three):
+    X, y, X_test, _ = three
+    model = slts.SLTSClassifier(
+        8, regularizer=regularizer, scale=scale, homogeneous=homogeneous, calibration_cv=None,
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    for x in X_test[:3]:
+        found = slts.explain(model, x)
+        decision = model.decision_function([x])[0]
+        total = found.offset + found.contributions.sum(axis=(1, 2))
+        np.testing.assert_allclose(total, decision, atol=1e-9 * max(1.0, np.abs(decision).max()))
+        assert found.contributions.shape[1:] == x.T.shape
+
+
+def test_one_alignment_serves_every_penalty_of_a_search(three, alignments):
+    X, y, _, _ = three
+    slts.SLTSClassifierCV(10, regularizer="nuclear", cv=3, random_state=0).fit(X, y)
+    assert alignments == [(36, 10)]
+
+
+def test_searches_may_choose_among_them(two):
+    X, y, X_test, y_test = two
+    grid = {"regularizer": REGULARIZERS, "scale": [None, "robust"]}
+    search = GridSearchCV(slts.SLTSClassifier(random_state=0, calibration_cv=None), grid, cv=2)
+    search.fit(slts.as_series(X), y)
+    assert search.score(slts.as_series(X_test), y_test) >= 0.8
+    assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()
+
+
+@every_regularizer
+def test_series_weights_are_repetitions(regularizer, two):
+    X, y, _, _ = two
+    counts = np.random.default_rng(0).integers(1, 3, size=len(X))
+    options = {"landmarks": list(range(8)), "regularizer": regularizer, "calibration_cv": None,
+               "gamma": 0.05}  # fmt: skip
+    weighted = slts.SLTSClassifier(**options).fit(X, y, sample_weight=counts)
+    # The first series of each is a landmark, so repetitions come at the end.
+    more = [i for i, c in enumerate(counts) for _ in range(c - 1)]
+    repeated = slts.SLTSClassifier(**options)
+    repeated.fit(X + [X[i] for i in more], np.concatenate([y, y[more]]))
+    objectives = [
+        [r.objective for r in model.reports_ if r.stage == "metric"]
+        for model in (weighted, repeated)
+    ]
+    np.testing.assert_allclose(*objectives, rtol=2e-4)
