@@ -1,6 +1,10 @@
-"""Every Python block of the README and the documentation runs, page by page."""
+"""Every Python block and every command of the README and the documentation runs, page by page."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,18 +12,39 @@ import pytest
 import slts
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("how-to/*.md"))]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_blocks_run(page, capsys):
+def test_code_blocks_run(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {}
     for block in BLOCK.finditer(text):
+        if block.group(1) == "console":
+            run_commands(block.group(2))
+            continue
         line = text[: block.start()].count("\n") + 1
-        code = compile("\n" * line + block.group(1), str(page), "exec")
+        code = compile("\n" * line + block.group(2), str(page), "exec")
         exec(code, namespace)
+
+
+def run_commands(block):
+    """Run the lines of a terminal session that begin with a prompt; the others are output."""
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash to run the commands")
+    source = str(Path(slts.__file__).parent.parent)
+    environment = os.environ | {"PYTHONPATH": source}
+    slts_here = f'slts() {{ "{sys.executable}" -m slts.cli "$@"; }}'
+    for line in block.splitlines():
+        if line.startswith("$ slts "):
+            command = f"{slts_here}\n{line.removeprefix('$ ')}"
+            done = subprocess.run(
+                ["bash", "-c", command], capture_output=True, text=True, env=environment
+            )
+            assert done.returncode == 0, f"{line}\n{done.stderr}"
 
 
 def test_every_public_name_is_in_the_reference():

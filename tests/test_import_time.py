@@ -15,6 +15,7 @@ HEAVY = [
     "pyarrow",
     "requests",
     "rich",
+    "safetensors",
     "tqdm",
 ]
 # scikit-learn may load some of these where they are installed, so sys.modules alone would not tell.
