@@ -25,7 +25,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise IsADirectoryError(errno.EISDIR, "Is a folder", str(place))
     # Not tempfile: its files are readable by their owner only, and would stay so. The suffix stays
     # last, for some writers choose their format by it.
-    fresh = place.with_name(f".{place.stem[:100]}.{secrets.token_hex(8)}.part{place.suffix}")
+    # Names have at most 255 bytes, and letters may have several.
+    stem = os.fsencode(place.stem)[:100].decode("utf-8", "ignore")
+    fresh = place.with_name(f".{stem}.{secrets.token_hex(8)}.part{place.suffix}")
     try:
         yield fresh
         _sync(fresh)

@@ -68,6 +68,14 @@ def test_datasets_are_listed(no_data, capsys):
     assert not entries["auslan"]["available"]
 
 
+def test_data_sets_are_listed_as_json_with_and_without_the_word(no_data, capsys):
+    assert main(["datasets", "list", "--json"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main(["datasets", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+    assert main(["datasets", "--json", "list"]) == 2
+
+
 def test_a_data_set_is_described(capsys):
     assert main(["datasets", "info", "robot_lp2"]) == 0
     assert "n_series: 47" in capsys.readouterr().out

@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("narwhals")
 
 import slts
-from slts.cli import application
+from slts.cli import application, fit
 from tests.cli.conftest import draw
 from tests.files.forms import csv_text, long_table
 
@@ -37,7 +37,7 @@ def test_from_data_to_predictions_and_back(form, problem, tmp_path, run):
     X, y, ids = draw(30, 1)
     rows = table(out.read_text())
     assert [row["prediction"] for row in rows] == y.tolist()
-    if form in (".ts", ".ts.gz"):
+    if form == ".ts":
         assert [row["id"] for row in rows] == [str(i) for i in range(30)]
     else:
         assert [row["id"].removesuffix(".csv") for row in rows] == ids.tolist()
@@ -146,6 +146,15 @@ def test_channels_are_taken_by_the_names_of_the_model(model, tmp_path, run):
     assert json.loads(output)["accuracy"] == 1.0
 
 
+def test_channels_told_in_another_order_are_those_of_the_model(problem, model, run):
+    _, test = problem[".csv"]
+    _, expected, _ = run("predict", model, test)
+    code, output, messages = run("predict", model, test, "--channels", "c3,c1,c2")
+    assert code == 0
+    assert "channels=c1..c3" in messages
+    assert output == expected
+
+
 def test_labels_are_matched_by_their_text(tmp_path, run):
     X, y, _ = draw(45, 0)
     numbers = np.searchsorted(["high", "low", "mid"], y)
@@ -159,6 +168,85 @@ def test_labels_are_matched_by_their_text(tmp_path, run):
     # The training series themselves prove nothing.
     assert "no certificate" in messages
     assert json.loads(output)["certificate"] is None
+
+
+@pytest.mark.parametrize("names", [("0", "1", "2"), ("0.0", "1.0", "2.0")])
+def test_whole_numbers_match_with_and_without_a_fraction(names, tmp_path, run):
+    X, y, _ = draw(45, 0)
+    numbers = np.searchsorted(["high", "low", "mid"], y)
+    slts.datasets.write_ts(tmp_path / "a.ts", X, np.array(names)[numbers])
+    for name, labels in (("b", numbers.astype(float)), ("c", numbers)):
+        np.savez(tmp_path / f"{name}.npz", values=X.values, offsets=X.offsets, y=labels)
+    path = tmp_path / "m.slts"
+    assert run("fit", tmp_path / "a.ts", "--model", path, "--method", "slts")[0] == 0
+    for name in "bc":
+        code, output, messages = run("evaluate", path, tmp_path / f"{name}.npz", "--json")
+        assert code == 0, messages
+        assert json.loads(output)["accuracy"] == 1.0
+    np.savez(tmp_path / "d.npz", values=X.values, offsets=X.offsets, y=numbers + 0.5)
+    code, _, messages = run("evaluate", path, tmp_path / "d.npz")
+    assert code == 1
+    assert "label 0.5 of series 0 is none the model was trained on" in messages
+
+
+def test_test_data_are_read_before_the_training(problem, tmp_path, run, monkeypatch):
+    def train(*arguments):
+        raise AssertionError("trained before the test data were read")
+
+    monkeypatch.setattr(fit, "_train", train)
+    train_file, _ = problem[".csv"]
+    X, y, ids = draw(30, 1)
+    strange = tmp_path / "strange.csv"
+    strange.write_text(csv_text(long_table(X, np.where(y == "mid", "odd", y), ids)))
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_text(strange.read_text().replace("c2", "other").replace("odd", "mid"))
+    narrow = tmp_path / "narrow.npz"
+    np.savez(narrow, X=np.ones((2, 2, 5)), y=["high", "low"])
+    for other, message in (
+        (tmp_path / "no.csv", "no such file, folder or data set"),
+        (strange, "the label 'odd' of series 'r002' is none the model was trained on"),
+        (renamed, "no column 'c2'"),
+        (narrow, "has 2 channels, and the series to train on have 3"),
+    ):
+        code, _, messages = run(
+            "fit", train_file, "--model", tmp_path / "m.slts", "--test", other
+        )  # fmt: skip
+        assert code == 1
+        assert message in messages
+
+
+def test_what_is_read_is_never_overwritten(problem, model, tmp_path, run):
+    _, test = problem[".csv"]
+    data = tmp_path / "data.csv"
+    data.write_bytes(test.read_bytes())
+    link = tmp_path / "link.csv"
+    link.symlink_to(data)
+    page = tmp_path / "m.html"
+    page.write_bytes(model.read_bytes())
+    picture = tmp_path / "m.png"
+    picture.write_bytes(model.read_bytes())
+    named = tmp_path / "train.slts"
+    named.write_bytes(b"anything")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.csv").write_text("c1,c2,c3\n1,2,3\n")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for arguments in (
+        ["predict", model, data, "--out", data],
+        ["predict", model, data, "--out", link],
+        ["predict", model, folder, "--out", folder / "a.csv"],
+        ["report", page, "--out", page],
+        ["explain", picture, data, "--plot", picture],
+        ["fit", named, "--model", named],
+        ["fit", data, "--test", named, "--model", named],
+    ):
+        code, _, messages = run(*arguments)
+        assert code == 1, arguments
+        assert "would overwrite" in messages
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    # Elsewhere, and over what is not read, writing goes on.
+    assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
+    assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
 
 
 def test_explanations_sum_to_the_score(problem, model, tmp_path, run):
@@ -179,6 +267,31 @@ def test_explanations_sum_to_the_score(problem, model, tmp_path, run):
     assert output.count("+") + output.count("-") >= 4
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert run("explain", model, test, "--series", "4", "--class", "mid")[0] == 0
+
+
+def test_of_two_classes_the_predicted_one_is_explained(tmp_path, run):
+    X, y, ids = draw(45, 0)
+    two = y != "mid"
+    data, path = tmp_path / "data.csv", tmp_path / "m.slts"
+    data.write_text(csv_text(long_table(X[two], y[two], ids[two])))
+    assert run("fit", data, "--model", path, "--method", "slts")[0] == 0
+    for name, other in (("high", "low"), ("low", "high")):
+        series = ids[y == name][0]
+        code, output, _ = run("explain", path, data, "--series", series, "--json")
+        found = json.loads(output)
+        assert (code, found["predicted"], found["explained"]) == (0, name, name)
+        assert found["classes"] == ["high", "low"]
+        scores = dict(zip(found["classes"], found["decision"], strict=True))
+        assert scores[name] > 0 > scores[other] == -scores[name]
+        terms = np.array(found["contributions"])
+        assert np.allclose(terms.sum(axis=(1, 2)) + found["offset"], found["decision"])
+        for chosen, against in ((name, other), (other, name)):
+            code, output, _ = run("explain", path, data, "--series", series, "--class", chosen)
+            assert code == 0
+            score = f"{scores[chosen]:.4f}"
+            assert f"class {chosen}, against {against}: score {score} = offset" in output
+            assert f"\n{chosen}\t{score}\t" in output
+    assert run("explain", path, data, "--class", "mid")[0] == 2
 
 
 def test_a_certificate_in_words_and_numbers(problem, model, run):
@@ -242,11 +355,10 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         (["explain", model, test, "--series", "r999"], "has 30 series, and none is called 'r999'"),
         (["fit", unlabelled, "--model", fresh], "has no labels"),
         (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
-        (["fit", train, "--model", fresh, "--method", "slts", "--param", "cv=1"], ""),
+        (["fit", train, "--model", fresh, "--method", "slts-cv", "--param", "cv=1"], "'cv'"),
     ):
         code, output, messages = run(*arguments)
-        if message:
-            assert code == 1, messages
+        assert code == 1, messages
         assert message in messages
         assert "Traceback" not in messages
         assert output == ""

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -68,12 +70,45 @@ def test_channels_must_be_numbers(tmp_path):
     assert read_series(path).columns.ignored == ("c",)
 
 
+@pytest.mark.parametrize("cell", ["?", "1.2.3", "None", " "])
+def test_one_bad_cell_does_not_remove_a_channel(cell, tmp_path):
+    path = tmp_path / "data.csv"
+    rows = "".join(f"a{i // 5},{i % 5},{cell if i == 7 else i},{i}\n" for i in range(20))
+    path.write_text(f"id,t,x,y\n{rows}")
+    place = rf"data.csv, line 9: (column|channel) 'x' holds {re.escape(repr(cell))}, and numbers"
+    refused(path, f"{place}.*--channels")
+    # What was asked for by name gets no advice to name others.
+    refused(path, f"{place}.*or drop the row$", channels=["x", "y"])
+    assert read_series(path, channels=["y"]).columns.ignored == ("x",)
+    table = pa.table({"id": ["a"] * 5, "x": ["1", cell, "2", "3", "oops"], "y": [1.0] * 5})
+    pq.write_table(table, tmp_path / "data.parquet")
+    refused(
+        tmp_path / "data.parquet", rf"data.parquet, row 1: column 'x' holds {re.escape(repr(cell))}"
+    )
+
+
+def test_one_bad_time_is_named(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("id,t,x\na,0,1\na,1,2\na,late,3\nb,0,4\nb,1,5\n")
+    refused(path, r"line 4: column 't' holds 'late', and numbers in 4 of the first 5 rows")
+    refused(path, r"line 4: column 't' \(time\) holds 'late'", time="t")
+
+
 def test_a_series_that_comes_back_is_an_error_for_batches_only(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("id,x\na,1\na,2\nb,3\na,4\n")
     assert read_series(path).series.lengths.tolist() == [3, 1]
     with pytest.raises(DataError, match=r"data.csv, line 5: series 'a' comes back.*by 'id'"):
         list(iter_series(path))
+
+
+@pytest.mark.parametrize("ids", [[-1, -2], [0, 2**61 - 1], [-2, -1, 1, 2]])
+def test_ids_are_told_apart_though_python_hashes_them_alike(ids, tmp_path):
+    path = tmp_path / "data.parquet"
+    repeated = [id for id in ids for _ in range(2)]
+    pq.write_table(pa.table({"id": repeated, "x": np.arange(len(repeated), dtype=float)}), path)
+    found = list(iter_series(path, batch_size=1))
+    assert [part.ids.tolist() for part in found] == [[id] for id in ids]
 
 
 @pytest.mark.parametrize("batch_size", [1, 50, 10_000])
@@ -214,10 +249,17 @@ def test_bad_npz(arrays, message, tmp_path):
 def test_npz_that_is_none(tmp_path):
     path = tmp_path / "data.npz"
     path.write_bytes(b"no zip")
-    refused(path, "not an .npz file")
+    refused(path, "not an .npz file, or damaged$")
     np.save(tmp_path / "single.npy", np.ones(3))
     (tmp_path / "single.npy").rename(path)
     refused(path, "single array")
+
+
+@pytest.mark.parametrize("name", ["data.parquet.gz", "data.npz.gz", "data.feather.zst"])
+def test_forms_that_are_not_text_are_not_compressed_from_outside(name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(b"anything")
+    refused(path, r"cannot be read while they are compressed as a whole; decompress it first")
 
 
 def test_bad_folders(tmp_path):

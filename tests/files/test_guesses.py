@@ -15,7 +15,7 @@ def frame(**columns):
 
 
 def guess(table, **wanted):
-    return resolve_columns(table, Wanted(**wanted), "data.csv")
+    return resolve_columns(table, Wanted(**wanted), "data.csv", place="data.csv, row {}".format)
 
 
 IDS = ["a"] * 3 + ["b"] * 3 + ["c"] * 3
@@ -105,6 +105,9 @@ def test_a_span_of_channels():
 def test_channels_of_a_model_are_taken_in_its_order():
     table = frame(id=IDS, b=VALUES, extra=VALUES, a=VALUES)
     assert guess(table, expect=("a", "b")).channels == ("a", "b")
+    # Told in another order they are the same channels; others stand for them as told.
+    assert guess(table, expect=("a", "b"), channels=["b", "a"]).channels == ("a", "b")
+    assert guess(table, expect=("a", "b"), channels=["extra", "a"]).channels == ("extra", "a")
     with pytest.raises(DataError, match="no column 'c', a channel the model was trained with"):
         guess(table, expect=("a", "c"))
 

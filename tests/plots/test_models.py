@@ -73,6 +73,24 @@ def test_contributions_are_drawn_for_the_predicted_class(fitted):
     assert f"class {found.classes[position]}" in ax.get_title()
 
 
+def test_of_two_classes_the_predicted_one_is_drawn(fitted):
+    from slts.plots import plot_contributions
+
+    _, X, y = fitted
+    chosen = np.flatnonzero(y != "c")
+    model = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(
+        [X[i] for i in chosen], y[chosen]
+    )
+    found = explain(model, X[0])
+    assert found.predicted == "a"
+    for label, sign in ((None, -1), ("a", -1), ("b", 1)):
+        ax = plot_contributions(found, label)
+        np.testing.assert_array_equal(ax.images[0].get_array(), sign * found.contributions[0].T)
+        assert f"class {label or 'a'}: decision {sign * found.decision[0]:.3f}" in ax.get_title()
+    with pytest.raises(ValueError, match=r"one of 'a', 'b'\. Got 'c'"):
+        plot_contributions(found, "c")
+
+
 def test_the_similarity_space_says_how_much_it_shows(fitted):
     from slts.plots import plot_similarity_space
 

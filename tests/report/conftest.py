@@ -75,10 +75,10 @@ def page_file(model, three, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def vowels_file(tmp_path_factory):
-    """The report on Japanese Vowels with all 370 test series."""
+    """The report that `slts demo` writes: Japanese Vowels with all 370 test series."""
     X, y = slts.datasets.load("japanese_vowels", "train")
     X_test, y_test = slts.datasets.load("japanese_vowels", "test")
-    fitted = slts.SLTSClassifier(random_state=0).fit(X, y)
+    fitted = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
     target = tmp_path_factory.mktemp("vowels") / "report.html"
     return write_report(fitted, target, X=X_test, y=y_test)
 

@@ -90,6 +90,14 @@ def test_clicking_a_list_entry_selects_it(open_page, page_file):
 
 def test_keys_step_through_the_series(open_page, page_file):
     page = open_page(page_file)
+    # Keys belong to the reader, and to assistive programs, until the explorer has the focus.
+    for key in ("j", "ArrowRight"):
+        page.keyboard.press(key)
+        assert selected(page) == 0, key
+    page.locator("#theme").focus()
+    page.keyboard.press("j")
+    assert selected(page) == 0
+    page.locator("#next").focus()
     for key, expected in (("j", 1), ("j", 2), ("k", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
         page.keyboard.press(key)
         assert selected(page) == expected, key
@@ -124,6 +132,9 @@ def test_search_narrows_the_list(open_page, page_file):
     assert all("north" in text for text in found)
     page.locator("#search").fill("no such series")
     assert "No series is called that" in page.locator("#list").inner_text()
+    assert page.locator("#list").get_attribute("aria-activedescendant") is None
+    page.locator("#search").fill("")
+    assert page.locator("#list").get_attribute("aria-activedescendant") == "entry-0"
 
 
 def test_choosing_a_class_changes_map_and_landmarks(open_page, page_file):
@@ -190,8 +201,12 @@ def test_dark_and_light_follow_the_system_and_the_button(open_page, page_file):
     light, dark = open_page(page_file), open_page(page_file, color_scheme="dark")
     assert ground(light) == "rgb(252, 251, 248)"
     assert ground(dark) == "rgb(20, 22, 26)"
-    for page in (light, dark):
-        page.locator("#theme").click()
+    for page, other in ((light, "dark"), (dark, "light")):
+        button = page.locator("#theme")
+        # Its name says what it does; a state besides would say the contrary of it.
+        assert button.get_attribute("aria-label") == f"Switch to {other} colours"
+        assert button.get_attribute("aria-pressed") is None
+        button.click()
     assert ground(light) == "rgb(20, 22, 26)"
     assert ground(dark) == "rgb(252, 251, 248)"
 
@@ -270,7 +285,7 @@ def test_other_models_open_too(kind, open_page, model, three, two, tmp_path):
     page = open_page(target, width=390, height=844)
     assert page.evaluate(STICKING_OUT) == [0]
     if kind != "nothing given":
-        page.keyboard.press("j")
+        page.locator("#list").press("j")
         assert selected(page) == 1
         page.locator("#scores button").first.click()
         assert page.locator("#alignment .tie").count() > 5

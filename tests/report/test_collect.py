@@ -126,6 +126,22 @@ def test_strongest_landmarks_are_those_of_the_explanation(content, model, three)
                 place += 1
 
 
+def test_lines_of_local_models_show_the_part_of_the_first_view(three):
+    fitted = KINDS["local"]().fit(three.X, three.y)
+    content = collect(fitted, three.X_test[:4], three.y_test[:4])
+    found, companions = content["explorer"], content["companions"]
+    for entry, terms in zip(found["entries"], unpack(found["by_step"]), strict=True):
+        explanation = slts.explain(fitted, three.X_test[entry["index"]])
+        parts = terms.reshape(-1, entry["bins"])
+        chosen = [(slot, j) for slot, row in enumerate(entry["strongest"]) for j, _ in row]
+        assert len(parts) == len(chosen)
+        for part, (slot, j) in zip(parts, chosen, strict=True):
+            position = explanation.landmark_indices.tolist().index(companions["index"][j])
+            exact = explanation.of_landmark(position, view=0)[slot].sum(axis=1)
+            np.testing.assert_allclose(part, exact, atol=np.abs(terms).max() / 60)
+            assert not np.allclose(exact, explanation.of_landmark(position)[slot].sum(axis=1))
+
+
 def test_two_classes_mirror_each_other(two):
     fitted = slts.SLTSClassifier(20, random_state=0).fit(two.X, two.y)
     found = collect(fitted, two.X_test, two.y_test)

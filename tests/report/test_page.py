@@ -146,8 +146,9 @@ def test_contrast_is_aa(theme):
     for ground in ("paper", "card"):
         for name in TEXT:
             assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
-        # Borders of buttons and axes.
-        assert contrast(colours["strong"], colours[ground]) >= 3.0, ground
+        # Borders of buttons and axes; rings of landmarks and lines without a colour of their own.
+        for name in ("strong", "quiet"):
+            assert contrast(colours[name], colours[ground]) >= 3.0, (name, ground)
     # Inverted: the chosen button and list entry.
     assert contrast(colours["paper"], colours["ink"]) >= 7
     # Numbers on the darkest tint of a table.
@@ -189,6 +190,15 @@ def test_many_classes_list_pairs_instead_of_a_matrix(model, three):
     assert "pairs of classes that are confused most often" in render(found)
 
 
+def test_classes_left_out_of_the_balance_are_counted(model, three):
+    found = collect(model, three.X_test, three.y_test)
+    assert "more</p>" not in render(found)
+    found["data"]["labels"] = [f"class {k}" for k in range(1234)]
+    for key in ("counts", "right", "answered"):
+        found["data"][key] = [1] * 1234
+    assert "and 1,134 more</p>" in render(found)
+
+
 def test_file_appears_whole_or_not_at_all(model, three, tmp_path, monkeypatch):
     target = tmp_path / "report.html"
     assert write_report(model, str(target)) == target
@@ -204,7 +214,9 @@ def test_file_appears_whole_or_not_at_all(model, three, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_japanese_vowels_take_two_megabytes(vowels_file):
+def test_japanese_vowels_with_all_their_series_take_four_megabytes(vowels_file):
     text = vowels_file.read_text(encoding="utf-8")
-    assert len(json.loads(Outline(text).text["script"][0])["explorer"]["entries"]) == 370
-    assert len(text.encode()) < 2_100_000
+    explorer = json.loads(Outline(text).text["script"][0])["explorer"]
+    assert len(explorer["entries"]) == 370
+    assert all(len(entry["classes"]) == 9 for entry in explorer["entries"])
+    assert len(text.encode()) < 4_000_000

@@ -8,11 +8,9 @@ import numpy as np
 from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_support
 
 from slts._typing import AnyArray, FloatArray
-from slts.guarantees.bounds import clopper_pearson
+from slts.guarantees.bounds import accuracy_interval
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch
-
-_CONFIDENCE = 0.95
 
 
 def answer(model: Any, series: SeriesBatch) -> tuple[AnyArray, FloatArray | None]:
@@ -28,8 +26,7 @@ def accuracy_of(predicted: AnyArray, truth: AnyArray) -> dict[str, Any]:
     """Accuracy with the exact 95% interval of Clopper and Pearson."""
     n = len(truth)
     right = int(np.count_nonzero(predicted == truth))
-    each = (1 - _CONFIDENCE) / 2
-    interval = [1 - clopper_pearson(n - right, n, each), clopper_pearson(right, n, each)]
+    interval = list(accuracy_interval(right, n))
     return {"n": n, "right": right, "accuracy": right / n, "interval": interval}
 
 

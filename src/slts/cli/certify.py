@@ -57,7 +57,7 @@ def certify_model(
     if not 0.0 < delta < 1.0:
         raise typer.BadParameter("must lie between 0 and 1", param_hint="--delta")
     voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs)
+    fitted = load_model(model, jobs, shows_progress=voice.shows_progress)
     found, truth = read_labelled(
         data, ColumnOptions(id, time, label, channels), voice, model=fitted
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +19,29 @@ from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series
 from slts.persistence import load
 from slts.persistence.models import channel_names
+from slts.series import SeriesBatch
+
+_NUMBER = re.compile(r"[-+]?\d+\.\d*")
 
 
-def load_model(path: Path, jobs: int) -> Any:
+def load_model(path: Path, jobs: int, *, shows_progress: bool = False) -> Any:
     """Read a model file; it will use `jobs` threads, 0 for all processors."""
     if not path.exists():
         raise CommandError(f"there is no model file {path}; `slts fit` writes one")
     model = load(path)
     if hasattr(model, "n_jobs"):
         model.n_jobs = jobs or -1
+    if hasattr(model, "verbose"):
+        model.verbose = shows_progress
     return model
 
 
-def read_data(data: str, columns: ColumnOptions, voice: Voice, *, model: Any = None) -> Dataset:
+def read_data(
+    data: str, columns: ColumnOptions, voice: Voice, *, expect: Sequence[str] | None = None
+) -> Dataset:
     """Read series, with labels if there are any, and say how they were understood."""
     _keep_signals()
-    found = read_series(data, expect=_expected(model), **columns.as_keywords())  # type: ignore[arg-type]
+    found = read_series(data, expect=expect, **columns.as_keywords())  # type: ignore[arg-type]
     if found.columns is not None:
         voice.say(f"columns: {found.columns}")
     for note in found.notes:
@@ -42,14 +51,46 @@ def read_data(data: str, columns: ColumnOptions, voice: Voice, *, model: Any = N
 
 
 def read_labelled(
-    data: str, columns: ColumnOptions, voice: Voice, *, model: Any = None
+    data: str,
+    columns: ColumnOptions,
+    voice: Voice,
+    *,
+    model: Any = None,
+    like: tuple[SeriesBatch, AnyArray] | None = None,
 ) -> tuple[Dataset, AnyArray]:
-    """Read series with their labels; as a model spells them if there is one."""
-    found = read_data(data, columns, voice, model=model)
+    """Read series with their labels.
+
+    Parameters
+    ----------
+    data, columns, voice
+        What to read, and how.
+    model
+        A fitted model whose channels are taken and whose spelling of the labels is used.
+    like
+        Training series and classes of a model that is yet to be fitted, for the same purpose.
+
+    Returns
+    -------
+    Dataset
+        The series.
+    ndarray
+        Their labels.
+    """
+    expect, classes = None, None
+    if model is not None:
+        expect, classes = channel_names(model), model.classes_
+    elif like is not None:
+        expect, classes = like[0].channel_names, like[1]
+    found = read_data(data, columns, voice, expect=expect)
+    if like is not None and found.series.n_channels != like[0].n_channels:
+        raise DataError(
+            f"{found.source} has {found.series.n_channels} channels, and the series to train on "
+            f"have {like[0].n_channels}"
+        )
     if found.labels is None:
         remedy = "they are needed here" if found.columns is None else "name their column: --label"
         raise CommandError(f"{found.source} has no labels that could be found: {remedy}")
-    return found, found.labels if model is None else match_labels(found, model.classes_)
+    return found, found.labels if classes is None else match_labels(found, classes)
 
 
 def read_unlabelled(
@@ -59,7 +100,7 @@ def read_unlabelled(
     _keep_signals()
     batches = iter_series(
         data,
-        expect=_expected(model),
+        expect=channel_names(model),
         labels=False,
         batch_size=batch_size,
         **columns.as_keywords(),  # type: ignore[arg-type]
@@ -80,16 +121,34 @@ def match_labels(found: Dataset, classes: AnyArray) -> AnyArray:
     """Return labels as the model spells them: text files give text where others give numbers."""
     assert found.labels is not None
     spelled = {str(name): name for name in classes.tolist()}
+    # 1.0 stands for 1, unless the model tells the two apart.
+    wholes = Counter(_whole(name) for name in classes.tolist())
+    for name in classes.tolist():
+        if wholes[_whole(name)] == 1:
+            spelled.setdefault(_whole(name), name)
     matched = []
     for position, label in enumerate(found.labels.tolist()):
-        if str(label) not in spelled:
+        key = str(label) if str(label) in spelled else _whole(label)
+        if key not in spelled:
             name = position if found.ids is None else repr(found.ids[position].item())
             raise DataError(
                 f"{found.source}: the label {label!r} of series {name} is none the model was "
-                f"trained on; it knows {', '.join(spelled)}"
+                f"trained on; it knows {', '.join(map(str, classes.tolist()))}"
             )
-        matched.append(spelled[str(label)])
+        matched.append(spelled[key])
     return np.array(matched, dtype=classes.dtype)
+
+
+def _whole(label: object) -> str:
+    """A label as text, a whole number without its fraction.
+
+    Examples
+    --------
+    >>> from slts.cli.data import _whole
+    >>> _whole(1.0), _whole("-2.00"), _whole(1.5), _whole("1.0.0")
+    ('1', '-2', '1.5', '1.0.0')
+    """
+    return re.sub(r"(?<=\d)\.0*$", "", str(label)) if _NUMBER.fullmatch(str(label)) else str(label)
 
 
 def _keep_signals() -> None:
@@ -100,7 +159,3 @@ def _keep_signals() -> None:
     with contextlib.suppress(ImportError):
         arrow: Any = import_extra("pyarrow", "io")
         arrow.enable_signal_handlers(False)
-
-
-def _expected(model: Any) -> tuple[str, ...] | None:
-    return None if model is None else channel_names(model)

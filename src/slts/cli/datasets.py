@@ -18,10 +18,12 @@ _Name = Annotated[str, typer.Argument(help="Name, as `slts datasets list` shows 
 
 
 @commands.callback(invoke_without_command=True)
-def _default(context: typer.Context) -> None:
+def _default(context: typer.Context, as_json: _Json = False) -> None:
     """List, describe and download the data sets of the paper."""
     if context.invoked_subcommand is None:
-        list_all(as_json=False)
+        list_all(as_json=as_json)
+    elif as_json:
+        raise typer.BadParameter(f"goes behind {context.invoked_subcommand}", param_hint="--json")
 
 
 @commands.command("list")

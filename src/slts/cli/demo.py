@@ -11,7 +11,6 @@ import typer
 
 from slts import datasets, estimators
 from slts.cli.answers import accuracy_in_words, accuracy_of, answer
-from slts.cli.methods import Method, available
 from slts.cli.options import Json, Quiet, Verbose
 from slts.cli.terminal import CommandError, Voice, show_json, show_table
 from slts.extras import import_extra
@@ -44,8 +43,9 @@ def demo(
     fitted: Any = None
     for name, model in _contenders(random_state).items():
         start = time.monotonic()
-        fitted = model.fit(X, y)
+        fitted = model.set_params(verbose=voice.shows_progress).fit(X, y)
         found = accuracy_of(answer(fitted, X_test)[0], y_test)
+        fitted.set_params(verbose=False)
         seconds = time.monotonic() - start
         rows.append(
             {"method": name, **found, "paper": _PAPER.get(name), "landmarks": _kept(fitted, X),
@@ -56,7 +56,9 @@ def demo(
     model_file, page = out / "model.slts", out / "report.html"
     save(fitted, model_file)
     voice.detail(f"model: {model_file}")
-    write_report(fitted, page, X=X_test, y=y_test, title="Japanese Vowels")
+    write_report(
+        fitted, page, X=X_test, y=y_test, title="Japanese Vowels", verbose=voice.shows_progress
+    )
     if as_json:
         show_json({"methods": rows, "model": str(model_file), "report": str(page)})
         return
@@ -91,14 +93,12 @@ def _load(part: str) -> tuple[SeriesBatch, Any]:
 
 def _contenders(seed: int) -> dict[str, Any]:
     """Classifiers to compare; the last one is kept."""
-    found: dict[str, Any] = {
+    return {
         "1NN": estimators.OneNNClassifier(n_jobs=-1),
         "BBS": estimators.BBSClassifierCV(0.5, random_state=seed, n_jobs=-1),
         "SLTS": estimators.SLTSClassifierCV(0.5, random_state=seed, n_jobs=-1),
+        "local": estimators.LocalSLTSClassifier(random_state=seed, n_jobs=-1),
     }
-    if available(Method.local):
-        found["local"] = estimators.LocalSLTSClassifier(random_state=seed, n_jobs=-1)
-    return found
 
 
 def _kept(model: Any, X: SeriesBatch) -> int:

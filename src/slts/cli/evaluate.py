@@ -40,7 +40,7 @@ def evaluate(
 ) -> None:
     """Measure a model: accuracy, log-loss, every class, confusions, and what is guaranteed."""
     voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs)
+    fitted = load_model(model, jobs, shows_progress=voice.shows_progress)
     found, truth = read_labelled(
         data, ColumnOptions(id, time, label, channels), voice, model=fitted
     )

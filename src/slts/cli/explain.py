@@ -70,7 +70,7 @@ def explain_prediction(
                 f"must end in one of {', '.join(_PICTURES)}, got {plot}", param_hint="--plot"
             )
         import_extra("matplotlib", "plots").use("agg")
-        check_place(plot, "the picture")
+        check_place(plot, "the picture", [model, data])
     voice = Voice(quiet, verbose)
     fitted = load_model(model, jobs)
     columns = ColumnOptions(id, time, label, channels)
@@ -79,14 +79,14 @@ def explain_prediction(
         found = explain(fitted, x)
     except TypeError as error:
         raise CommandError(str(error)) from error
-    position = _class_position(found, for_class)
+    chosen = _chosen(found, for_class)
     chances = answer(fitted, x)[1]
     if plot is not None:
-        _draw(found, position, plot)
+        _draw(found, chosen, plot)
     if as_json:
-        show_json(_content(name, found, fitted.classes_.tolist(), chances))
+        show_json(_content(name, found, chosen, chances))
         return
-    _print(name, found, position, fitted.classes_.tolist(), chances, top)
+    _print(name, found, chosen, chances, top)
     if plot is not None:
         typer.echo(f"picture: {plot}")
 
@@ -114,23 +114,23 @@ def _find(
     return by_number
 
 
-def _class_position(found: Explanation, for_class: str | None) -> int:
-    names = [str(name) for name in found.classes.tolist()]
+def _chosen(found: Explanation, for_class: str | None) -> Any:
+    """The class to explain, as the model spells it."""
     if for_class is None:
-        return int(np.argmax(found.decision))
-    if for_class not in names:
+        return found.predicted
+    labels = {str(label): label for label in found.labels.tolist()}
+    if for_class not in labels:
         raise typer.BadParameter(
-            f"there is no score of class {for_class!r}; there is of {', '.join(names)}",
-            param_hint="--class",
+            f"there is no class {for_class!r}; there are {', '.join(labels)}", param_hint="--class"
         )
-    return names.index(for_class)
+    return labels[for_class]
 
 
-def _draw(found: Explanation, position: int, path: Path) -> None:
+def _draw(found: Explanation, chosen: Any, path: Path) -> None:
     from slts.plots import plot_contributions
 
     pyplot: Any = import_extra("matplotlib.pyplot", "plots")
-    figure: Any = plot_contributions(found, found.classes[position]).figure
+    figure: Any = plot_contributions(found, chosen).figure
     with whole_file(path) as fresh:
         figure.savefig(fresh, dpi=150, bbox_inches="tight")
     pyplot.close(figure)
@@ -142,63 +142,65 @@ def _channel_names(found: Explanation) -> list[str]:
 
 
 def _content(
-    name: str, found: Explanation, classes: list[Any], chances: FloatArray | None
+    name: str, found: Explanation, chosen: Any, chances: FloatArray | None
 ) -> dict[str, Any]:
+    labels = found.labels.tolist()
+    values = [found.for_class(label) for label in labels]
+    positions = [position for position, _ in values]
+    signs = np.array([sign for _, sign in values])
     return {
         "series": name,
         "predicted": found.predicted,
-        "classes": found.classes,
-        "decision": found.decision,
-        "offset": found.offset,
+        "explained": chosen,
+        "classes": labels,
+        "decision": signs * found.decision[positions],
+        "offset": signs * found.offset[positions],
         "probabilities": None
         if chances is None
-        else dict(zip(map(str, classes), chances[0].tolist(), strict=True)),
+        else dict(zip(map(str, labels), chances[0].tolist(), strict=True)),
         "channels": _channel_names(found),
-        "contributions": found.contributions,
+        "contributions": signs[:, None, None] * found.contributions[positions],
         "landmarks": found.landmark_indices,
-        "by_landmark": found.by_landmark,
+        "by_landmark": signs[:, None] * found.by_landmark[positions],
         "similarities": found.similarities,
     }
 
 
 def _print(
-    name: str,
-    found: Explanation,
-    position: int,
-    classes: list[Any],
-    chances: FloatArray | None,
-    top: int,
+    name: str, found: Explanation, chosen: Any, chances: FloatArray | None, top: int
 ) -> None:
     typer.echo(f"series {name}: predicted {found.predicted}")
-    order = np.argsort(-found.decision, kind="stable")
-    by_name = {} if chances is None else dict(zip(classes, chances[0].tolist(), strict=True))
-    scored = found.classes.tolist()
+    labels = found.labels.tolist()
+    values = [found.for_class(label) for label in labels]
+    scores = np.array([sign * found.decision[position] for position, sign in values])
     show_table(
         ["class", "score", "probability"],
         [
-            [str(scored[c]), f"{found.decision[c]:.4f}", _share(by_name.get(scored[c]))]
-            for c in order[:top].tolist()
+            [str(labels[c]), f"{scores[c]:.4f}", "" if chances is None else f"{chances[0, c]:.3f}"]
+            for c in np.argsort(-scores, kind="stable")[:top].tolist()
         ],
     )
-    against = f", against {classes[0]}" if len(classes) == 2 else ""
+    position, sign = found.for_class(chosen)
+    others = [str(label) for label in labels if label != chosen]
+    against = f", against {others[0]}" if len(labels) == 2 else ""
     typer.echo(
-        f"class {scored[position]}{against}: score {found.decision[position]:.4f} = "
-        f"offset {found.offset[position]:.4f} + contributions"
+        f"class {chosen}{against}: score {sign * found.decision[position]:.4f} = "
+        f"offset {sign * found.offset[position]:.4f} + contributions"
     )
     names = _channel_names(found)
-    _ranking("channel", names, found.by_channel[position], top)
+    _ranking("channel", names, sign * found.by_channel[position], top)
     steps = [str(step) for step in range(found.by_step.shape[1])]
-    _ranking("step", steps, found.by_step[position], top)
-    strongest = _largest(found.by_landmark[position], top)
+    _ranking("step", steps, sign * found.by_step[position], top)
+    through = sign * found.by_landmark[position]
     show_table(
         ["landmark", "similarity", "contribution"],
         [
             [
                 str(found.landmark_indices[j]),
                 f"{found.similarities[j]:.4f}",
-                f"{found.by_landmark[position, j]:+.4f}",
+                f"{through[j]:+.4f}",
             ]
-            for j in strongest
+            for j in _largest(through, top)
         ],
     )
 
@@ -211,7 +213,3 @@ def _ranking(what: str, names: list[str], values: FloatArray, top: int) -> None:
 def _largest(values: FloatArray, top: int) -> list[int]:
     found: list[int] = np.argsort(-np.abs(values), kind="stable")[:top].tolist()
     return found
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"

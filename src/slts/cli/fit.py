@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from slts._typing import AnyArray
 from slts.cli.answers import accuracy_in_words, accuracy_of, answer
 from slts.cli.data import read_labelled
-from slts.cli.methods import Method, default_method, make_estimator
+from slts.cli.methods import Method, make_estimator
 from slts.cli.options import (
     Channels,
     ColumnOptions,
@@ -39,10 +39,7 @@ def fit(
         Path,
         typer.Option("--model", "-m", help="File to save to; ends in .slts.", show_default=False),
     ],
-    method: Annotated[
-        Method | None,
-        typer.Option("--method", help="Classifier.", show_default=default_method().value),
-    ] = None,
+    method: Annotated[Method, typer.Option("--method", help="Classifier.")] = Method.local,
     test_size: Annotated[
         float | None,
         typer.Option("--test-size", help="Share of the series held out to measure accuracy."),
@@ -75,18 +72,18 @@ def fit(
         raise typer.BadParameter("must lie between 0 and 1", param_hint="--test-size")
     if model.suffix != ".slts":
         raise typer.BadParameter(f"must end in .slts, got {model.name}", param_hint="--model")
-    check_place(model, "the model")
-    method = method or default_method()
+    check_place(model, "the model", [data, test])
     estimator, given = make_estimator(method, param or [], random_state, jobs)
     columns = ColumnOptions(id, time, label, channels)
     found, labels = read_labelled(data, columns, voice)
     series, held_out, truth = found.series, None, None
     if test_size is not None:
         series, labels, held_out, truth = _divide(found, labels, test_size, random_state)
-    seconds = _train(estimator, series, labels, voice)
     if test is not None:
-        other, truth = read_labelled(test, columns, voice, model=estimator)
+        # Before the training, so that nobody waits for a model to hear of a misspelt name.
+        other, truth = read_labelled(test, columns, voice, like=(series, np.unique(labels)))
         held_out = other.series
+    seconds = _train(estimator, series, labels, voice)
     measured = None
     if held_out is not None and truth is not None:
         measured = accuracy_of(answer(estimator, held_out)[0], truth)

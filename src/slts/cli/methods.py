@@ -10,7 +10,6 @@ from typing import Any
 import typer
 
 from slts import estimators
-from slts.persistence.models import MODELS
 
 
 class Method(StrEnum):
@@ -38,17 +37,6 @@ _CLASSES = {
 }
 
 
-def available(method: Method) -> bool:
-    """Whether this version has the classifier and can save it."""
-    name = _CLASSES[method]
-    return hasattr(estimators, name) and name in MODELS
-
-
-def default_method() -> Method:
-    """The method to take if none is named."""
-    return Method.local if available(Method.local) else Method.slts_cv
-
-
 def make_estimator(
     method: Method, parameters: Sequence[str], random_state: int, jobs: int
 ) -> tuple[Any, dict[str, Any]]:
@@ -72,8 +60,6 @@ def make_estimator(
     parameters
         Those given, their values read.
     """
-    if not available(method):
-        raise typer.BadParameter(f"{method.value} is not in this version", param_hint="--method")
     estimator = getattr(estimators, _CLASSES[method])()
     known = estimator.get_params()
     given = {}

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from slts.cli.terminal import CommandError
+from slts.files.opening import base_suffix
+from slts.files.reading import TABLES
 
 
-def check_place(path: Path, what: str) -> None:
-    """Refuse, before any work is done, a name that cannot be written to."""
+def check_place(path: Path, what: str, inputs: Iterable[str | Path | None] = ()) -> None:
+    """Refuse, before any work is done, a name that cannot be written to, or that is read from.
+
+    Parameters
+    ----------
+    path
+        Where to write.
+    what
+        What will be written, for messages.
+    inputs
+        Files and folders that the command reads, which must stay as they are.
+    """
     folder = path.absolute().parent
     if not folder.is_dir():
         raise CommandError(f"{what} cannot be written to {path}: there is no folder {folder}")
@@ -17,3 +30,19 @@ def check_place(path: Path, what: str) -> None:
         raise CommandError(f"{what} cannot be written to {path}: that is a folder")
     if not os.access(folder, os.W_OK):
         raise CommandError(f"{what} cannot be written to {path}: {folder} is not writable")
+    if not path.exists():
+        return
+    for source in inputs:
+        # Other names, such as - and those of data sets, are not there.
+        if source is None or not os.path.exists(source):
+            continue
+        # Of a folder, what may be a table belongs to the data.
+        inside = (
+            os.path.isdir(source)
+            and Path(source).resolve() in path.resolve().parents
+            and base_suffix(path) in TABLES
+        )
+        if inside or os.path.samefile(source, path):
+            raise CommandError(
+                f"{what} would overwrite {path}, which is read from; choose another name"
+            )

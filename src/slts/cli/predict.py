@@ -57,7 +57,7 @@ def predict(
             raise typer.BadParameter(
                 f"must end in one of {', '.join(SUFFIXES)}, got {out}", param_hint="--out"
             )
-        check_place(Path(out), "predictions")
+        check_place(Path(out), "predictions", [model, data])
     fitted = load_model(model, jobs)
     batches = read_unlabelled(
         data, ColumnOptions(id, time, label, channels), voice, fitted, batch_size

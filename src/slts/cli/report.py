@@ -22,6 +22,7 @@ from slts.cli.options import (
 )
 from slts.cli.places import check_place
 from slts.cli.terminal import Voice, show_json
+from slts.persistence.models import channel_names
 
 
 def report(
@@ -47,16 +48,16 @@ def report(
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
-    check_place(out, "the report")
+    check_place(out, "the report", [model, data])
     voice = Voice(quiet, verbose)
     fitted = load_model(model, jobs)
     X = y = ids = None
     if data is not None:
         columns = ColumnOptions(id, time, label, channels)
-        found = read_data(data, columns, voice, model=fitted)
+        found = read_data(data, columns, voice, expect=channel_names(fitted))
         X, ids = found.series, None if found.ids is None else found.ids.tolist()
         y = None if found.labels is None else match_labels(found, fitted.classes_)
-    write_report(fitted, out, X=X, y=y, ids=ids, title=title)
+    write_report(fitted, out, X=X, y=y, ids=ids, title=title, verbose=voice.shows_progress)
     if as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:

@@ -46,7 +46,9 @@ def read_npz(path: Path, *, labels: bool) -> Dataset:
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path} is not an .npz file, or damaged: {error}") from error
+        # What NumPy does not know it takes for a pickle, and advises to allow that.
+        reason = "" if "pickle" in str(error) else f": {error}"
+        raise DataError(f"{path} is not an .npz file, or damaged{reason}") from error
     try:
         series = _series(arrays, path)
     except (DataError, TypeError) as error:

@@ -60,6 +60,10 @@ class ArrowTable:
                 break
         return pa.Table.from_batches(batches, schema=schema)
 
+    def place(self, row: int) -> str:
+        """Name a row of the sample, counted from 0."""
+        return _Place(self.name, 0)(row)
+
     def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
         """Give the columns in batches of at most `rows` rows."""
         pa: Any = import_extra("pyarrow", "io")

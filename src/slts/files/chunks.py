@@ -46,6 +46,9 @@ class Table(Protocol):
     def sample(self) -> Any:
         """The first rows, a `pyarrow.Table`."""
 
+    def place(self, row: int) -> str:
+        """Name a row of the sample in its file."""
+
     def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
         """Give the columns `names` in order, about `rows` rows at a time; works once."""
 

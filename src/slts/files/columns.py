@@ -7,7 +7,7 @@ they do not, the error lists the columns and says which option to give.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +39,13 @@ _LABELS = ("label", "class", "classlabel", "target", "category", "y")
 _ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 
 
+# Cells that Arrow takes for missing values, which reading complains about by itself.
+_MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the caller says about the columns.
@@ -50,7 +57,8 @@ class Wanted:
     channels
         Names of the channels; ``"c1..c12"`` stands for the columns from one to the other.
     expect
-        Channels that a model was trained with: taken, in this order, unless `channels` is given.
+        Channels that a model was trained with: taken, in this order, unless `channels` names
+        others.
     """
 
     id: str | None = None
@@ -81,7 +89,12 @@ def kind_of(dtype: Any) -> Kind:
 
 
 def resolve_columns(
-    sample: Any, wanted: Wanted, where: str, *, one_series: bool = False
+    sample: Any,
+    wanted: Wanted,
+    where: str,
+    *,
+    place: Callable[[int], str],
+    one_series: bool = False,
 ) -> Columns:
     """Find the columns of a table.
 
@@ -93,6 +106,8 @@ def resolve_columns(
         What is known already.
     where : str
         Name of the file, for messages.
+    place : callable
+        Names a row of `sample` in its file.
     one_series : bool
         Whether the table is one series: then it has neither identifiers nor labels.
 
@@ -108,14 +123,17 @@ def resolve_columns(
     """
     if sample.num_rows == 0:
         raise DataError(f"{where} has no rows")
-    return _Resolver(sample, wanted, where).resolve(one_series)
+    return _Resolver(sample, wanted, where, place).resolve(one_series)
 
 
 class _Resolver:
-    def __init__(self, sample: Any, wanted: Wanted, where: str) -> None:
+    def __init__(
+        self, sample: Any, wanted: Wanted, where: str, place: Callable[[int], str]
+    ) -> None:
         self._sample = sample
         self._wanted = wanted
         self._where = where
+        self._place = place
         self._kinds: dict[str, Kind] = {f.name: kind_of(f.type) for f in sample.schema}
         self._taken: set[str] = set()
         if len(self._kinds) < len(sample.schema.names):
@@ -172,6 +190,7 @@ class _Resolver:
                 f"order of the lists, so there is no use for a column of times"
             )
         if role == "time" and self._kinds[name] in ("text", "boolean"):
+            self._refuse_misfit(name, "column {} (time)")
             raise DataError(
                 f"{self._where}: column {name!r} (time) holds {self._example(name)}, expected "
                 f"numbers or moments such as 2024-01-31T12:00:00"
@@ -200,6 +219,10 @@ class _Resolver:
         for name in chosen:
             self._take(name, "channels")
             self._require_numbers(name)
+        expect = self._wanted.expect
+        if expect is not None and set(expect) == set(chosen):
+            # The same columns in another order; names say more than places.
+            return tuple(expect)
         return chosen
 
     def _spelled_out(self, name: str) -> Sequence[str]:
@@ -219,6 +242,7 @@ class _Resolver:
                     f"one number per step"
                 )
         elif kind not in NUMERIC:
+            self._refuse_misfit(name, "channel {}")
             raise DataError(
                 f"{self._where}: channel {name!r} holds {self._example(name)}, expected numbers"
             )
@@ -298,6 +322,11 @@ class _Resolver:
     def _other_channels(self) -> tuple[str, ...]:
         kinds = ("list",) if self._lists else ("number", "integer")
         found = tuple(n for n in self._free() if self._kinds[n] in kinds)
+        for name in self._free():
+            if self._kinds[name] == "text" and not self._lists:
+                self._refuse_misfit(
+                    name, "column {}", ", or name the columns to take with --channels (channels=)"
+                )
         if not found:
             raise DataError(
                 f"{self._where} has no column of numbers left for the channels; its columns are "
@@ -345,6 +374,25 @@ class _Resolver:
         pairs = np.unique(np.stack([codes, self._codes(name)]), axis=1)
         return bool(pairs.shape[1] == len(np.unique(codes)))
 
+    def _refuse_misfit(self, name: str, what: str, otherwise: str = "") -> None:
+        """Refuse text most of which is numbers: a channel with a misspelt value."""
+        if self._kinds[name] != "text":
+            return
+        cells = [
+            (row, cell)
+            for row, cell in enumerate(self._sample[name].to_pylist())
+            if cell is not None and cell not in _MISSING
+        ]
+        misfits = [(row, cell) for row, cell in cells if not _is_number(cell)]
+        if not misfits or 2 * len(misfits) >= len(cells):
+            return
+        row, cell = misfits[0]
+        raise DataError(
+            f"{self._place(row)}: {what.format(repr(name))} holds {cell[:40]!r}, and numbers in "
+            f"{len(cells) - len(misfits):,} of the first {len(cells):,} rows. Correct it or drop "
+            f"the row{otherwise}"
+        )
+
     def _example(self, name: str) -> str:
         column = self._sample[name].drop_null()
         if self._kinds[name] == "text" and len(column):
@@ -357,6 +405,15 @@ class _Resolver:
         names = [repr(name) for name in self._kinds]
         shown = ", ".join(names[:20])
         return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown
+
+
+def _is_number(text: str) -> bool:
+    try:
+        # With a decimal comma too.
+        float(text.replace(",", ".", 1))
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(name: str) -> str:

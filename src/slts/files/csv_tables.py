@@ -90,6 +90,10 @@ class CsvTable:
             block = block[: block.rfind(b"\n") + 1]
         return self._parsed(block, 1 + self._has_header, self._names, {})
 
+    def place(self, row: int) -> str:
+        """Name a row of the sample by its line."""
+        return _Lines(self.name, 1 + self._has_header)(row)
+
     def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
         """Give the columns block by block; `rows` has no say in the size of a block."""
         types = {name: self._type(name, columns) for name in names}

@@ -99,7 +99,9 @@ def _read_one(path: Path, wanted: Wanted) -> Dataset:
         if not table.has_header:
             # Columns are numbers then, which no model knows.
             wanted = replace(wanted, expect=None)
-        columns = resolve_columns(table.sample, wanted, table.name, one_series=True)
+        columns = resolve_columns(
+            table.sample, wanted, table.name, place=table.place, one_series=True
+        )
         names = [*([] if columns.time is None else [columns.time]), *columns.channels]
         chunks = [check_chunk(c, columns, names).rows for c in table.chunks(columns, names, 0)]
         named = table.has_header

@@ -8,6 +8,7 @@ stand together: an identifier that comes back is an error, since the series befo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,9 @@ class _SeenIds:
         """Remember identifiers; return the position of the first one known before."""
         if not ids:
             return None
-        hashes = np.fromiter(map(hash, ids), np.int64, len(ids))
+        # Not `hash`, which is the same for -1 and -2.
+        digests = (blake2b(repr(id).encode(), digest_size=8).digest() for id in ids)
+        hashes = np.frombuffer(b"".join(digests), dtype=np.int64)
         known = np.zeros(len(hashes), dtype=bool)
         for run in self._runs:
             positions = np.minimum(np.searchsorted(run, hashes), len(run) - 1)

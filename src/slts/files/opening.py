@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 from slts.errors import DataError
 from slts.extras import import_extra
 
-__all__ = ["STDIN", "Source", "base_suffix", "open_source"]
+__all__ = ["STDIN", "Source", "base_suffix", "is_compressed", "open_source"]
 
 STDIN = "-"
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -66,9 +66,14 @@ def base_suffix(path: str | os.PathLike[str]) -> str:
     ('.csv', '.ts')
     """
     path = Path(path)
-    if path.suffix.lower() in _COMPRESSED:
+    if is_compressed(path):
         path = path.with_suffix("")
     return path.suffix.lower()
+
+
+def is_compressed(path: str | os.PathLike[str]) -> bool:
+    """Whether a name ends in the suffix of a compression."""
+    return Path(path).suffix.lower() in _COMPRESSED
 
 
 @contextmanager

@@ -23,12 +23,12 @@ from slts.files.csv_tables import CsvTable
 from slts.files.dataset import Columns, Dataset, join
 from slts.files.list_form import iter_lists
 from slts.files.long_form import iter_long, read_long
-from slts.files.opening import STDIN, base_suffix, open_source
+from slts.files.opening import STDIN, base_suffix, is_compressed, open_source
 from slts.series import SeriesBatch, as_series
 
-__all__ = ["iter_series", "read_series"]
+__all__ = ["TABLES", "iter_series", "read_series"]
 
-_TABLES = (".csv", ".tsv", *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
+TABLES = (".csv", ".tsv", *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 _FORMS = (
     ".ts, .csv or .tsv (these also with .gz, .bz2, .xz or .zst after it), .parquet, .feather, "
     ".npz, a folder, or - for CSV from standard input"
@@ -62,7 +62,8 @@ def read_series(
         Columns with the values; ``"c1..c12"`` stands for those from one to the other. All other
         columns of numbers by default.
     expect : sequence of str, optional
-        Channels of a trained model: taken, in this order, from data that name their channels.
+        Channels of a trained model: taken, in this order, from data that name their channels;
+        `channels` may name others, that stand for them one after the other.
     labels : bool
         Whether labels are wanted. If not, they may be missing.
 
@@ -138,7 +139,7 @@ def _listed(channels: Sequence[str] | None) -> Sequence[str] | None:
 
 def _understood(table: Table, wanted: Wanted) -> tuple[Columns, bool]:
     """Return what the columns are, and whether every row is a series."""
-    columns = resolve_columns(table.sample, wanted, table.name)
+    columns = resolve_columns(table.sample, wanted, table.name, place=table.place)
     kinds = {kind_of(table.sample.schema.field(name).type) for name in columns.channels}
     return columns, kinds == {"list"}
 
@@ -186,15 +187,20 @@ class _Place:
                 f"{self._given}: there is no such file, folder or data set (`slts datasets` lists "
                 f"those it knows)"
             )
-        elif self._suffix not in (*_TABLES, ".ts", ".npz"):
+        elif self._suffix not in (*TABLES, ".ts", ".npz"):
             raise DataError(f"{self._given}: the form of the file is not known; expected {_FORMS}")
+        elif is_compressed(path) and self._suffix not in (".csv", ".tsv", ".ts"):
+            raise DataError(
+                f"{self._given}: {self._suffix} files cannot be read while they are compressed as "
+                f"a whole; decompress it first (the form compresses its own contents)"
+            )
 
     @property
     def is_table(self) -> bool:
         """Whether the columns have to be found first."""
         if self._is_named:
             return False
-        return bool(self._parquet) or (self._suffix in _TABLES and not self._path.is_dir())
+        return bool(self._parquet) or (self._suffix in TABLES and not self._path.is_dir())
 
     @contextmanager
     def table(self) -> Iterator[Table]:

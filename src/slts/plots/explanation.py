@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-
 from slts.extras import import_extra
 from slts.plots.axes import axes_or_new, channel_labels, signed_image
 

@@ -43,8 +43,9 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     Axes
         Rows are channels of the series, columns channels of the landmarks.
     """
-    form = _one_metric(model)
-    metric = form.metrics[class_position(form.positives, label)]
+    form = _one_metric(model)[0]
+    metrics = model.metrics_ if hasattr(model, "metrics_") else form.metrics
+    metric = metrics[class_position(form.positives, label)]
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
     names = channel_labels(model.landmarks_.channel_names, len(metric))
     signed_image(ax, metric, "weight")
@@ -104,13 +105,14 @@ def plot_local_metrics(
     return figure
 
 
-def _one_metric(model: Any) -> LinearForm:
+def _one_metric(model: Any) -> tuple[LinearForm, ...]:
+    """The forms of a model with one metric per class: one, or one per class."""
     if not hasattr(model, "linear_form"):
         raise TypeError(
             f"{type(model).__name__} has several metrics for a class: use plot_local_metrics."
         )
-    form: LinearForm = model.linear_form()
-    return form
+    forms: tuple[LinearForm, ...] = model.linear_forms()
+    return forms
 
 
 def plot_landmark_weights(
@@ -134,8 +136,10 @@ def plot_landmark_weights(
     Axes
         One bar per landmark, named by the index of its training series.
     """
-    form = _one_metric(model)
-    weights = form.coef[class_position(form.positives, label)]
+    forms = _one_metric(model)
+    form = forms[0]
+    coef = np.sum([form.coef for form in forms], axis=0)
+    weights = coef[class_position(form.positives, label)]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]

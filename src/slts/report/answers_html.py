@@ -207,10 +207,12 @@ def _balance(data: dict[str, Any]) -> str:
             f'<tr><th scope="row">{escape(name)}</th><td><span class="track"><span class="meter" '
             f'style="width:{width:.1f}%"></span></span> {counts[k]}</td>{right}</tr>'
         )
+    left = len(data["labels"]) - len(rows)
+    more = f'<p class="note">and {left:,} more</p>' if left > 0 else ""
     title = "Series by class" if labelled else "Answers by class"
     head = '<th scope="col" class="n">named right</th>' if labelled else ""
     return (
         f'<h3>{title}</h3><div class="wide" tabindex="0" role="region" aria-label="{title}">'
         f'<table class="plain"><thead><tr><th scope="col">Class</th><th scope="col">Series</th>'
-        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{more}"
     )

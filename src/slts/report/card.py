@@ -12,6 +12,7 @@ import numpy as np
 
 from slts import __version__
 from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.report.insight import realigned
 from slts.report.markup import count
 from slts.report.packing import short
 from slts.report.sample import Sample
@@ -156,6 +157,11 @@ def _limits(model: Any) -> list[str]:
         limits.append(
             "Every step is scaled to unit length first: how strong a step is plays no part, only "
             "how its channels relate."
+        )
+    if realigned(model) and len(model.classes_) > 2:
+        limits.append(
+            "Every class has alignments of its own, under its metric: lines between aligned steps "
+            "are drawn as the predicted class has them."
         )
     limits.append(
         "It answers with one of the classes it was trained on, whatever it is given; it cannot say "

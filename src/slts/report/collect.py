@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier
+from slts.execution import progress_bar
 from slts.report import figures
 from slts.report.card import card
 from slts.report.companions import Companions, Landmarks, Neighbours, companions_of
@@ -33,6 +34,7 @@ def collect(
     *,
     ids: Sequence[Any] | None = None,
     title: str | None = None,
+    verbose: bool = False,
 ) -> dict[str, Any]:
     """Gather everything a report shows.
 
@@ -47,6 +49,8 @@ def collect(
         Names of the series; None numbers them.
     title
         Heading; None makes one of the classifier's name.
+    verbose
+        Show a progress bar.
 
     Returns
     -------
@@ -74,8 +78,11 @@ def collect(
     if sample is not None and rows is not None:
         kept, most_classes = choose_series(sample, len(channels), companions)
         explorer = Explorer(sample, rows, channels, companions, most_classes)
-        for index in kept.tolist():
-            explorer.add(index)
+        with progress_bar("Explaining", show=verbose) as progress:
+            for done, index in enumerate(kept.tolist(), start=1):
+                explorer.add(index)
+                if progress is not None:
+                    progress(done, len(kept))
     certified = figures.certificate(model, sample)
     name = type(model).__name__
     return {

@@ -17,10 +17,10 @@ from slts.alignment import align
 from slts.estimators.ldmlt import LDMLTClassifier
 from slts.estimators.neighbors import NearestNeighbor
 from slts.estimators.rows import RowMap
-from slts.explain import explain
+from slts.explain.prediction import explain_with, view_of
 from slts.learning.logdet import transform_rows
 from slts.report.drawing import Drawing
-from slts.report.insight import has_weights, landmark_shares, landmark_weights
+from slts.report.insight import has_weights, landmark_shares, landmark_weights, realigned
 from slts.series import SeriesBatch
 
 # Companions shown for one class of one series.
@@ -28,6 +28,8 @@ STRONGEST = 4
 # Heaviest landmarks drawn for one decision value, and for all together.
 HEAVIEST = 6
 MOST_LANDMARKS = 240
+# Pairs of steps up to which finding a path costs the same: what surrounds it takes longer.
+_SHORT_CELLS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,8 @@ class Comparison:
     paths, lengths
         Path to each companion named in `strongest`, and how many steps that has.
     by_step
-        Per class and (in the order of `strongest`) companion: contributions of the steps.
+        Per class and (in the order of `strongest`) companion: contributions of the steps; with
+        several views, in the first, which the paths are of.
     """
 
     offset: FloatArray | None
@@ -65,7 +68,7 @@ class Companions(Protocol):
     kind: str
     rows: SeriesBatch
     indices: IntArray
-    # Paths that one comparison finds.
+    # Paths that one comparison finds; long ones count as several.
     n_alignments: int
 
     def compare(self, series: FloatArray, classes: IntArray) -> Comparison:
@@ -89,19 +92,21 @@ class Landmarks:
 
     def __init__(self, model: Any, drawing: Drawing, series: SeriesBatch | None) -> None:
         self.model = model
-        forms = model.linear_forms()
+        self._forms = forms = model.linear_forms()
         form = forms[0]
-        self.one_view = len(forms) == 1
         self.weighted = has_weights(model)
-        share = landmark_weights(form) if self.weighted else landmark_shares(model, series)
+        # Where each class has its own form, it has weights in that one only.
+        coef = np.sum([form.coef for form in forms], axis=0)
+        share = landmark_weights(coef) if self.weighted else landmark_shares(model, series)
         self.order = np.argsort(-np.abs(share).max(axis=0), kind="stable").astype(np.int64)
         self.share = share[:, self.order]
         # Models with one map of rows keep landmarks with it; others keep them as they came.
-        mapped = form.landmarks if isinstance(form.rows, RowMap) else drawing.rows(model.landmarks_)
+        mapped = form.landmarks if isinstance(form.rows, RowMap) else _drawn(model, drawing)
         self.rows = mapped[self.order]
         self.indices = form.landmark_indices[self.order]
-        self.n_alignments = len(self.indices) * len(forms)
-        self._used = form.coef[:, self.order] != 0
+        self.n_alignments = sum(_efforts(form.landmarks) for form in forms)
+        self._used = coef[:, self.order] != 0
+        self._views = [view_of(forms, problem) for problem in range(len(coef))]
 
     def gallery(self) -> list[list[int]]:
         """The heaviest landmarks of every decision value; fewer where there are many values."""
@@ -114,28 +119,27 @@ class Landmarks:
 
     def compare(self, series: FloatArray, classes: IntArray) -> Comparison:
         """Split the scores exactly; see `slts.explain`."""
-        found = explain(self.model, series)
-        # With two classes one value argues for the second and against the first.
-        one = len(found.decision) == 1
-        problems = np.zeros_like(classes) if one else classes
-        signs = np.where(classes == 0, -1.0, 1.0) if one else np.ones(len(classes))
+        found = explain_with(self.model, self._forms, series)
+        values = [found.for_class(label) for label in found.labels[classes].tolist()]
+        problems = np.array([position for position, _ in values], dtype=np.int64)
+        signs = np.array([sign for _, sign in values])
         by_landmark = found.by_landmark[:, self.order]
         strongest, rest, by_step = [], [], []
         paths: dict[int, IntArray] = {}
-        through: dict[int, FloatArray] = {}
+        through: dict[tuple[int, int], FloatArray] = {}
         for problem, sign in zip(problems.tolist(), signs.tolist(), strict=True):
-            values = sign * by_landmark[problem]
-            order = np.argsort(-np.abs(values), kind="stable")[:STRONGEST]
+            through_all = sign * by_landmark[problem]
+            order = np.argsort(-np.abs(through_all), kind="stable")[:STRONGEST]
             chosen = [int(j) for j in order if self._used[problem, j]]
+            view = self._views[problem]
             for j in chosen:
-                if j not in paths:
+                if (j, view) not in through:
                     position = int(self.order[j])
                     paths[j] = found.alignments[position].path
-                    if self.one_view:
-                        through[j] = found.of_landmark(position).sum(axis=2)
-            strongest.append([(j, float(values[j])) for j in chosen])
-            rest.append(float(values.sum() - values[chosen].sum()))
-            by_step.append([sign * through[j][problem] for j in chosen if self.one_view])
+                    through[j, view] = found.of_landmark(position, view=view).sum(axis=2)
+            strongest.append([(j, float(through_all[j])) for j in chosen])
+            rest.append(float(through_all.sum() - through_all[chosen].sum()))
+            by_step.append([sign * through[j, view][problem] for j in chosen])
         return Comparison(
             offset=signs * found.offset[problems],
             contributions=signs[:, None, None] * found.contributions[problems],
@@ -143,8 +147,7 @@ class Landmarks:
             rest=np.array(rest),
             paths=paths,
             lengths=_lengths(self.rows, paths),
-            # With several views a step has several paths; one of them does not carry all of it.
-            by_step=by_step if self.one_view else None,
+            by_step=by_step,
         )
 
 
@@ -159,7 +162,8 @@ class Neighbours:
         self.indices = np.arange(len(self.rows))
         self.classes = model._codes
         # Nearness of all is found without paths; those are found for the nearest.
-        self.n_alignments = STRONGEST * len(model.classes_)
+        share = _efforts(self.rows) / max(1, len(self.rows))
+        self.n_alignments = round(STRONGEST * len(model.classes_) * share)
 
     def compare(self, series: FloatArray, classes: IntArray) -> Comparison:
         """Find the nearest training series of each class and the paths to them."""
@@ -186,6 +190,19 @@ class Neighbours:
             rows[0], other[0], objective=settings.objective, band=settings.band, normalize=False
         )
         return found.path
+
+
+def _drawn(model: Any, drawing: Drawing) -> SeriesBatch:
+    """Landmarks of the forms of a model whose rows are not drawn."""
+    landmarks = model.landmarks_
+    if realigned(model):
+        landmarks = landmarks[np.flatnonzero(model.coef_.any(axis=0))]
+    return drawing.rows(landmarks)
+
+
+def _efforts(rows: SeriesBatch) -> int:
+    """How many alignments of short series take as long as one with each of these."""
+    return int(np.maximum(1, rows.lengths.astype(np.int64) ** 2 // _SHORT_CELLS).sum())
 
 
 def _lengths(rows: SeriesBatch, chosen: Iterable[int]) -> dict[int, int]:

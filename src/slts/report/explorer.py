@@ -16,9 +16,9 @@ from slts.series import SeriesBatch
 # Classes whose contributions are kept for one series: the predicted, the true and the next best.
 # Fewer, where otherwise fewer than so many series would fit.
 MOST_CLASSES, FEWEST_CLASSES, ENOUGH_SERIES = 12, 3, 200
-# Paths that are found to explain all series, some tenths of a millisecond each; but some series
-# are explained in any case.
-MOST_ALIGNMENTS, FEWEST_SERIES = 60_000, 50
+# Paths of short series that are found to explain all series, some hundredths of a millisecond each;
+# but some series are explained in any case.
+MOST_ALIGNMENTS, FEWEST_SERIES = 300_000, 50
 # What a series takes besides its arrays: names, numbers, paths.
 _BASE_BYTES = 900
 

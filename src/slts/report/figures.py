@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from slts.errors import DataError
 from slts.guarantees import certify
+from slts.guarantees.bounds import accuracy_interval
 from slts.report.packing import short
 from slts.report.sample import Sample
 from slts.series import SeriesBatch
@@ -23,13 +23,13 @@ def accuracy(sample: Sample) -> dict[str, Any] | None:
         return None
     n = len(sample.truth)
     right = n - len(sample.wrong)
-    interval = binomtest(right, n).proportion_ci(0.95, method="exact")
+    low, high = accuracy_interval(right, n)
     return {
         "value": right / n,
         "right": right,
         "n": n,
-        "low": float(interval.low),
-        "high": float(interval.high),
+        "low": low,
+        "high": high,
     }
 
 

@@ -45,6 +45,10 @@ def metric_maps(model: Any) -> list[MetricMap]:
         return [MetricMap(None, None, model.metric_)]
     if not hasattr(model, "linear_forms"):
         return []
+    if hasattr(model, "metrics_"):
+        identity = np.broadcast_to(np.eye(model.metrics_.shape[1]), model.metrics_.shape)
+        plain = np.array_equal(model.metrics_, identity)
+        return [] if plain else [MetricMap(c, None, M) for c, M in enumerate(model.metrics_)]
     form = _plainest(model.linear_forms())
     n_problems, _, n_phases, d, _ = form.local_metrics.shape
     if np.array_equal(form.local_metrics, np.broadcast_to(np.eye(d), form.local_metrics.shape)):
@@ -67,7 +71,12 @@ def _plainest(forms: tuple[LinearForm, ...]) -> LinearForm:
 def _view(model: Any) -> str | None:
     """Which of several forms the maps are of."""
     forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
-    return _plainest(forms).name if len(forms) > 1 else None
+    return _plainest(forms).name if len(forms) > 1 and not realigned(model) else None
+
+
+def realigned(model: Any) -> bool:
+    """Whether each class has paths of its own; its forms are then no views of the series."""
+    return getattr(model, "path_metrics_", None) is not None
 
 
 def _own_group(form: LinearForm, problem: int) -> int:
@@ -112,7 +121,7 @@ def looks_at(model: Any, series: SeriesBatch | None, channels: list[str]) -> dic
         totals = summary.channel_importance.sum(axis=1, keepdims=True)
         importance = summary.channel_importance / np.where(totals > 0, totals, 1.0)
         n_numbers = summary.n_numbers
-        if len(summary.view_names) > 1:
+        if len(summary.view_names) > 1 and not realigned(model):
             of_view = (summary.view_importance / summary.view_importance.sum(axis=1)[:, None]).mean(
                 0
             )
@@ -139,16 +148,17 @@ def looks_at(model: Any, series: SeriesBatch | None, channels: list[str]) -> dic
 def has_weights(model: Any) -> bool:
     """Whether landmarks differ by their weights; else they differ by the metrics of their group."""
     forms = model.linear_forms()
-    return len(forms) == 1 and forms[0].local_metrics.shape[1:3] == (1, 1)
+    one = len(forms) == 1 and forms[0].local_metrics.shape[1:3] == (1, 1)
+    return one or realigned(model)
 
 
-def landmark_weights(form: LinearForm) -> FloatArray:
+def landmark_weights(coef: FloatArray) -> FloatArray:
     """Share of each landmark in the weights of each problem, with their signs.
 
     Weights of different problems have no common unit; shares do.
     """
-    totals = np.abs(form.coef).sum(axis=1, keepdims=True)
-    return np.asarray(form.coef / np.where(totals > 0, totals, 1.0))
+    totals = np.abs(coef).sum(axis=1, keepdims=True)
+    return np.asarray(coef / np.where(totals > 0, totals, 1.0))
 
 
 def landmark_shares(model: Any, series: SeriesBatch | None) -> FloatArray:

@@ -385,6 +385,8 @@
       [h("li", { class: "head", role: "presentation" }, `${name} (${members.length})`), ...members.map(option)]));
     if (!shown.length) list.append(h("li", { class: "head", role: "presentation" }, "No series is called that."));
     list.dataset.order = shown.join(" ");
+    if (shown.includes(current)) list.setAttribute("aria-activedescendant", `entry-${current}`);
+    else list.removeAttribute("aria-activedescendant");
   };
   const listed = () => byId("list").dataset.order.split(" ").filter(Boolean).map(Number);
 
@@ -639,10 +641,9 @@
       words.textContent = `Training series ${index}, ${whose}: nearness ${number(value)}. Lines join aligned steps.`;
     } else {
       const rest = entry.rest[slot];
-      const meaning = terms
-        ? ["Lines join aligned steps, ", h("span", { class: "key for" }), `where the step speaks for ${name}, `,
-          h("span", { class: "key against" }), "where against; the thicker, the more."]
-        : [`Lines join the steps that are aligned in the view “${looks.views[0][0]}”.`];
+      const where = looks.views ? `steps that are aligned in the view “${looks.views[0][0]}”, and show its part: ` : "aligned steps, ";
+      const meaning = [`Lines join ${where}`, h("span", { class: "key for" }), `where the step speaks for ${name}, `,
+        h("span", { class: "key against" }), "where against; the thicker, the more."];
       words.replaceChildren(...meaning, ` Training series ${index} gives ${plus(value)}, `,
         `all landmarks not listed ${plus(rest)}.`);
     }
@@ -675,11 +676,9 @@
     byId("search").addEventListener("input", drawList);
     byId("previous").addEventListener("click", () => move(-1));
     byId("next").addEventListener("click", () => move(1));
-    // Single keys work while nothing else on the page has the focus, or something in the explorer.
-    addEventListener("keydown", (event) => {
-      const focus = document.activeElement;
-      const here = !focus || focus === document.body || byId("explorer").contains(focus);
-      if (!here || event.ctrlKey || event.metaKey || event.altKey || focus?.tagName === "INPUT") return;
+    // Single keys work while something in the explorer has the focus: elsewhere they may be the reader's own.
+    byId("explorer").addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT") return;
       const step = { j: 1, k: -1, ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
@@ -695,7 +694,6 @@
   const nameTheme = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
     theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
-    theme.setAttribute("aria-pressed", String(isDark()));
   };
   theme.addEventListener("click", () => {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";

@@ -64,6 +64,7 @@ def write_report(
     y: Any = None,
     ids: Sequence[Any] | None = None,
     title: str | None = None,
+    verbose: bool = False,
 ) -> Path:
     """Write a report on a fitted model: one HTML file that needs no network.
 
@@ -80,6 +81,8 @@ def write_report(
         Names of the series; None numbers them.
     title
         Heading of the report.
+    verbose
+        Show a progress bar.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def write_report(
     'report.html'
     """
     target = Path(path)
-    page = render(collect(model, X, y, ids=ids, title=title))
+    page = render(collect(model, X, y, ids=ids, title=title, verbose=verbose))
     write_whole(os.fspath(target), page.encode())
     return target
 
