@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/slts/alignment/native/*)
+CXX_SOURCES := $(wildcard src/slts/alignment/native/*.?pp) src/slts/alignment/cuda/kernel.cu tests/alignment/cuda/emulator.hpp
 
 .PHONY: help demo test lint format bench docs clean
 help:  ## list the targets
@@ -17,13 +18,13 @@ test: $(VENV)/.dev  ## run the tests (with SLTS_DATA set, also those on the UCI 
 lint: $(VENV)/.dev  ## check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/slts/alignment/native/*.hpp src/slts/alignment/native/*.cpp
+	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
 	$(BIN)/mypy
 
 format: $(VENV)/.dev  ## rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/slts/alignment/native/*.hpp src/slts/alignment/native/*.cpp
+	$(BIN)/clang-format -i $(CXX_SOURCES)
 
 bench: $(VENV)/.bench  ## measure against the peers; results in bench-output/
 	$(BIN)/python benchmarks/alignment.py --json bench-output/alignment.json

@@ -5,6 +5,7 @@ import sys
 
 HEAVY = [
     "aeon",
+    "cupy",
     "IPython",
     "matplotlib",
     "narwhals",
@@ -45,6 +46,11 @@ def printed(program):
 
 def test_no_module_of_slts_imports_a_heavy_one():
     assert printed(PROGRAM) == [""]
+
+
+def test_parts_are_reached_without_an_import_of_their_own():
+    program = "import slts; print(slts.files.__name__, slts.plots.__name__, slts.report.__name__)"
+    assert printed(program) == ["slts.files slts.plots slts.report"]
 
 
 def test_importing_slts_loads_no_heavy_module_in_a_roundabout_way():

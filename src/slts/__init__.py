@@ -56,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `slts.plots` and `slts.report` when they are first asked for: few programs do."""
-    if name in ("plots", "report"):
+    """Import `slts.files`, `slts.plots`, `slts.report` when they are asked for: few programs do."""
+    if name in ("files", "plots", "report"):
         return importlib.import_module(f"slts.{name}")
     raise AttributeError(f"module 'slts' has no attribute {name!r}")

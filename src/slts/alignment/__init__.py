@@ -1,7 +1,9 @@
 """Alignments: one DTW recurrence, and what is kept of its paths.
 
 native/        the recurrence and its reductions in C++, one source for every instruction set
+extension.py   the native extension, or what says that there is none
 targets.py     which instruction set runs
+cuda/          the same on an NVIDIA GPU
 band.py        which cells a path may use
 settings.py    objective, band and precision, validated once
 reductions.py  blocks of (series x landmark) pairs to arrays: scores, products, grouped, projected

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slts._typing import IntArray
-from slts.alignment import _native
+from slts.alignment.extension import native
+from slts.errors import DataError
 
 _NONE, _SAKOE_CHIBA, _ITAKURA = range(3)
 
@@ -57,4 +58,12 @@ def native_band(band: Band) -> tuple[int, float]:
 def band_bounds(band: Band, n: int, m: int) -> IntArray:
     """Admitted columns [start, stop) for each row of an n x m grid, shape (n, 2)."""
     kind, parameter = native_band(band)
-    return np.array(_native.band_bounds(kind, parameter, n, m), dtype=np.int64).reshape(n, 2)
+    return np.array(native.band_bounds(kind, parameter, n, m), dtype=np.int64).reshape(n, 2)
+
+
+def no_path_error(band: Band, one: str, n: int, other: str, m: int) -> DataError:
+    """What to raise when the band lies off every path."""
+    return DataError(
+        f"band={band!r} admits no path between {one} (length {n}) and {other} (length "
+        f"{m}): use a larger max_slope, a Sakoe-Chiba radius, or band=None."
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 
-from slts.alignment import _native
+from slts.alignment.extension import native
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +23,17 @@ class Target:
         return self.width_float32 if dtype == "float32" else self.width_float64
 
 
+@cache
 def available_targets() -> tuple[Target, ...]:
     """Instruction sets this processor can run, best first."""
-    return _AVAILABLE
+    return tuple(Target(k, *row) for k, row in enumerate(native.targets()))
 
 
 def selected_target() -> Target:
     """The best one, or the one that the environment variable ``SLTS_ISA`` names."""
-    index = _native.selected_target()
+    index = native.selected_target()
     if index >= 0:
-        return _AVAILABLE[index]
-    names = ", ".join(target.name for target in _AVAILABLE)
+        return available_targets()[index]
+    names = ", ".join(target.name for target in available_targets())
     wanted = os.environ.get("SLTS_ISA")
     raise ValueError(f"SLTS_ISA must be one of {names} on this machine. Got {wanted!r} instead.")
-
-
-_AVAILABLE = tuple(Target(k, *row) for k, row in enumerate(_native.targets()))

@@ -159,6 +159,20 @@ def clopper_pearson(errors: int, n: int, delta: float, *, n_models: int = 1) -> 
     return binomial_upper(errors, n, math.log(delta / n_models))
 
 
+def accuracy_interval(right: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact two-sided interval of Clopper and Pearson for a share of right answers.
+
+    Parameters
+    ----------
+    right, n
+        Right answers, and answers.
+    confidence
+        Probability that the interval holds the accuracy.
+    """
+    each = (1 - confidence) / 2
+    return 1 - clopper_pearson(n - right, n, each), clopper_pearson(right, n, each)
+
+
 class PacBayes(NamedTuple):
     """A PAC-Bayes bound, and where on its grids it was attained."""
 

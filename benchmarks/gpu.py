@@ -1,0 +1,189 @@
+"""Speed of the reductions on one GPU, and their share of its arithmetic limit.
+
+    SLTS_DATA=folder/with/zips python benchmarks/gpu.py
+
+Needs no native extension. Rates are of the kernel alone (CUDA events) and from host to host, which
+adds layout, transfers and the pages of the result. The limit is that of the multiply-adds of the
+affinities alone, against what a loop of nothing else reaches on the same device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import zipfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import slts
+from slts.alignment import AlignmentSettings
+from slts.alignment.cuda.device import require_gpu
+from slts.alignment.cuda.programs import Program
+from slts.alignment.reductions import (
+    grouped_products,
+    products,
+    projected_similarities,
+    similarities,
+)
+from slts.series import normalize_rows
+
+PEAK = r"""
+extern "C" __global__ void multiply_add(REAL* out, REAL x) {
+    REAL v[8];
+    for (int k = 0; k < 8; ++k) v[k] = threadIdx.x + k;
+    for (int i = 0; i < 4096; ++i)
+        for (int u = 0; u < 8; ++u)
+            for (int k = 0; k < 8; ++k) v[k] = fma(v[k], x, x);
+    REAL total = 0;
+    for (int k = 0; k < 8; ++k) total += v[k];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = total;
+}
+"""
+
+
+def timed_on_device(cupy, call):
+    """Seconds between two events."""
+    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+    start.record()
+    call()
+    stop.record()
+    stop.synchronize()
+    return cupy.cuda.get_elapsed_time(start, stop) / 1e3
+
+
+def multiply_adds_per_second(cupy, dtype):
+    """Rate of a loop of nothing but multiply-adds."""
+    real = "float" if dtype == "float32" else "double"
+    kernel = cupy.RawModule(code=PEAK, options=("-std=c++17", f"-DREAL={real}")).get_function(
+        "multiply_add"
+    )
+    blocks = 32 * cupy.cuda.Device().attributes["MultiProcessorCount"]
+    out, x = cupy.empty(blocks * 256, dtype=dtype), np.dtype(dtype).type(0.999)
+    seconds = [timed_on_device(cupy, lambda: kernel((blocks,), (256,), (out, x))) for _ in range(5)]
+    return blocks * 256 * 4096 * 64 / min(seconds)
+
+
+class KernelTime:
+    """Adds up the device time of every launch of the recurrence."""
+
+    def __init__(self, cupy):
+        self.seconds = 0.0
+        launch = Program.launch
+
+        def timed(program, *args, **kwargs):
+            self.seconds += timed_on_device(cupy, lambda: launch(program, *args, **kwargs))
+
+        Program.launch = timed
+
+
+def random_batch(rng, count, d, shortest, longest):
+    """Unit rows of random direction."""
+    lengths = rng.integers(shortest, longest + 1, size=count)
+    values = rng.normal(size=(int(lengths.sum()), d))
+    batch = slts.SeriesBatch(values, np.concatenate([[0], np.cumsum(lengths)]))
+    return normalize_rows(batch)
+
+
+def best_of(repeats, kernel, call):
+    """Least kernel and wall seconds, after one run that compiles and warms up."""
+    call()
+    found = []
+    for _ in range(repeats):
+        kernel.seconds, start = 0.0, time.perf_counter()
+        call()
+        found.append((kernel.seconds, time.perf_counter() - start))
+    return tuple(min(column) for column in zip(*found, strict=True))
+
+
+class Bench:
+    """Prints a line per reduction."""
+
+    def __init__(self, peak, kernel):
+        self.peak, self.kernel = peak, kernel
+
+    def __call__(self, name, function, x, y, how, *extra, **options):
+        """Measure function(x, y, *extra, how) on the GPU."""
+        call = partial(function, x, y, *extra, how, device="cuda", **options)
+        on_device, wall = best_of(3, self.kernel, call)
+        pairs, needed = len(x) * len(y), float(x.n_steps) * float(y.n_steps) * x.n_channels
+        share = needed / on_device / self.peak[how.dtype]
+        print(
+            f"{name:<13} {how.dtype} {how.objective:<8} {len(x)} x {len(y)}: kernel "
+            f"{pairs / on_device:.3g} pairs/s ({share:.0%} of the limit), host to host "
+            f"{pairs / wall:.3g} pairs/s",
+            flush=True,
+        )
+
+
+def rates(bench, size):
+    """Every reduction at the sizes of the paper's data, and some others."""
+    rng = np.random.default_rng(0)
+    for d, shortest, longest, count in (
+        (13, 20, 60, size),
+        (6, 20, 60, size),
+        (32, 20, 60, size // 2),
+        (13, 150, 250, size // 8),
+        (3, 1500, 2000, 256),
+    ):
+        x, y = (random_batch(rng, count, d, shortest, longest) for _ in range(2))
+        groups = np.eye(10)[np.arange(len(y)) % 10].T
+        print(f"d = {d}, lengths {shortest}-{longest}, 10 groups")
+        single = AlignmentSettings(dtype="float32")
+        bench("score", similarities, x, y, single)
+        bench("grouped", grouped_products, x, y, single, groups)
+        if (d, longest) != (13, 60):
+            continue
+        bench("grouped/phases", grouped_products, x, y, single, groups, n_phases=3)
+        bench("projected", projected_similarities, x, y, single, rng.normal(size=(1, d, d)))
+        bench("products", products, x[: size // 4], y[: size // 4], single)
+        bench("score", similarities, x, y, AlignmentSettings("cost", dtype="float32"))
+        bench("score, band 10", similarities, x, y, AlignmentSettings(band=10, dtype="float32"))
+        bench("score", similarities, x, y, AlignmentSettings())
+        bench("grouped", grouped_products, x, y, AlignmentSettings(), groups)
+
+
+def arabic_digits(folder, kernel):
+    """Nearest neighbours of 2200 series among 6600."""
+    parts = []
+    with zipfile.ZipFile(Path(folder) / "arabic_digits.zip") as files:
+        for member in ("Train_Arabic_Digit.txt", "Test_Arabic_Digit.txt"):
+            text = files.read(member).decode("ascii").replace("\r", "")
+            blocks = [b for b in "\n".join(map(str.strip, text.split("\n"))).split("\n\n") if b]
+            parts.append([np.loadtxt(block.split("\n")).reshape(-1, 13).T for block in blocks])
+    train, test = parts
+    labels = np.arange(10).repeat(len(train) // 10), np.arange(10).repeat(len(test) // 10)
+    for dtype in ("float32", "float64"):
+        call = partial(slts.similarity, test, train, dtype=dtype, device="cuda")
+        on_device, wall = best_of(3, kernel, call)
+        K = call()
+        accuracy = float(np.mean(labels[0][K.argmax(axis=1)] == labels[1]))
+        print(
+            f"Arabic digits, similarity(test, train) {K.shape}, {dtype}: {wall:.3f} s host to "
+            f"host, {on_device:.3f} s in the kernel; 1NN accuracy {accuracy:.2%}",
+            flush=True,
+        )
+
+
+def main() -> int:
+    """Print everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=8192, help="series and landmarks")
+    arguments = parser.parse_args()
+    cupy = require_gpu()
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    peak = {dtype: multiply_adds_per_second(cupy, dtype) for dtype in ("float32", "float64")}
+    print(f"{name}; CuPy {cupy.__version__}; multiply-adds/s: float32 {peak['float32']:.3g}, "
+          f"float64 {peak['float64']:.3g}")  # fmt: skip
+    kernel = KernelTime(cupy)
+    if os.environ.get("SLTS_DATA"):
+        arabic_digits(os.environ["SLTS_DATA"], kernel)
+    rates(Bench(peak, kernel), arguments.size)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""A GPU if there is one, and an emulated one anywhere."""
+
+import shutil
+import sys
+
+import pytest
+
+from slts.alignment.cuda import device, programs
+from tests.alignment.cuda.emulator import fake_cupy
+
+
+@pytest.fixture
+def gpu():
+    """CuPy, on a machine with a GPU; without its pool, so that compute-sanitizer sees arrays."""
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed (extra cuda)")
+    try:
+        device.require_gpu()
+    except RuntimeError as error:
+        pytest.skip(f"no GPU: {error}")
+    cupy.cuda.set_allocator(None)
+    yield cupy
+    cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)
+
+
+@pytest.fixture
+def pretend(monkeypatch):
+    """Put a module in CuPy's place."""
+
+    def put(module):
+        monkeypatch.setitem(sys.modules, "cupy", module)
+        monkeypatch.setattr(device, "_said", set())
+        programs._compiled.cache_clear()
+        return module
+
+    yield put
+    programs._compiled.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def programs_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture
+def emulated(pretend, programs_folder):
+    """A pretended GPU that runs the kernel on the CPU."""
+    if shutil.which("g++") is None or sys.platform != "linux":
+        pytest.skip("the emulator needs Linux and g++")
+    return pretend(fake_cupy(programs_folder))

@@ -1,0 +1,118 @@
+"""A module that looks like CuPy to slts and runs kernel.cu on the CPU, lane by lane."""
+
+import ctypes
+import hashlib
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+HERE = Path(__file__).parent
+ENTRY = """
+extern "C" void emulate(const char* name, unsigned grid, unsigned block, void** arguments) {
+    const auto is = [&](const char* other) { return std::strcmp(name, other) == 0; };
+    if (is("run_pairs")) emulator::launch(run_pairs, grid, block, arguments);
+    if (is("pack_landmarks")) emulator::launch(pack_landmarks, grid, block, arguments);
+    if (is("project_rows")) emulator::launch(project_rows, grid, block, arguments);
+    if (is("add_chunks")) emulator::launch(add_chunks, grid, block, arguments);
+}
+"""
+
+
+class Array(np.ndarray):
+    """NumPy's array with CuPy's pointer."""
+
+    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class Kernel:
+    """A function of a module."""
+
+    num_regs = 128
+    max_dynamic_shared_size_bytes = 0
+
+    def __init__(self, library, name):
+        self._library, self._name = library, name.encode()
+
+    def __call__(self, grid, block, arguments, shared_mem=0):
+        assert grid[0] > 0
+        assert shared_mem <= self.max_dynamic_shared_size_bytes <= 232448
+        kept = [
+            np.array(a.ctypes.data if isinstance(a, Array) else a) for a in map(_exact, arguments)
+        ]
+        pointers = (ctypes.c_void_p * len(kept))(*(a.ctypes.data for a in kept))
+        self._library.emulate(self._name, grid[0], block[0], pointers)
+
+
+def _exact(argument):
+    assert isinstance(argument, (Array, np.generic)), "CuPy would guess the width of this"
+    return argument
+
+
+def fake_cupy(folder, n_devices=1, multiprocessors=2):
+    """Make the module; programs are built in `folder`."""
+
+    class RawModule:
+        def __init__(self, code, options):
+            source = f'#include "{HERE / "emulator.hpp"}"\n{code}\n{ENTRY}'
+            flags = [option for option in options if option.startswith("-D")]
+            name = hashlib.sha256(" ".join([source, *flags]).encode()).hexdigest()[:16]
+            file, built = folder / f"{name}.cpp", folder / f"{name}.so"
+            if not built.exists():
+                file.write_text(source)
+                command = ["g++", "-std=c++20", "-O1", "-mfma", "-ffp-contract=off", "-w"]
+                command += ["-fPIC", "-shared", *flags, str(file), "-o", str(built)]
+                subprocess.run(command, check=True, capture_output=True)
+            self._library = ctypes.CDLL(str(built))
+
+        def get_function(self, name):
+            return Kernel(self._library, name)
+
+        def get_global(self, name):
+            at = ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
+            return SimpleNamespace(
+                copy_from_host=lambda source, size: ctypes.memmove(at, source, size)
+            )
+
+    def asnumpy(array, out=None):
+        if out is None:
+            return np.array(array)
+        assert out.flags.c_contiguous
+        assert (out.dtype, out.shape) == (array.dtype, array.shape)
+        out[...] = array
+        return out
+
+    def poisoned(shape, dtype):
+        array = np.empty(shape, dtype).view(Array)
+        array.reshape(-1).view(np.uint8)[:] = 0xFF
+        return array
+
+    attributes = {
+        "MultiProcessorCount": multiprocessors,
+        "MaxRegistersPerMultiprocessor": 65536,
+        "MaxSharedMemoryPerMultiprocessor": 233472,
+    }
+    runtime = SimpleNamespace(
+        getDeviceCount=lambda: n_devices,
+        memGetInfo=lambda: (2**28, 2**28),
+        getDeviceProperties=lambda device: {"name": b"Emulator"},
+        CUDARuntimeError=CUDARuntimeError,
+    )
+    return SimpleNamespace(
+        RawModule=RawModule,
+        ndarray=Array,
+        asarray=lambda a: np.ascontiguousarray(a).view(Array),
+        asnumpy=asnumpy,
+        empty=poisoned,
+        zeros=lambda shape, dtype: np.zeros(shape, dtype).view(Array),
+        full=lambda shape, value, dtype: np.full(shape, value, dtype).view(Array),
+        get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0),
+        cuda=SimpleNamespace(
+            runtime=runtime, Device=lambda: SimpleNamespace(id=0, attributes=attributes)
+        ),
+    )

@@ -1,0 +1,94 @@
+"""The GPU's kernel and driver equal the reference, on a pretended GPU."""
+
+import numpy as np
+import pytest
+
+import slts
+from slts import DataError, Itakura, as_series
+from slts.alignment import AlignmentSettings
+from slts.alignment.cuda.grid import CudaGrid
+from slts.alignment.reductions import grouped_products, similarities
+from tests.alignment.cuda.parity import check_parity, ragged, settings
+
+CASES = [
+    ("affinity", None, "float32", 3),
+    ("cost", 3, "float64", 2),
+    ("distance", Itakura(2.0), "float32", 17),
+    ("affinity", 0, "float64", 19),
+    ("cost", Itakura(3.0), "float32", 1),
+]
+
+
+@pytest.mark.parametrize(("objective", "band", "dtype", "d"), CASES, ids=str)
+def test_every_reduction_equals_the_reference(emulated, rng, objective, band, dtype, d):
+    x = ragged(rng, 9, np.arange(1, 24), d)
+    y = ragged(rng, 35, np.arange(1, 24), d)
+    check_parity(x, y, settings(objective, band, dtype), rng)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exact_ties_go_diagonal_up_left(emulated, rng, dtype):
+    x, y = (
+        [rng.integers(-1, 2, size=(int(n), 2)).astype(float) for n in rng.integers(1, 14, count)]
+        for count in (8, 40)
+    )
+    check_parity(x, y, settings("affinity", None, dtype, normalize=False), rng, exact=True)
+
+
+def test_neither_block_nor_card_size_changes_a_bit_of_scores(emulated, rng):
+    how = settings("cost", None, "float32")
+    x, y = (
+        how.prepare(as_series(ragged(rng, count, np.arange(5, 20), 3), layout="time_first"))
+        for count in (12, 70)
+    )
+    whole, blocks = np.empty((2, 12, 70), dtype=np.float32)
+    CudaGrid(x, y, how).means(whole, 1.0)
+    CudaGrid(x, y, how, memory=2**14).means(blocks, 1.0)
+    np.testing.assert_array_equal(whole, blocks)
+
+
+def test_a_small_card_gives_the_same_reductions(emulated, rng):
+    x, y = (ragged(rng, count, np.arange(5, 20), 3) for count in (7, 70))
+    check_parity(x, y, settings("affinity", None, "float32"), rng, memory=2**15)
+
+
+def test_a_frontier_too_long_for_shared_memory_goes_elsewhere(emulated, rng):
+    x, y = ragged(rng, 2, [5, 9], 2), ragged(rng, 3, [400], 2)
+    check_parity(x, y, settings("affinity", None, "float32"), rng)
+
+
+def test_paths_beyond_sixteen_bits(emulated, rng):
+    x, y = ragged(rng, 2, [1, 2], 1), ragged(rng, 2, [2**16], 1)
+    check_parity(x, y, settings("cost", None, "float64"), rng)
+
+
+def test_the_pair_without_a_path_is_named(emulated, rng):
+    x, y = (as_series([rng.normal(size=(2, n)) for n in lengths]) for lengths in ((5, 9), (5, 2)))
+    with pytest.raises(DataError, match=r"series 0 of X \(length 5\) and series 1 of Y \(length 2"):
+        similarities(x, y, AlignmentSettings(band=Itakura(1.0)), device="cuda")
+
+
+def test_public_functions_agree_with_the_cpu(emulated, rng):
+    X, Y = ([rng.normal(size=(3, n)) for n in rng.integers(2, 15, count)] for count in (4, 9))
+    M = rng.normal(size=(3, 3))
+    for kwargs in ({}, {"metric": M}, {"objective": "distance"}):
+        on_gpu, on_cpu = (slts.similarity(X, Y, device=d, **kwargs) for d in ("cuda", "cpu"))
+        np.testing.assert_allclose(on_gpu, on_cpu, rtol=0, atol=1e-13)
+    on_gpu, on_cpu = (slts.aligned_products(X, Y, device=d) for d in ("cuda", "cpu"))
+    np.testing.assert_allclose(on_gpu, on_cpu, rtol=0, atol=1e-13)
+
+
+def test_nothing_to_align_is_no_error(emulated, rng):
+    X = as_series([rng.normal(size=(3, 4))])
+    empty = grouped_products(X, X, np.empty((0, 1)), AlignmentSettings(), device="cuda")
+    assert empty.shape == (1, 0, 3, 3)
+
+
+def test_progress_ends_at_the_whole(emulated, rng):
+    how = settings("affinity", None, "float32")
+    x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
+    told = []
+    grid = CudaGrid(x, x, how, memory=2**15, progress=lambda *now: told.append(now))
+    grid.totals(np.empty((40, 40), dtype=np.float32))
+    assert len(told) > 2
+    assert told[-1][0] == pytest.approx(told[-1][1])

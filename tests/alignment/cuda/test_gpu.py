@@ -1,0 +1,127 @@
+"""Parity with the reference on a real GPU: thousands of pairs."""
+
+import numpy as np
+import pytest
+
+import slts
+from slts import Itakura, as_series
+from slts.alignment.cuda.grid import CudaGrid
+from tests.alignment.cuda.parity import check_parity, ragged, settings
+
+OBJECTIVES = ("affinity", "cost", "distance")
+BANDS = (None, 4, Itakura(2.5))
+CHANNELS = (1, 2, 3, 5, 8, 13, 16, 17, 22, 33, 64)
+
+
+def cases():
+    """Every objective with every band and precision, and every number of channels."""
+    for number in range(36):
+        objective, band = OBJECTIVES[number % 3], BANDS[number // 3 % 3]
+        dtype = ("float32", "float64")[number // 9 % 2]
+        yield objective, band, dtype, CHANNELS[number % len(CHANNELS)]
+
+
+@pytest.mark.parametrize(("objective", "band", "dtype", "d"), list(cases()), ids=str)
+def test_every_reduction_equals_the_reference(gpu, objective, band, dtype, d):
+    rng = np.random.default_rng([20_261_115, d, len(objective), len(str(band))])
+    how = settings(objective, band, dtype)
+    x, y = (ragged(rng, count, np.arange(15, 50), d) for count in (6, 40))
+    check_parity(x, y, how, rng)
+    if band is None or isinstance(band, int):
+        x, y = (ragged(rng, count, np.arange(1, 20), d) for count in (9, 33))
+        check_parity(x, y, how, rng)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exact_ties_go_diagonal_up_left(gpu, rng, dtype):
+    x, y = (
+        [rng.integers(-1, 2, size=(int(n), 2)).astype(float) for n in rng.integers(1, 30, count)]
+        for count in (20, 70)
+    )
+    check_parity(x, y, settings("affinity", None, dtype, normalize=False), rng, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("objective", "band", "dtype", "d"),
+    [("affinity", None, "float32", 3), ("cost", 50, "float64", 5)],
+    ids=str,
+)
+def test_series_of_two_thousand_steps(gpu, rng, objective, band, dtype, d):
+    x, y = ragged(rng, 2, [1, 2000], d), ragged(rng, 2, [700, 2000], d)
+    check_parity(x, y, settings(objective, band, dtype), rng)
+
+
+@pytest.mark.parametrize(
+    ("objective", "band", "dtype", "d"),
+    [
+        ("cost", None, "float32", 13),
+        ("affinity", 30, "float32", 64),
+        ("distance", None, "float64", 4),
+    ],
+    ids=str,
+)
+def test_series_of_some_hundred_steps(gpu, rng, objective, band, dtype, d):
+    x, y = ragged(rng, 4, np.arange(60, 400), d), ragged(rng, 9, np.arange(60, 400), d)
+    check_parity(x, y, settings(objective, band, dtype), rng)
+
+
+def test_paths_beyond_sixteen_bits(gpu, rng):
+    x, y = ragged(rng, 2, [1, 2], 1), ragged(rng, 2, [2**16], 1)
+    check_parity(x, y, settings("cost", None, "float64"), rng)
+
+
+def test_a_small_card_gives_the_same(gpu, rng):
+    how = settings("cost", None, "float32")
+    x, y = (
+        how.prepare(as_series(ragged(rng, count, np.arange(20, 60), 13), layout="time_first"))
+        for count in (100, 300)
+    )
+    whole, blocks = np.empty((2, 100, 300), dtype=np.float32)
+    CudaGrid(x, y, how).means(whole, 1.0)
+    CudaGrid(x, y, how, memory=2**21).means(blocks, 1.0)
+    np.testing.assert_array_equal(whole, blocks)
+
+
+def test_the_memory_it_is_given_is_kept_to(gpu, rng):
+    how = settings("cost", None, "float32")
+    x, y = (
+        how.prepare(as_series(ragged(rng, count, np.arange(20, 60), 13), layout="time_first"))
+        for count in (400, 700)
+    )
+    weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
+    memory, pool = 2**24, gpu.cuda.MemoryPool()
+    found = []
+    for limit in (None, memory):
+        T = np.full((400, 700, 13, 13), np.nan, dtype=np.float32)
+        G = np.full((400, 5, 3, 13, 13), np.nan, dtype=np.float32)
+        if limit is not None:
+            pool.set_limit(size=limit)
+            gpu.cuda.set_allocator(pool.malloc)
+        grid = CudaGrid(x, y, how, memory=limit)
+        grid.products(T)
+        grid.grouped(weights, G)
+        found.append((T, G))
+    assert found[0][0].nbytes > 10 * memory
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-3)
+
+
+def test_the_same_bits_every_time(gpu, rng):
+    how = settings("affinity", None, "float32")
+    x, y = (
+        how.prepare(as_series(ragged(rng, count, np.arange(20, 60), 13), layout="time_first"))
+        for count in (300, 700)
+    )
+    weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
+    found = np.empty((3, 300, 5, 1, 13, 13), dtype=np.float32)
+    for out in found:
+        CudaGrid(x, y, how).grouped(weights, out)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_arabic_digits_have_the_same_nearest_neighbours_as_on_the_cpu(gpu, arabic_digits):
+    train, train_labels, test, test_labels = arabic_digits
+    K = slts.similarity(test, train, dtype="float32", device="cuda")
+    accuracy = np.mean(train_labels[K.argmax(axis=1)] == test_labels)
+    assert accuracy == pytest.approx(0.9468, abs=5e-4)
