@@ -10,11 +10,12 @@ import slts
 ROOT = Path(slts.__file__).parent
 
 # What each part may import.
-FOUNDATION = {"_typing", "errors", "extras"}
+FOUNDATION = {"_typing", "errors", "extras", "whole_files"}
 ALLOWED = {
     "_typing": set(),
     "errors": set(),
     "extras": set(),
+    "whole_files": set(),
     "execution": set(),
     "series": FOUNDATION,
     "alignment": FOUNDATION | {"series", "execution"},
@@ -26,11 +27,19 @@ ALLOWED = {
     "explain": FOUNDATION | {"series", "alignment", "estimators"},
     "guarantees": FOUNDATION
     | {"series", "alignment", "execution", "landmarks", "learning", "estimators"},
+    "persistence": FOUNDATION | {"series", "alignment", "learning", "estimators"},
     "plots": FOUNDATION | {"series", "alignment", "estimators", "explain", "guarantees"},
+    "report": FOUNDATION
+    | {"series", "alignment", "execution", "learning", "estimators", "explain", "guarantees"}
+    | {"persistence"},
     "study": FOUNDATION
     | {"series", "alignment", "execution", "landmarks", "learning", "estimators"}
     | {"datasets", "plots"},
-    "cli": FOUNDATION | {"datasets", "study"},
+    "bench": FOUNDATION | {"series", "estimators", "study"},
+    "files": FOUNDATION | {"series", "datasets"},
+    "cli": FOUNDATION
+    | {"series", "learning", "estimators", "datasets", "files", "explain", "guarantees"}
+    | {"persistence", "plots", "report", "study", "bench"},
 }
 
 

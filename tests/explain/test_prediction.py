@@ -169,3 +169,18 @@ def test_removing_the_steps_that_speak_most_hurts_more_than_removing_others(data
     hurt = np.mean(model.predict(without_top) != truth)
     unhurt = np.mean(model.predict(without_random) != truth)
     assert hurt > unhurt + 0.02
+
+
+def test_of_two_classes_each_has_its_sign(rng):
+    y = np.array(["no", "yes"])[np.arange(30) % 2]
+    X = [rng.normal(size=(2, 8)) + 2.0 * (c == "yes") for c in y]
+    model = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(X, y)
+    for x in X[:4]:
+        found = slts.explain(model, x)
+        assert found.labels.tolist() == ["no", "yes"]
+        assert found.for_class("yes") == (0, 1.0)
+        assert found.for_class("no") == (0, -1.0)
+        position, sign = found.for_class()
+        assert sign * found.decision[position] >= 0
+    with pytest.raises(ValueError, match=r"one of 'no', 'yes'\. Got 'perhaps'"):
+        found.for_class("perhaps")

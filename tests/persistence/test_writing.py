@@ -79,6 +79,12 @@ def test_a_link_stays_a_link(model, tmp_path):
     assert slts.load(target).get_params() == model.get_params()
 
 
+@pytest.mark.parametrize("name", ["ä" * 120 + ".slts", "長" * 80 + ".slts"])
+def test_names_may_be_as_long_as_the_system_allows(name, model, tmp_path):
+    slts.save(model, tmp_path / name)
+    assert os.listdir(tmp_path) == [name]
+
+
 def test_a_missing_folder_is_named(model, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         slts.save(model, tmp_path / "nowhere" / "m.slts")

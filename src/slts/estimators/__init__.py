@@ -7,6 +7,7 @@ landmark_classifier.py  what BBS and SLTS share
 splitting.py            splits from `cv`
 search.py               parameters chosen on held-out decisions, from one set of alignments
 tuning.py               what the CV variants share
+realignment.py          paths under the learned metrics
 bbs.py, slts.py         the classifiers over landmarks, and their CV variants
 lenses.py               rows through which the local classifier sees series
 views.py                a lens and a rule of alignment: features of the local classifier

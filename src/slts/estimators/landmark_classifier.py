@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -128,6 +128,17 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         with self._progress("Learning") as progress:
             return self._solve(data, chosen, progress)
 
+    def _refine(
+        self,
+        model: LandmarkModel,
+        data: LandmarkData,
+        series: SeriesBatch,
+        settings: AlignmentSettings,
+        splits: Sequence[Split],
+    ) -> LandmarkModel:
+        """Hook for estimators that go on from what was learned; `data` is without alignments."""
+        return model
+
     @property
     def _needs_products(self) -> bool:
         """Whether learning needs T, or K_I alone."""
@@ -161,8 +172,10 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             indices = self._choose_landmarks(series, settings, seed)
             data = self._align(series, indices, codes, weights, settings)
             model = self._learn(data, parameters, splits)
-            n_kept = model.coef.shape[1]
-            self.landmark_indices_ = indices[:n_kept]
+            self.landmark_indices_ = indices[: model.coef.shape[1]]
+            # The alignments have served, and may be large.
+            data = replace(data, similarities=None, products=None)
+            model = self._refine(model, data, series, settings, splits)
             self.landmarks_ = batch[self.landmark_indices_]
             self._warn_about_missing_classes(codes[self.landmark_indices_])
             self.coef_ = model.coef

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ class ModelSummary:
     n_landmarks_used
         Landmarks with a weight, per problem.
     n_numbers
-        Numbers the model stores: metrics, weights that are not zero, values of the landmarks.
+        Numbers the model stores: metrics (those of the paths too, where there are any), weights
+        that are not zero, values of the landmarks.
     """
 
     classes: npt.NDArray[Any]
@@ -79,6 +80,8 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     """
     forms: tuple[LinearForm, ...] = model.linear_forms()
     form = forms[0]
+    if getattr(model, "path_metrics_", None) is not None:
+        return _realigned(model, forms, None if X is None else as_series(X), n_jobs)
     if len(forms) > 1 or form.local_metrics.shape[1:3] != (1, 1) or not _rows_are_channels(form):
         return _several_views(model, forms, model.landmarks_ if X is None else as_series(X))
     rows = form.landmarks if X is None else form.rows(model._check_new_data(as_series(X)))
@@ -102,6 +105,37 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         singular_values=np.linalg.svd(form.metrics, compute_uv=False).astype(np.float64),
         n_landmarks_used=np.count_nonzero(form.coef, axis=1),
         n_numbers=int(form.metrics.size + np.count_nonzero(form.coef) + form.landmarks.values.size),
+    )
+
+
+def _realigned(
+    model: Any, forms: tuple[LinearForm, ...], X: SeriesBatch | None, n_jobs: int | None
+) -> ModelSummary:
+    """One metric per class, each with its own paths."""
+    used = np.flatnonzero(model.coef_.any(axis=0))
+    coef, metrics = model.coef_[:, used], model.metrics_
+    landmarks = model._rows(model.landmarks_[used])
+    rows = landmarks if X is None else model._rows(model._check_new_data(X))
+    pairs = np.zeros_like(metrics)
+    channels, whole = np.zeros(metrics.shape[:2]), np.zeros((len(coef), len(forms)))
+    for c, metric in enumerate(metrics if len(used) else ()):
+        terms = replace(model._paths(c, landmarks), n_jobs=n_jobs).sums(rows, coef[c]) * metric
+        pairs[c] = np.abs(terms).mean(axis=0)
+        channels[c] = np.abs(terms.sum(axis=2)).mean(axis=0)
+        whole[c, c] = np.abs(terms.sum(axis=(1, 2))).mean()
+    return ModelSummary(
+        classes=forms[0].positives,
+        channel_importance=channels,
+        pair_importance=pairs,
+        view_names=tuple(form.name for form in forms),
+        view_importance=whole,
+        landmark_indices=forms[0].landmark_indices,
+        landmark_weights=coef,
+        singular_values=np.linalg.svd(metrics, compute_uv=False),
+        n_landmarks_used=np.count_nonzero(coef, axis=1),
+        n_numbers=int(
+            metrics.size + model.path_metrics_.size + np.count_nonzero(coef) + landmarks.values.size
+        ),
     )
 
 

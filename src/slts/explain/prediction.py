@@ -54,7 +54,8 @@ class Explanation:
         Views of the series the model takes, and their parts, shape (problems, views), which with
         the intercept sum to the decision.
     similarities
-        K_I to the landmarks, shape (landmarks,); with several views, in the first.
+        K_I to the landmarks, shape (landmarks,); with several views, in the first. Of a realigned
+        model what the paths of the predicted class maximise: the mean of a_i' P b_j.
     alignments
         The path to each landmark, likewise. Where steps of long series were averaged, paths count
         the means.
@@ -88,13 +89,15 @@ class Explanation:
         """Contributions summed over steps, shape (problems, channels)."""
         return np.asarray(self.contributions.sum(axis=1))
 
-    def of_landmark(self, position: int) -> FloatArray:
+    def of_landmark(self, position: int, view: int | None = None) -> FloatArray:
         """Contributions through one landmark, shape (problems, steps, channels).
 
         Parameters
         ----------
         position
             Position in `landmark_indices`.
+        view
+            Position in `view_names`; None adds up all views.
 
         Returns
         -------
@@ -102,7 +105,8 @@ class Explanation:
             Summed over all positions: `contributions`.
         """
         own = [
-            part.attribute(self._batch, slice(position, position + 1))[0] for part in self._parts
+            part.attribute(self._batch, slice(position, position + 1))[0]
+            for part in (self._parts if view is None else self._parts[view : view + 1])
         ]
         return np.asarray(sum(own))
 
@@ -143,7 +147,9 @@ class Explanation:
         wanted = self.predicted if label is None else label
         if wanted not in known:
             names = ", ".join(map(repr, known))
-            raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
+            raise ValueError(
+                f"The 'label' parameter must be one of {names}. Got {label!r} instead."
+            )
         position = known.index(wanted)
         if len(self.decision) == len(known):
             return position, 1.0
@@ -197,8 +203,10 @@ def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanati
     )
     decision = offset + contributions.sum(axis=(1, 2))
     by_view = np.column_stack([terms.sum(axis=(1, 2)) + rest for terms, rest in shares])
+    best = int(decision.argmax())
+    alignments = parts[view_of(forms, best)].alignments
     return Explanation(
-        predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
+        predicted=model.classes_[best if len(decision) > 1 else int(decision[0] > 0)],
         classes=forms[0].positives,
         labels=model.classes_,
         decision=decision,
@@ -208,12 +216,17 @@ def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanati
         by_landmark=np.asarray(sum(part.by_landmark() for part in parts)),
         view_names=tuple(form.name for form in forms),
         by_view=by_view,
-        similarities=np.array([found.similarity for found in parts[0].alignments]),
-        alignments=parts[0].alignments,
+        similarities=np.array([found.similarity for found in alignments]),
+        alignments=alignments,
         channel_names=batch.channel_names or _names_of(model),
         _parts=parts,
         _batch=batch,
     )
+
+
+def view_of(forms: tuple[LinearForm, ...], problem: int) -> int:
+    """The first form in which a decision value has weights: the first, or its own."""
+    return next((v for v, form in enumerate(forms) if form.coef[problem].any()), 0)
 
 
 class _FormParts:

@@ -278,6 +278,12 @@ def _certified_indices(
     model: LandmarkClassifier, batch: SeriesBatch, pool: npt.ArrayLike | None
 ) -> IntArray:
     """Training series that the landmarks, given their places, are independent of."""
+    if getattr(model, "path_metrics_", None) is not None:
+        raise DataError(
+            "realign: the paths were found under metrics that know the labels of all training "
+            "series, so none of them is independent of the features. Certify on held-out series, "
+            "or fit with realign=0."
+        )
     if not model.normalize:
         raise DataError(
             "normalize=False: without unit rows the features have no bounded norm, and none of the "

@@ -92,6 +92,11 @@ def fit_certified(
             "fit_certified chooses landmarks in its first part: give landmarks= 'random', "
             "'kmedoids' or 'dselect', not indices."
         )
+    if getattr(estimator, "realign", 0):
+        raise ValueError(
+            "fit_certified bounds what is learned on paths at M = I: give realign=0, or fit and "
+            "certify on held-out series."
+        )
     for part, purpose in zip(parts[:2], ("landmarks and metrics", "separators"), strict=True):
         _require_all_classes(labels, part, purpose)
     model = clone(estimator).fit(batch[parts[0]], labels[parts[0]])

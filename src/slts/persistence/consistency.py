@@ -13,7 +13,13 @@ import numpy as np
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.errors import ModelFileError
-from slts.estimators import LDMLTClassifier, LocalSLTSClassifier, SimilaritySVC
+from slts.estimators import (
+    LDMLTClassifier,
+    LocalSLTSClassifier,
+    SimilaritySVC,
+    SLTSClassifier,
+    SLTSClassifierCV,
+)
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.lenses import Lens
@@ -131,8 +137,34 @@ def check_landmarks(model: LandmarkClassifier) -> None:
     )
 
 
+def check_slts(model: SLTSClassifier) -> None:
+    """SLTS: perhaps with paths under metrics."""
+    check_landmarks(model)
+    _check_paths(model)
+
+
+def _check_paths(model: SLTSClassifier) -> None:
+    paths = model.path_metrics_
+    _require(
+        (paths is None) == (model.realign == 0),
+        "its parameter realign is not the one it was fitted with",
+    )
+    if paths is None:
+        return
+    _require(model.objective == "affinity", "path_metrics_ need objective 'affinity'")
+    _check_shape("path_metrics_", paths, model.metrics_.shape)
+    norms = np.linalg.norm(paths, 2, axis=(1, 2))
+    _require(float(norms.max()) <= _UNIT, "path_metrics_ must have spectral norm 1")
+
+
+def check_tuned_slts(model: SLTSClassifierCV) -> None:
+    """SLTS that chose its parameters."""
+    check_tuned(model)
+    _check_paths(model)
+
+
 def check_tuned(model: TunedLandmarks) -> None:
-    """Their CV variants."""
+    """The CV variants of SLTS and BBS."""
     check_landmarks(model)
     chosen = ["n_landmarks", "gamma", *(["lam"] if model._needs_products else [])]
     _require(

@@ -87,6 +87,13 @@ def at_least(least: int) -> Kind:
     return Kind(f"an integer >= {least}", lambda v: _is_integer(v) and v >= least)
 
 
+def between(least: int, most: int) -> Kind:
+    """Integers from `least` to `most`."""
+    return Kind(
+        f"an integer from {least} to {most}", lambda v: _is_integer(v) and least <= v <= most
+    )
+
+
 def one_of(*texts: str) -> Kind:
     """One of a few texts."""
     names = ", ".join(map(repr, texts))

@@ -20,6 +20,7 @@ from slts.persistence.models import (
     MODELS,
     NOT_KEPT,
     OPTIONAL,
+    YOUNGER,
     attribute_names,
     channel_names,
     complete_model,
@@ -223,6 +224,7 @@ def _to_bytes(model: SeriesClassifier) -> bytes:
         "state": {
             attribute: encoder.encode(model.__dict__[attribute], attribute)
             for attribute in sorted(held - _ELSEWHERE)
+            if attribute not in YOUNGER or model.__dict__[attribute] is not YOUNGER[attribute]
         },
     }
     content = pack(document, encoder.tensors)
@@ -308,10 +310,12 @@ def _decode_parameters(
 
 
 def _decode_state(decoder: Decoder, name: str, nodes: Any) -> dict[str, Any]:
-    needed = attribute_names(name) - _ELSEWHERE
-    if not isinstance(nodes, dict) or not needed <= nodes.keys() <= needed | OPTIONAL.keys():
+    known = attribute_names(name) - _ELSEWHERE
+    needed, unsaid = known - YOUNGER.keys(), {key: YOUNGER[key] for key in known & YOUNGER.keys()}
+    if not isinstance(nodes, dict) or not needed <= nodes.keys() <= known | OPTIONAL.keys():
         raise ModelFileError(f"it must hold {', '.join(sorted(needed))}, and nothing else")
-    return {attribute: decoder.decode(node, attribute) for attribute, node in nodes.items()}
+    held = {attribute: decoder.decode(node, attribute) for attribute, node in nodes.items()}
+    return {**unsaid, **held}
 
 
 def _reading(path: str | os.PathLike[str], use: Any) -> Any:

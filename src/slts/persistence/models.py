@@ -38,8 +38,10 @@ from slts.persistence.consistency import (
     check_ldmlt,
     check_local,
     check_neighbors,
+    check_slts,
     check_svm,
     check_tuned,
+    check_tuned_slts,
     transformed_rows,
 )
 from slts.persistence.kinds import (
@@ -99,6 +101,7 @@ PARAMETERS: Mapping[str, Kind] = {
     "objective": TEXT | TEXTS,
     "penalties": NUMBERS,
     "random_state": NOTHING | at_least(0),
+    "realign": at_least(0),
     "ranking_limit": NOTHING | at_least(1),
     "regularizer": one_of(*REGULARIZERS),
     "scale": NOTHING | TEXT,
@@ -125,6 +128,7 @@ _LANDMARKS: Mapping[str, Kind] = {
     "metrics_": array("float64", 3),
     "reports_": tuple_of(instance(SolveReport)),
 }
+_SLTS: Mapping[str, Kind] = {**_LANDMARKS, "path_metrics_": NOTHING | array("float64", 3)}
 _TUNED: Mapping[str, Kind] = {
     "best_params_": dict_of(TEXT, FINITE),
     "best_score_": FINITE,
@@ -161,6 +165,9 @@ _LOCAL: Mapping[str, Kind] = {
     "selection_": tuple_of(instance(Choice)),
     "reports_": tuple_of(instance(RidgeReport)),
 }
+# Attributes younger than the first files, and the value that goes without saying: files do not
+# hold it.
+YOUNGER: Mapping[str, None] = {"path_metrics_": None}
 # What scikit-learn adds: `set_output` is kept; metadata requests are objects, and are not.
 OPTIONAL: Mapping[str, Kind] = {"_sklearn_output_config": dict_of(TEXT, TEXT)}
 NOT_KEPT = frozenset({"_metadata_request"})
@@ -222,8 +229,8 @@ def channel_names(model: SeriesClassifier) -> tuple[str, ...] | None:
 MODELS: Mapping[str, Model] = {
     model.type.__name__: model
     for model in (
-        Model(SLTSClassifier, _LANDMARKS, check_landmarks),
-        Model(SLTSClassifierCV, {**_LANDMARKS, **_TUNED}, check_tuned),
+        Model(SLTSClassifier, _SLTS, check_slts),
+        Model(SLTSClassifierCV, {**_SLTS, **_TUNED}, check_tuned_slts),
         Model(BBSClassifier, _LANDMARKS, check_landmarks),
         Model(BBSClassifierCV, {**_LANDMARKS, **_TUNED}, check_tuned),
         Model(OneNNClassifier, _NEIGHBORS, check_neighbors),

@@ -26,6 +26,7 @@ from slts.persistence.kinds import (
     Kind,
     array,
     at_least,
+    between,
     instance,
     one_of,
     tuple_of,
@@ -84,7 +85,7 @@ RECORDS = {
             Lens,
             {
                 "name": one_of(*LENSES),
-                "pool": at_least(1),
+                "max_length": NOTHING | between(1, 10**9),
                 "scale": NOTHING | instance(ChannelScale),
                 "levels": NOTHING | instance(Levels),
                 "change_spread": NOTHING | array("float64", 1),
