@@ -55,7 +55,7 @@ def test_predict(number, suffix, model, tmp_path):
     process.stdin.flush()
     wait_for(lambda: [path for path in tmp_path.iterdir() if path.name.startswith(".p.")])
     process.send_signal(number)
-    assert process.wait(20) == SIGNALS[number]
+    assert process.wait(60) == SIGNALS[number]
     process.stderr.close()
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()

