@@ -77,7 +77,7 @@ def test_fit(number, tmp_path):
         assert line, "it ended before it was stopped"
     time.sleep(0.5)
     process.send_signal(number)
-    assert process.wait(20) == SIGNALS[number]
+    assert process.wait(60) == SIGNALS[number]
     messages = process.stderr.read()
     process.stderr.close()
     assert "Traceback" not in messages
