@@ -123,6 +123,8 @@ def test_choices_stay_inside_the_training_part():
     assert found["n_train"] == TINY.choice_series
 
 
+# Numba warns while it compiles the peers, which it does once per machine.
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["minirocket", "multirocket", "1nn-dtw"])
 def test_peers_take_ragged_series(name, rng):
     pytest.importorskip("aeon")
