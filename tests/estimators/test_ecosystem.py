@@ -221,3 +221,17 @@ def test_held_out_predictions_cover_every_series(three):
     X, y, _, _ = three
     proba = cross_val_predict(slts.OneNNClassifier(), X, y, cv=3, method="predict_proba")
     assert proba.shape == (36, 3)
+
+
+@every_estimator
+def test_channels_are_found_by_their_names(estimator, three):
+    X, y, X_test, _ = three
+    train, test = slts.as_series(X), slts.as_series(X_test)
+    named = slts.SeriesBatch(train.values, train.offsets, ["u", "v", "w"])
+    model = clone(estimator).fit(named, y)
+    expected = model.predict_proba(X_test)
+    turned = slts.SeriesBatch(test.values[:, [2, 0, 1]], test.offsets, ["w", "u", "v"])
+    np.testing.assert_array_equal(model.predict_proba(turned), expected)
+    other = slts.SeriesBatch(test.values, test.offsets, ["u", "v", "z"])
+    with pytest.raises(slts.DataError, match=r"channels u, v, z, but .* fitted on u, v, w"):
+        model.predict(other)

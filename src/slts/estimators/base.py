@@ -148,7 +148,31 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
                 f"{self._n_channels_in}. {hint}"
             )
-        return batch
+        return self._in_training_order(batch)
+
+    def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
+        """Channels by the names they had in training; other names altogether go by position."""
+        kept = next(
+            (
+                self.__dict__[name]
+                for name in ("landmarks_", "_training_rows", "_series")
+                if name in self.__dict__
+            ),
+            None,
+        )
+        if kept is None or kept.channel_names is None or batch.channel_names is None:
+            return batch
+        known = kept.channel_names[: self._n_channels_in]
+        if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
+            return batch
+        if set(batch.channel_names) != set(known):
+            raise DataError(
+                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {', '.join(known)}."
+            )
+        order = [batch.channel_names.index(name) for name in known]
+        values = np.ascontiguousarray(batch.values[:, order])
+        return SeriesBatch.from_checked(values, batch.offsets, known)
 
     def _new_rows(self, X: Any) -> SeriesBatch:
         """Checked series with their rows as they are aligned."""

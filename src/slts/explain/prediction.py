@@ -194,7 +194,7 @@ def explain(model: Any, x: Any) -> Explanation:
 def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanation:
     """`explain`, for many series of one model: its forms are made once."""
     batch = _one(x)
-    model._check_new_data(batch)
+    batch = model._check_new_data(batch)
     parts = tuple(_FormParts(form, batch) for form in forms)
     shares = [part.attribute(batch, slice(None)) for part in parts]
     contributions = np.asarray(sum(terms for terms, _ in shares))

@@ -247,14 +247,16 @@ def _refuse_known_series(model: SeriesClassifier, batch: SeriesBatch) -> None:
             return
         kept, series, what = stored, model._rows(batch), "training series"
     # Seven digits: a copy that went through float32 or text is the same series.
+    instead = ""
+    if isinstance(model, LandmarkClassifier):
+        instead = " For the training sample itself use sample='training'."
     known = {_seven_digits(x): j for j, x in reversed(list(enumerate(kept)))}
     for i, x in enumerate(series):
         j = known.get(_seven_digits(x))
         if j is not None:
             raise DataError(
                 f"series {i} of X equals {what} {j} of the model: a hold-out certificate needs "
-                f"series the model was not trained on. For the training sample itself use "
-                f"sample='training'."
+                f"series the model was not trained on.{instead}"
             )
 
 
