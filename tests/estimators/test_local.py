@@ -307,6 +307,13 @@ def test_lengths_from_one_to_ten_thousand(rng, monkeypatch):
     assert model.views_[0].lens(slts.as_series(X)).lengths.tolist()[:3] == [1, 2, 3]
 
 
+def test_short_series_are_left_alone_however_many(monkeypatch, three):
+    X, y, _, _ = three
+    monkeypatch.setattr(local, "_CELLS", 1.0)
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    assert model.views_[0].lens.max_length is None
+
+
 def test_heavy_imbalance_is_met_by_class_weights(rng):
     y = np.array([0] * 190 + [1] * 10)
     X = [rng.normal(size=(2, 10)) + 0.7 * c for c in y]

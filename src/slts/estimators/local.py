@@ -22,7 +22,6 @@ from slts.estimators.lenses import LENSES, Lens
 from slts.estimators.linear_form import LinearForm
 from slts.estimators.local_training import Training, learn_local_metrics
 from slts.estimators.views import LastRows, View
-from slts.execution import progress_bar
 from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.selection import check_landmarks, draw_stratified
 from slts.learning.calibration import fit_scale
@@ -346,9 +345,6 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                     if progress is not None:
                         progress(n * n_views + k + 1, len(starts) * n_views)
 
-    def _progress(self, description: str) -> Any:
-        return progress_bar(description, show=bool(self.verbose))
-
     def _check_parameters(self) -> _Plan:
         views = _subset("views", self.views, LENSES)
         objectives = _subset("objective", self.objective, OBJECTIVES)
@@ -391,11 +387,11 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             return float(np.minimum(batch.lengths, longest).mean()) ** 2
 
         longest = int(batch.lengths.max())
-        if cells(longest) <= budget:
+        if longest <= _SHORT or cells(longest) <= budget:
             return None
-        lengths = np.arange(_SHORT, longest)
-        fits = [cells(length) <= budget for length in lengths[:: max(1, len(lengths) // 256)]]
-        return int(lengths[:: max(1, len(lengths) // 256)][max(0, sum(fits) - 1)])
+        lengths = np.arange(_SHORT, longest, max(1, (longest - _SHORT) // 256))
+        fits = sum(cells(float(length)) <= budget for length in lengths)
+        return int(lengths[max(0, fits - 1)])
 
     def _count(self, codes: IntArray, seen: IntArray) -> int:
         """How many landmarks there will be."""
