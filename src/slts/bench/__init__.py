@@ -16,7 +16,7 @@ accuracy.py   all of it in one call
 Units, ledger, runner and statistics are those of `slts.study`.
 """
 
-from slts.bench.accuracy import Comparison, compare_accuracy
+from slts.bench.accuracy import compare_accuracy
 from slts.bench.protocol import FAST, FULL, Protocol, parse_only
 
-__all__ = ["FAST", "FULL", "Comparison", "Protocol", "compare_accuracy", "parse_only"]
+__all__ = ["FAST", "FULL", "Protocol", "compare_accuracy", "parse_only"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from slts.bench.methods import BY_NAME, CANDIDATES, GROUPS, METHODS, Method
 from slts.study.paper import TABLE_1
-from slts.study.protocol import Unit, is_divided
+from slts.study.protocol import Unit, digest_of, is_divided
 
 # Raise the one of a maker when it comes to give other results: what was kept is done again.
 _VERSIONS = {"local": 1, "slts": 1, "minirocket": 1, "multirocket": 1, "1nn-dtw": 1}
@@ -67,9 +65,9 @@ class Protocol:
         found = {}
         for method in METHODS:
             base = [_VERSIONS[method.maker], method.maker, method.parameters, self.test_share]
-            found[method.name] = _digest([*base, self.most_train])
+            found[method.name] = digest_of([*base, self.most_train])
             inner = [self.choice_folds, self.choice_repeats, self.choice_series]
-            found[_CHOICE + method.name] = _digest([*base, *inner])
+            found[_CHOICE + method.name] = digest_of([*base, *inner])
         return found
 
     def splits_of(self, dataset: str, method: Method) -> int:
@@ -80,10 +78,6 @@ class Protocol:
             if name == dataset and which in (method.name, method.group):
                 return min(count, self.n_splits)
         return self.n_splits
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 
 
 FULL = Protocol()

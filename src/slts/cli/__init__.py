@@ -17,6 +17,7 @@ data.py         users' data and models, read with a word about what was understo
 answers.py      labels, probabilities and scores of a model
 predictions.py  predictions as CSV, JSON lines or Parquet
 places.py       whether a file can be written where it is asked for
+studies.py      what `reproduce` and `bench` share
 progress.py     progress of a run of many units
 terminal.py     what goes to standard output and what to standard error
 __main__.py     ``python -m slts.cli``

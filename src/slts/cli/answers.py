@@ -9,17 +9,13 @@ from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_
 
 from slts._typing import AnyArray, FloatArray
 from slts.guarantees.bounds import accuracy_interval
-from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch
 
 
 def answer(model: Any, series: SeriesBatch) -> tuple[AnyArray, FloatArray | None]:
     """Return predicted labels, and probabilities where the model is calibrated."""
-    # `predict` and `predict_proba` one after the other would align twice.
-    decisions = model.decision_function(series)
-    labels: AnyArray = model.classes_[two_sided(decisions).argmax(axis=1)]
-    scale = getattr(model, "_scale", None)
-    return labels, None if scale is None else probabilities(decisions, scale)
+    labels, _, chances = model._answers(series)
+    return labels, chances
 
 
 def accuracy_of(predicted: AnyArray, truth: AnyArray) -> dict[str, Any]:

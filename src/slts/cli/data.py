@@ -18,7 +18,6 @@ from slts.errors import DataError
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series
 from slts.persistence import load
-from slts.persistence.models import channel_names
 from slts.series import SeriesBatch
 
 _NUMBER = re.compile(r"[-+]?\d+\.\d*")
@@ -78,7 +77,7 @@ def read_labelled(
     """
     expect, classes = None, None
     if model is not None:
-        expect, classes = channel_names(model), model.classes_
+        expect, classes = model._channel_names_in, model.classes_
     elif like is not None:
         expect, classes = like[0].channel_names, like[1]
     found = read_data(data, columns, voice, expect=expect)
@@ -100,7 +99,7 @@ def read_unlabelled(
     _keep_signals()
     batches = iter_series(
         data,
-        expect=channel_names(model),
+        expect=model._channel_names_in,
         labels=False,
         batch_size=batch_size,
         **columns.as_keywords(),  # type: ignore[arg-type]

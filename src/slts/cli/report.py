@@ -22,7 +22,6 @@ from slts.cli.options import (
 )
 from slts.cli.places import check_place
 from slts.cli.terminal import Voice, show_json
-from slts.persistence.models import channel_names
 
 
 def report(
@@ -54,7 +53,7 @@ def report(
     X = y = ids = None
     if data is not None:
         columns = ColumnOptions(id, time, label, channels)
-        found = read_data(data, columns, voice, expect=channel_names(fitted))
+        found = read_data(data, columns, voice, expect=fitted._channel_names_in)
         X, ids = found.series, None if found.ids is None else found.ids.tolist()
         y = None if found.labels is None else match_labels(found, fitted.classes_)
     write_report(fitted, out, X=X, y=y, ids=ids, title=title, verbose=voice.shows_progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import similarities
 from slts.errors import DataError
 from slts.estimators.rows import RowMap
-from slts.execution import progress_bar
+from slts.execution import Progress, progress_bar
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
 
@@ -82,10 +82,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The class each decision value argues for: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
+    def _progress(self, description: str) -> AbstractContextManager[Progress | None]:
+        """A bar if the estimator is to be verbose."""
+        return progress_bar(description, show=bool(self.verbose))
+
     def _similarities(self, rows: SeriesBatch, others: SeriesBatch) -> FloatArray:
         """K_I of mapped rows, with this estimator's settings, threads and progress bar."""
         settings = self._settings()
-        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
+        with self._progress("Aligning") as progress:
             K = similarities(rows, others, settings, n_jobs=self.n_jobs, progress=progress)
         return K.astype(np.float64, copy=False)
 
@@ -150,19 +154,19 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self._in_training_order(batch)
 
+    @property
+    def _channel_names_in(self) -> tuple[str, ...] | None:
+        """Names of the channels in training, if they had any: a series that is kept has them."""
+        for value in self.__dict__.values():
+            if isinstance(value, SeriesBatch) and value.channel_names is not None:
+                return value.channel_names[: self._n_channels_in]
+        return None
+
     def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
         """Channels by the names they had in training; other names altogether go by position."""
-        kept = next(
-            (
-                self.__dict__[name]
-                for name in ("landmarks_", "_training_rows", "_series")
-                if name in self.__dict__
-            ),
-            None,
-        )
-        if kept is None or kept.channel_names is None or batch.channel_names is None:
+        known = self._channel_names_in
+        if known is None or batch.channel_names is None:
             return batch
-        known = kept.channel_names[: self._n_channels_in]
         if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
             return batch
         if set(batch.channel_names) != set(known):
@@ -246,9 +250,17 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             One of `classes_` for each series.
         """
-        chosen = two_sided(self.decision_function(X)).argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[chosen]
+        return self._labels(self.decision_function(X))
+
+    def _labels(self, decisions: FloatArray) -> npt.NDArray[Any]:
+        labels: npt.NDArray[Any] = self.classes_[two_sided(decisions).argmax(axis=1)]
         return labels
+
+    def _answers(self, X: Any) -> tuple[npt.NDArray[Any], FloatArray, FloatArray | None]:
+        """Labels, decision values and, if calibrated, probabilities, from one set of alignments."""
+        decisions = self.decision_function(X)
+        chances = None if self._scale is None else probabilities(decisions, self._scale)
+        return self._labels(decisions), decisions, chances
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:

@@ -27,7 +27,7 @@ from slts.estimators.linear_form import LinearForm
 from slts.estimators.rows import RowMap
 from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
-from slts.execution import Progress, progress_bar
+from slts.execution import Progress
 from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.landmark import LandmarkData, LandmarkModel
@@ -263,9 +263,6 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def linear_forms(self) -> tuple[LinearForm, ...]:
         """`linear_form`, as models with several forms give theirs."""
         return (self.linear_form(),)
-
-    def _progress(self, description: str) -> Any:
-        return progress_bar(description, show=bool(self.verbose))
 
     def _choose_landmarks(
         self, series: SeriesBatch, settings: AlignmentSettings, seed: int

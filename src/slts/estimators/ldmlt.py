@@ -12,7 +12,6 @@ from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import distances
 from slts.estimators.neighbors import NearestNeighbor
 from slts.estimators.rows import RowMap
-from slts.execution import progress_bar
 from slts.learning.logdet import LogDetSolution, learn_logdet_metric, transform_rows
 from slts.series import SeriesBatch
 
@@ -114,7 +113,7 @@ class LDMLTClassifier(NearestNeighbor):
             )
             self._training_rows = rows = self._rows(batch)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            with progress_bar("Learning the metric", show=bool(self.verbose)) as progress:
+            with self._progress("Learning the metric") as progress:
                 self.report_ = learn_logdet_metric(
                     rows,
                     self._codes,
@@ -137,7 +136,7 @@ class LDMLTClassifier(NearestNeighbor):
     def _nearness(self, rows: SeriesBatch) -> FloatArray:
         series = transform_rows(rows, self.metric_)
         settings = self._settings()
-        with progress_bar("Aligning", show=bool(self.verbose)) as progress:
+        with self._progress("Aligning") as progress:
             D = distances(
                 series, self._transformed, settings, n_jobs=self.n_jobs, progress=progress
             )

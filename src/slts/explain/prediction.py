@@ -218,7 +218,7 @@ def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanati
         by_view=by_view,
         similarities=np.array([found.similarity for found in alignments]),
         alignments=alignments,
-        channel_names=batch.channel_names or _names_of(model),
+        channel_names=batch.channel_names or model._channel_names_in,
         _parts=parts,
         _batch=batch,
     )
@@ -268,11 +268,6 @@ class _FormParts:
             seen = self.rows @ form.local_metrics[:, g]
             values[:, own] = np.tensordot(seen, self.aligned[own], axes=([1, 2, 3], [1, 2, 3]))
         return values * form.coef
-
-
-def _names_of(model: Any) -> tuple[str, ...] | None:
-    landmarks = getattr(model, "landmarks_", None)
-    return None if landmarks is None else landmarks.channel_names
 
 
 def _one(x: Any) -> SeriesBatch:

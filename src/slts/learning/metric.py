@@ -145,6 +145,15 @@ def solve_metric_path(
     return _solve_path(Z, labels, pairs, sample_weight, tol, max_iter, None)
 
 
+def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
+    """Refuse parameters that are not positive and finite."""
+    for gamma, lam in pairs:
+        if not (np.isfinite([gamma, lam]).all() and gamma > 0.0 and lam > 0.0):
+            raise ValueError(
+                f"The 'gamma' and 'lam' must be positive and finite. Got {(gamma, lam)!r} instead."
+            )
+
+
 class _Point(NamedTuple):
     """A solution in the units of the scaled rows."""
 
@@ -167,11 +176,7 @@ def _solve_path(
     max_iter: int,
     start: FloatArray | None,
 ) -> list[MetricSolution]:
-    for gamma, lam in pairs:
-        if not (np.isfinite([gamma, lam]).all() and gamma > 0.0 and lam > 0.0):
-            raise ValueError(
-                f"The 'gamma' and 'lam' must be positive and finite. Got {(gamma, lam)!r} instead."
-            )
+    check_pairs(pairs)
     Z = np.asarray(Z)
     rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight)
     rows, basis = _compress(rows)

@@ -25,6 +25,7 @@ from slts._typing import FloatArray
 from slts.learning.hinge import HingeRows
 from slts.learning.metric import (
     MetricSolution,
+    check_pairs,
     scale_rows,
     solve_metric_path,
     strength_of,
@@ -112,11 +113,7 @@ def solve_regularized_path(
             tol=1e-6 if tol is None else tol, max_iter=max_iter,
         )  # fmt: skip
     tol = 1e-4 if tol is None else tol
-    for pair in pairs:
-        if not (np.isfinite(pair).all() and min(pair) > 0.0):
-            raise ValueError(
-                f"The 'gamma' and 'lam' must be positive and finite. Got {pair!r} instead."
-            )
+    check_pairs(pairs)
     Z = np.asarray(Z)
     if Z.ndim != 3 or Z.shape[1] != Z.shape[2]:
         raise ValueError(f"The 'Z' must have shape (n_series, d, d). Got {Z.shape} instead.")

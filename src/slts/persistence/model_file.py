@@ -22,7 +22,6 @@ from slts.persistence.models import (
     OPTIONAL,
     YOUNGER,
     attribute_names,
-    channel_names,
     complete_model,
 )
 from slts.whole_files import write_whole
@@ -210,7 +209,7 @@ def _to_bytes(model: SeriesClassifier) -> bytes:
             f"this {name} has attributes that no model file holds: {', '.join(sorted(strangers))}. "
             f"Delete them first."
         )
-    names = channel_names(model)
+    names = model._channel_names_in
     document = {
         "slts": _version(),
         "estimator": name,
@@ -286,7 +285,7 @@ def _to_model(container: Container) -> SeriesClassifier:
     model = kind(**parameters)
     model.__dict__.update(state)
     complete_model(model)
-    names = channel_names(model)
+    names = model._channel_names_in
     if document["channel_names"] != (None if names is None else list(names)):
         raise ModelFileError("channel_names must be those of its series")
     if type(training["classes"]) is not int or training["classes"] != len(model.classes_):

@@ -64,7 +64,6 @@ from slts.persistence.kinds import (
     one_of,
     tuple_of,
 )
-from slts.series import SeriesBatch
 
 _MOST_JOBS = 4096
 
@@ -216,14 +215,6 @@ def complete_model(model: SeriesClassifier) -> None:
 def attribute_names(name: str) -> frozenset[str]:
     """What a classifier holds once it is fitted."""
     return frozenset(_EVERY) | frozenset(MODELS[name].attributes)
-
-
-def channel_names(model: SeriesClassifier) -> tuple[str, ...] | None:
-    """Names of the channels of the training series, if they had any."""
-    for value in model.__dict__.values():
-        if isinstance(value, SeriesBatch) and value.channel_names is not None:
-            return value.channel_names[: model._n_channels_in]
-    return None
 
 
 MODELS: Mapping[str, Model] = {

@@ -154,7 +154,7 @@ def _channels(
 def _channel_names(model: Any, sample: Sample | None, n_channels: int) -> list[str]:
     names = None if sample is None else sample.batch.channel_names
     if names is None:
-        names = getattr(getattr(model, "landmarks_", None), "channel_names", None)
+        names = getattr(model, "_channel_names_in", None)
     return [f"channel {k}" for k in range(n_channels)] if names is None else list(names)
 
 

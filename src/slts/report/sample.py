@@ -92,17 +92,7 @@ def ask(model: Any, X: Any, y: Any = None, ids: Sequence[Any] | None = None) -> 
         position = {c: k for k, c in enumerate([*classes, *unseen])}
         names += [str(c) for c in unseen]
         truth = np.array([position[c] for c in labels.tolist()], dtype=np.int64)
-    decisions = None
-    if hasattr(model, "decision_function"):
-        decisions = two_sided(np.asarray(model.decision_function(given), dtype=np.float64))
-        if decisions.shape[1] != len(classes):
-            # One-vs-one decisions of a foreign classifier argue for no class by themselves.
-            decisions = None
-    if isinstance(model, SeriesClassifier) and decisions is not None:
-        predicted = decisions.argmax(axis=1).astype(np.int64)
-    else:
-        answers = np.asarray(model.predict(given)).tolist()
-        predicted = np.array([classes.index(c) for c in answers], dtype=np.int64)
+    predicted, decisions, chances = _asked(model, given, classes)
     return Sample(
         given=given,
         batch=batch,
@@ -111,9 +101,26 @@ def ask(model: Any, X: Any, y: Any = None, ids: Sequence[Any] | None = None) -> 
         truth=truth,
         predicted=predicted,
         decisions=decisions,
-        probabilities=_probabilities(model, given),
+        probabilities=chances,
         ids=_names_of_series(ids, len(batch)),
     )
+
+
+def _asked(
+    model: Any, given: Any, classes: list[Any]
+) -> tuple[IntArray, FloatArray | None, FloatArray | None]:
+    """Predicted classes by position, decision values and probabilities, as far as there are any."""
+    if isinstance(model, SeriesClassifier):
+        labels, decisions, chances = model._answers(given)
+        return np.searchsorted(model.classes_, labels), two_sided(decisions), chances
+    answers = np.asarray(model.predict(given)).tolist()
+    predicted = np.array([classes.index(c) for c in answers], dtype=np.int64)
+    if not hasattr(model, "decision_function"):
+        return predicted, None, _probabilities(model, given)
+    decisions = two_sided(np.asarray(model.decision_function(given), dtype=np.float64))
+    # One-vs-one decisions of a foreign classifier argue for no class by themselves.
+    usable = decisions.shape[1] == len(classes)
+    return predicted, decisions if usable else None, _probabilities(model, given)
 
 
 def _probabilities(model: Any, given: Any) -> FloatArray | None:

@@ -20,11 +20,13 @@ document.py       the report as blocks
 markdown.py       blocks as Markdown
 page.py           blocks as an HTML page
 figures.py        the figures
+record.py         what is kept of a run, and the folder it is written into
 files.py          files written whole or not at all
 reproduction.py   all of it in one call
 """
 
 from slts.study.protocol import FAST, FULL, PARTS, Protocol
-from slts.study.reproduction import Reproduction, parse_parts, reproduce
+from slts.study.record import Record
+from slts.study.reproduction import parse_parts, reproduce
 
-__all__ = ["FAST", "FULL", "PARTS", "Protocol", "Reproduction", "parse_parts", "reproduce"]
+__all__ = ["FAST", "FULL", "PARTS", "Protocol", "Record", "parse_parts", "reproduce"]

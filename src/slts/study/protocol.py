@@ -37,7 +37,8 @@ SELECTION_TABLES = {"table3": "japanese_vowels", "table4": "robot_lp1"}
 PCA_DATASET = "japanese_vowels"
 
 
-def _digest(content: object) -> str:
+def digest_of(content: object) -> str:
+    """Short hash of plain data."""
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -101,14 +102,14 @@ class Protocol:
     def digests(self) -> dict[str, str]:
         """By kind of unit, a short hash of all that its results depend on."""
         return {
-            kind: _digest([_VERSIONS[kind], *(getattr(self, name) for name in names)])
+            kind: digest_of([_VERSIONS[kind], *(getattr(self, name) for name in names)])
             for kind, names in _FIELDS.items()
         }
 
     @property
     def digest(self) -> str:
         """Short hash of all that results depend on; the number of splits is not among it."""
-        return _digest([self.digests, self.counts])
+        return digest_of([self.digests, self.counts])
 
     def counts_of(self, dataset: str) -> tuple[int, ...] | None:
         """Numbers of landmarks of a large set; None where `shares` apply."""

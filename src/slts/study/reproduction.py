@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
-import os
-import platform
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slts import __version__
-from slts.study.blocks import Grid
 from slts.study.document import build
 from slts.study.figures import draw_landmarks, draw_path, draw_space, render
-from slts.study.files import write_bytes, write_csv, write_json, write_text
+from slts.study.files import write_text
 from slts.study.ledger import Ledger
 from slts.study.markdown import to_markdown
-from slts.study.page import to_page
 from slts.study.problems import Loader, available_datasets, load_once, load_published
 from slts.study.protocol import FULL, PARTS, PCA_DATASET, Protocol, plan
+from slts.study.record import RESULTS, Record, facts
 from slts.study.runner import Observer, Outcome, Work, run_units
 from slts.study.sessions import SESSIONS, describe, read_sessions, timed
 from slts.study.tables import collect
 from slts.study.work import Worker
-
-RESULTS = "results.jsonl"
 
 _NOTES = (
     "Landmarks: up to 50% of the training set on the small sets (Japanese vowels, LP1-5), up to "
@@ -45,28 +36,6 @@ _NOTES = (
     "Avg.: mean weighted by the number of test series (370, 202, 2200, 139). Robot exec. failure: "
     "mean of the five tasks in each split.",
 )
-
-
-@dataclass
-class Reproduction:
-    """What came of a run.
-
-    Parameters
-    ----------
-    tables
-        All tables, as plain data.
-    run
-        Facts about the run.
-    outcome
-        Results and failures of the units.
-    files
-        What was written.
-    """
-
-    tables: dict[str, Any]
-    run: dict[str, Any]
-    outcome: Outcome
-    files: list[Path] = field(default_factory=list)
 
 
 def parse_parts(only: str | None) -> tuple[str, ...]:
@@ -98,7 +67,7 @@ def reproduce(
     loader: Loader = load_published,
     missing: Mapping[str, str | None] | None = None,
     work: Work | None = None,
-) -> Reproduction:
+) -> Record:
     """Run the study, or what is left of it, and write the report into a folder.
 
     Parameters
@@ -131,7 +100,7 @@ def reproduce(
     run = _facts(protocol, parts, outcome, command)
     run["wall"] = describe(read_sessions(out / SESSIONS, protocol.name))
     run["missing"] = {name: why for name, why in absent.items() if why is not None}
-    found = Reproduction(tables, run, outcome)
+    found = Record(tables, run, outcome)
     figures = _draw(found, out, parts, loader, available)
     _write(found, out, figures, markdown)
     return found
@@ -150,22 +119,10 @@ def keep_parts(tables: dict[str, Any], parts: Collection[str]) -> dict[str, Any]
 def _facts(
     protocol: Protocol, parts: Sequence[str], outcome: Outcome, command: str
 ) -> dict[str, Any]:
-    seconds = sum(float(r.get("cpu_seconds", 0.0)) for r in outcome.results.values())
-    return {
-        "version": __version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "command": command,
-        "protocol": protocol.name,
+    return facts(protocol, outcome, command) | {
         "digest": protocol.digest,
-        "grids": dataclasses.asdict(protocol),
         "parts": list(parts),
-        "n_splits": protocol.n_splits,
-        "units": len(outcome.results),
-        "reused": outcome.n_reused,
-        "cpu_minutes": seconds / 60.0,
         "solver_warnings": sum(int(r.get("warnings", 0)) for r in outcome.results.values()),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
-        "failures": outcome.failures,
         "notes": list(_NOTES) if protocol.name == "full" else [_fast_note(protocol)],
     }
 
@@ -178,7 +135,7 @@ def _fast_note(protocol: Protocol) -> str:
 
 
 def _draw(
-    found: Reproduction, out: Path, parts: Sequence[str], loader: Loader, available: Sequence[str]
+    found: Record, out: Path, parts: Sequence[str], loader: Loader, available: Sequence[str]
 ) -> list[str]:
     """Draw what there is to draw; return the names of the figures."""
     figures = {}
@@ -189,25 +146,13 @@ def _draw(
     if found.tables["figure3"] and found.tables["figure3"]["shown"]:
         figures["figure3"] = draw_space(found.tables["figure3"]["shown"])
     for name, figure in figures.items():
-        for suffix, content in render(figure).items():
-            write_bytes(out / f"{name}.{suffix}", content)
-            found.files.append(out / f"{name}.{suffix}")
+        found.write_pictures(out, name, render(figure))
     return list(figures)
 
 
-def _write(found: Reproduction, out: Path, figures: Sequence[str], markdown: Path | None) -> None:
+def _write(found: Record, out: Path, figures: Sequence[str], markdown: Path | None) -> None:
     blocks = build(found.tables, found.run, figures)
-    for block in blocks:
-        if isinstance(block, Grid):
-            write_csv(out / f"{block.name}.csv", block.header, block.rows)
-            found.files.append(out / f"{block.name}.csv")
-    write_csv(out / "scores.csv", *_all_scores(found.outcome))
-    write_json(out / "tables.json", found.tables)
-    write_json(out / "run.json", found.run)
-    write_text(out / "report.md", to_markdown(blocks))
-    write_text(out / "index.html", to_page(blocks))
-    names = ("scores.csv", "tables.json", "run.json", "report.md", "index.html")
-    found.files += [out / name for name in names]
+    found.write(out, blocks, *_all_scores(found.outcome))
     if markdown is not None:
         write_text(markdown, to_markdown(blocks, pictures=False))
         found.files.append(markdown)
