@@ -10,14 +10,28 @@ long_form    chunks of rows, one row per step -> series, joined where a chunk en
 list_form    chunks of rows, one row per series and a list per channel -> series
 arrays       `.npz`
 folders      a folder with one CSV per series and a file of labels
-reading      `read_series` and `iter_series`: the form chosen by the name
+forms        the form of the data chosen by the name
+reading      `read_series` and `iter_series`
+row_groups   Parquet cut between row groups into parts that can be read apart
+dask_collections  bags and data frames of dask, a part per partition
+scan         `scan_series`: nothing read yet, everything as often as needed
 
 CSV, Parquet and Arrow need the extra ``io`` (pyarrow, narwhals).
 """
 
 from __future__ import annotations
 
+from slts.files.dask_collections import is_collection
 from slts.files.dataset import Columns, Dataset
 from slts.files.reading import iter_series, read_series
+from slts.files.scan import SeriesScan, scan_series
 
-__all__ = ["Columns", "Dataset", "iter_series", "read_series"]
+__all__ = [
+    "Columns",
+    "Dataset",
+    "SeriesScan",
+    "is_collection",
+    "iter_series",
+    "read_series",
+    "scan_series",
+]

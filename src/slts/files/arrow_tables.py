@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,15 @@ from slts.files.chunks import Chunk
 from slts.files.columns import NUMERIC, kind_of
 from slts.files.dataset import Columns
 
-__all__ = ["ARROW_SUFFIXES", "PARQUET_SUFFIXES", "ArrowTable"]
+__all__ = [
+    "ARROW_SUFFIXES",
+    "PARQUET_SUFFIXES",
+    "ArrowTable",
+    "ParquetFile",
+    "check_schema",
+    "chunk_of",
+    "opened_parquet",
+]
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".feather", ".arrow", ".ipc")
@@ -51,7 +59,7 @@ class ArrowTable:
                     missing = _SAMPLE_LISTS if lists else _SAMPLE_ROWS
                 if file.schema != schema:
                     break
-                for batch in file.batches(None, missing):
+                for _, batch in file.batches(None, missing):
                     batches.append(batch)
                     missing -= batch.num_rows
                     if missing <= 0:
@@ -66,7 +74,6 @@ class ArrowTable:
 
     def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
         """Give the columns in batches of at most `rows` rows."""
-        pa: Any = import_extra("pyarrow", "io")
         expected, origin, done = None, "", 0
         total = 0
         for path in self._paths:
@@ -76,14 +83,19 @@ class ArrowTable:
             with _opened(path) as file:
                 if expected is None:
                     expected, origin = file.schema, path.name
-                _check_schema(file.schema, expected, columns, names, str(path), origin)
-                first = 0
-                for batch in file.batches(names, rows):
-                    start, first = first, first + batch.num_rows
+                check_schema(file.schema, expected, columns, names, str(path), origin)
+                for start, batch in file.batches(names, rows):
                     done += batch.num_rows
-                    table = pa.Table.from_batches([batch]).select(list(names))
-                    place = _Place(str(path), start)
-                    yield Chunk(table, place, min(1.0, done / total) if total else None)
+                    share = min(1.0, done / total) if total else None
+                    yield chunk_of(batch, names, str(path), start, share)
+
+
+def chunk_of(
+    batch: Any, names: Sequence[str], where: str, start: int, share: float | None
+) -> Chunk:
+    """Make a chunk of a record batch whose first row is row `start` of the file `where`."""
+    pa: Any = import_extra("pyarrow", "io")
+    return Chunk(pa.Table.from_batches([batch]).select(list(names)), _Place(where, start), share)
 
 
 class _Place:
@@ -97,23 +109,51 @@ class _Place:
         return f"{self._name}, row {self._start + row}"
 
 
-class _ParquetFile:
+class ParquetFile:
+    """An open file of row groups."""
+
     def __init__(self, path: Path) -> None:
         parquet: Any = import_extra("pyarrow.parquet", "io")
         self._path = path
-        self._file = parquet.ParquetFile(path)
+        self._file = parquet.ParquetFile(path, page_checksum_verification=True)
         self.schema = self._file.schema_arrow
-        self.n_rows: int | None = self._file.metadata.num_rows
+        self.n_rows: int = self._file.metadata.num_rows
+        self.n_groups: int = self._file.num_row_groups
 
-    def batches(self, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
-        for group in range(self._file.num_row_groups):
+    def batches(
+        self, names: Sequence[str] | None, rows: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Read row groups from `start` to before `stop`; with each batch comes its first row."""
+        first = sum(self.group_rows(group) for group in range(start))
+        for group in range(start, self.n_groups if stop is None else stop):
             with _errors(f"{self._path}, row group {group}"):
                 # A generator: what is wrong with a row group shows when its batches are taken.
-                yield from self._file.iter_batches(
+                for batch in self._file.iter_batches(
                     rows, row_groups=[group], columns=None if names is None else list(names)
-                )
+                ):
+                    yield first, batch
+                    first += batch.num_rows
+
+    def group_rows(self, group: int) -> int:
+        """Number of rows of a row group."""
+        return int(self._file.metadata.row_group(group).num_rows)
+
+    def group_values(self, group: int, name: str) -> int:
+        """Number of values of a column in a row group: of all lists together, if it has lists."""
+        columns = self._file.metadata.row_group(group)
+        return int(columns.column(self._leaf(name)).num_values)
+
+    @cache  # noqa: B019 - lives as long as the file is open
+    def _leaf(self, name: str) -> int:
+        """Position of the column of values that belongs to a column, perhaps of lists."""
+        schema = self._file.schema
+        paths = (schema.column(position).path for position in range(len(schema.names)))
+        return next(
+            i for i, path in enumerate(paths) if path == name or path.startswith(f"{name}.")
+        )
 
     def close(self) -> None:
+        """Close it."""
         self._file.close()
 
 
@@ -142,28 +182,50 @@ class _ArrowFile:
             with _errors(str(self._path)):
                 yield from self._reader
 
-    def batches(self, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str] | None, rows: int) -> Iterator[tuple[int, Any]]:
+        first = 0
         for stored in self._stored():
             batch = stored if names is None else stored.select(list(names))
             for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+                yield first + start, batch.slice(start, rows)
+            first += batch.num_rows
 
     def close(self) -> None:
         self._map.close()
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[_ParquetFile | _ArrowFile]:
-    parquet = path.suffix.lower() in PARQUET_SUFFIXES
-    # Opening it here gives the usual messages where the file is absent or may not be read.
-    with path.open("rb"):
-        pass
+def _opened(path: Path) -> Iterator[ParquetFile | _ArrowFile]:
+    """Open a file by its suffix."""
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        with opened_parquet(path) as parquet:
+            yield parquet
+        return
+    _require_readable(path)
     with _errors(str(path)):
-        file = _ParquetFile(path) if parquet else _ArrowFile(path)
+        file = _ArrowFile(path)
     try:
         yield file
     finally:
         file.close()
+
+
+@contextmanager
+def opened_parquet(path: Path) -> Iterator[ParquetFile]:
+    """Open a Parquet file and read its footer."""
+    _require_readable(path)
+    with _errors(str(path)):
+        file = ParquetFile(path)
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def _require_readable(path: Path) -> None:
+    """Give the usual messages where the file is absent or may not be read."""
+    with path.open("rb"):
+        pass
 
 
 @contextmanager
@@ -176,10 +238,10 @@ def _errors(where: str) -> Iterator[None]:
         raise DataError(f"{where} cannot be read, the file may be damaged: {text}") from error
 
 
-def _check_schema(
+def check_schema(
     schema: Any, expected: Any, columns: Columns, names: Sequence[str], where: str, origin: str
 ) -> None:
-    """Files of one folder must agree on the columns that are used."""
+    """Refuse a file that does not agree with the first one on the columns that are used."""
     for name in names:
         if name not in schema.names:
             raise DataError(f"{where} has no column {name!r}, which {origin} has")

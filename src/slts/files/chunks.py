@@ -13,7 +13,7 @@ from slts.errors import DataError
 from slts.extras import import_extra
 from slts.files.dataset import Columns
 
-__all__ = ["Chunk", "Table", "check_chunk", "first_true", "plain_column"]
+__all__ = ["Chunk", "Rows", "Table", "check_chunk", "first_true", "plain_column"]
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,27 @@ class Chunk:
     place: Callable[[int], str]
     share: float | None
 
+    def between(self, start: int, stop: int) -> Chunk:
+        """Return some of the rows."""
+        place = self.place
+        return Chunk(
+            self.rows.slice(start, stop - start), lambda row: place(start + row), self.share
+        )
 
-class Table(Protocol):
-    """A table that may be larger than memory."""
+
+class Rows(Protocol):
+    """Rows of a table that may be larger than memory."""
 
     @property
     def name(self) -> str:
         """What to call it in messages."""
+
+    def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Give the columns `names` in order, about `rows` rows at a time; works once."""
+
+
+class Table(Rows, Protocol):
+    """A table whose columns are not known yet."""
 
     @property
     def sample(self) -> Any:
@@ -48,9 +62,6 @@ class Table(Protocol):
 
     def place(self, row: int) -> str:
         """Name a row of the sample in its file."""
-
-    def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
-        """Give the columns `names` in order, about `rows` rows at a time; works once."""
 
 
 def check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
@@ -75,11 +86,13 @@ def check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
     for name in names:
         column = chunk.rows[name]
         if name in columns.channels:
-            _refuse(chunk, columns, name, column.is_null(nan_is_null=True))
-            column = column.cast(pa.float64(), safe=False)
-            infinite = np.isinf(column.to_numpy())
-            if infinite.any():
-                row = int(np.argmax(infinite))
+            if column.type != pa.float64():
+                column = column.cast(pa.float64(), safe=False)
+            # Missing values become NaN, so one look suffices where all is well.
+            finite = np.isfinite(column.to_numpy())
+            if not finite.all():
+                _refuse(chunk, columns, name, column.is_null(nan_is_null=True))
+                row = int(np.argmin(finite))
                 raise DataError(
                     f"{_where(chunk, columns, row)}: {name!r} is infinite; clip it or remove the "
                     f"series"

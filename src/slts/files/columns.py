@@ -64,7 +64,7 @@ class Wanted:
     id: str | None = None
     time: str | None = None
     label: str | None = None
-    channels: Sequence[str] | None = None
+    channels: str | Sequence[str] | None = None
     expect: Sequence[str] | None = None
 
 

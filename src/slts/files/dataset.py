@@ -48,6 +48,11 @@ class Columns:
     guessed: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
 
+    def used(self, *, labels: bool) -> list[str]:
+        """Return the columns to read, each once."""
+        roles = (self.id, self.time, self.label if labels else None)
+        return [name for name in roles if name is not None] + [*self.channels]
+
     def __str__(self) -> str:
         roles = [("id", self.id), ("time", self.time), ("label", self.label)]
         parts = [f"{role}={name}" for role, name in roles if name is not None]

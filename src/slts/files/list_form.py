@@ -10,7 +10,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import Chunk, Table, first_true, plain_column
+from slts.files.chunks import Chunk, Rows, first_true, plain_column
 from slts.files.dataset import Columns, Dataset
 from slts.series import SeriesBatch
 
@@ -18,13 +18,13 @@ __all__ = ["iter_lists"]
 
 
 def iter_lists(
-    table: Table, columns: Columns, *, labels: bool, batch_size: int
+    table: Rows, columns: Columns, *, labels: bool, batch_size: int, first: int | None = None
 ) -> Iterator[Dataset]:
     """Read a table with one row per series, batch by batch.
 
     Parameters
     ----------
-    table : Table
+    table : Rows
         Its channels are columns of lists.
     columns : Columns
         Its columns.
@@ -32,30 +32,32 @@ def iter_lists(
         Whether to read labels, if there are any.
     batch_size : int
         Series in a batch, at most.
+    first : int, optional
+        Number of the first row: rows are numbered from there if they have no identifiers.
 
     Yields
     ------
     Dataset
         The next series.
     """
+    names = columns.used(labels=labels)
     label = columns.label if labels else None
-    names = [name for name in (columns.id, label) if name is not None] + [*columns.channels]
-    n_read = 0
     for chunk in table.chunks(columns, names, batch_size):
         if chunk.rows.num_rows == 0:
             continue
-        n_read += chunk.rows.num_rows
+        ids = None if columns.id is None else _scalars(chunk, columns.id, "id")
+        if ids is None and first is not None:
+            ids = np.arange(first, first + chunk.rows.num_rows)
+            first += chunk.rows.num_rows
         yield Dataset(
             _series(chunk, columns),
             None if label is None else _scalars(chunk, label, "label"),
-            None if columns.id is None else _scalars(chunk, columns.id, "id"),
+            ids,
             table.name,
             columns,
             (),
             chunk.share,
         )
-    if n_read == 0:
-        raise DataError(f"{table.name} has no rows")
 
 
 def _scalars(chunk: Chunk, name: str, role: str) -> AnyArray:

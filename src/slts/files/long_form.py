@@ -8,7 +8,6 @@ stand together: an identifier that comes back is an error, since the series befo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -16,23 +15,24 @@ import numpy as np
 from slts._typing import AnyArray, IntArray
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import Chunk, Table, check_chunk
+from slts.files.chunks import Chunk, Rows, check_chunk
 from slts.files.dataset import Columns, Dataset
-from slts.series import as_series
+from slts.series import SeriesBatch, as_series
+from slts.series.stream import Digests, digests_of
 
-__all__ = ["iter_long", "read_long"]
+__all__ = ["SeenIds", "iter_long", "read_long"]
 
 # Rows taken from a file at a time, and rows after which a batch is given though it is not full.
 _CHUNK_ROWS = 1 << 16
 _BATCH_ROWS = 1 << 20
 
 
-def read_long(table: Table, columns: Columns, *, labels: bool) -> Dataset:
+def read_long(table: Rows, columns: Columns, *, labels: bool) -> Dataset:
     """Read a whole table; rows of a series need not stand together.
 
     Parameters
     ----------
-    table : Table
+    table : Rows
         One row per step.
     columns : Columns
         Its columns.
@@ -48,19 +48,19 @@ def read_long(table: Table, columns: Columns, *, labels: bool) -> Dataset:
     chunks = [chunk.rows for chunk in _checked(table, columns, labels)]
     if not chunks:
         raise DataError(f"{table.name} has no rows")
-    return _Converter(table.name, columns, labels)(pa.concat_tables(chunks), 1.0)
+    rows = pa.concat_tables(chunks)
+    starts = np.concatenate([[0], np.flatnonzero(_changes(rows[columns.id])) + 1])
+    return _Converter(table.name, columns, labels)(rows, starts, 1.0)
 
 
-def iter_long(
-    table: Table, columns: Columns, *, labels: bool, batch_size: int
-) -> Iterator[Dataset]:
+def iter_long(table: Rows, columns: Columns, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
     """Read a table batch by batch; memory does not grow with its length.
 
     What grows is a memory of identifiers, eight bytes a series.
 
     Parameters
     ----------
-    table : Table
+    table : Rows
         One row per step, rows of a series together.
     columns : Columns
         Its columns.
@@ -82,21 +82,17 @@ def iter_long(
         waiting.add(chunk)
         share = chunk.share
         while waiting.n_complete >= batch_size:
-            yield convert(waiting.take(batch_size), share)
+            yield convert(*waiting.take(batch_size), share)
         if waiting.n_rows >= _BATCH_ROWS and waiting.n_complete:
-            yield convert(waiting.take(waiting.n_complete), share)
-    if waiting.n_rows + waiting.n_taken == 0:
-        raise DataError(f"{table.name} has no rows")
+            yield convert(*waiting.take(waiting.n_complete), share)
     waiting.finish()
     while waiting.n_complete:
         count = min(batch_size, waiting.n_complete)
-        yield convert(waiting.take(count), share)
+        yield convert(*waiting.take(count), share)
 
 
-def _checked(table: Table, columns: Columns, labels: bool) -> Iterator[Chunk]:
-    label = columns.label if labels else None
-    names = [name for name in (columns.id, columns.time, label) if name is not None]
-    names += columns.channels
+def _checked(table: Rows, columns: Columns, labels: bool) -> Iterator[Chunk]:
+    names = columns.used(labels=labels)
     for chunk in table.chunks(columns, names, _CHUNK_ROWS):
         if chunk.rows.num_rows:
             yield check_chunk(chunk, columns, names)
@@ -110,13 +106,35 @@ class _Converter:
         self._columns = columns
         self._label = columns.label if labels else None
 
-    def __call__(self, rows: Any, share: float | None) -> Dataset:
+    def __call__(self, rows: Any, starts: IntArray, share: float | None) -> Dataset:
+        """Convert rows whose identifier changes at `starts`."""
         columns = self._columns
         assert columns.id is not None
-        ids = np.asarray(rows[columns.id].unique().to_pylist())
+        ids = np.asarray(rows[columns.id].take(starts).to_pylist())
+        inside = np.ones(rows.num_rows, dtype=bool)
+        inside[starts] = False
         notes: tuple[str, ...] = ()
-        if columns.time is not None and _out_of_order(rows, columns.id, columns.time):
-            notes = (f"steps were sorted by {columns.time!r}: the file has them out of order",)
+        rises = True
+        if columns.time is not None:
+            times = rows[columns.time].to_numpy()
+            rises = not (inside[1:] & (times[1:] <= times[:-1])).any()
+            if not rises and (inside[1:] & (times[1:] < times[:-1])).any():
+                notes = (f"steps were sorted by {columns.time!r}: the file has them out of order",)
+        varies = self._label is not None and (inside[1:] & _changes(rows[self._label])).any()
+        if not rises or varies or len(set(ids.tolist())) < len(ids):
+            # Rows to be sorted, or an error to be told.
+            return self._sorted(rows, notes, share)
+        values = np.empty((rows.num_rows, len(columns.channels)))
+        for c, name in enumerate(columns.channels):
+            values[:, c] = rows[name].to_numpy()
+        offsets = np.append(starts, rows.num_rows)
+        series = SeriesBatch.from_checked(values, offsets, columns.channels)
+        labels = None if self._label is None else rows[self._label].take(starts).to_numpy()
+        return Dataset(series, _tidy(labels), ids, self._name, columns, notes, share)
+
+    def _sorted(self, rows: Any, notes: tuple[str, ...], share: float | None) -> Dataset:
+        columns = self._columns
+        assert columns.id is not None
         try:
             found: Any = as_series(
                 rows,
@@ -128,6 +146,7 @@ class _Converter:
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from error
         series, labels = found if self._label is not None else (found, None)
+        ids = np.asarray(rows[columns.id].unique().to_pylist())
         return Dataset(series, _tidy(labels), ids, self._name, columns, notes, share)
 
 
@@ -136,17 +155,6 @@ def _tidy(labels: AnyArray | None) -> AnyArray | None:
     if labels is None or labels.dtype != object:
         return labels
     return np.asarray(labels.tolist())
-
-
-def _out_of_order(rows: Any, id: str, time: str) -> bool:
-    times = rows[time].to_numpy()
-    if len(times) < 2:
-        return False
-    back = times[1:] < times[:-1]
-    if not back.any():
-        return False
-    same = ~_changes(rows[id])
-    return bool((back & same).any())
 
 
 def _changes(ids: Any) -> AnyArray:
@@ -166,9 +174,9 @@ class _Waiting:
         self._pa: Any = import_extra("pyarrow", "io")
         self._tables: list[Any] = []
         # First rows of the series waiting, counted from the first row waiting.
-        self._starts: list[int] = []
+        self._starts: IntArray = np.empty(0, dtype=np.int64)
         self._last: object = None
-        self._seen = _SeenIds()
+        self._seen = SeenIds()
         self._finished = False
         self.n_rows = 0
         self.n_taken = 0
@@ -176,7 +184,7 @@ class _Waiting:
     @property
     def n_complete(self) -> int:
         """Number of series that cannot grow any more."""
-        return len(self._starts) - (not self._finished and bool(self._starts))
+        return len(self._starts) - (not self._finished and len(self._starts) > 0)
 
     def add(self, chunk: Chunk) -> None:
         """Put rows at the end."""
@@ -184,7 +192,7 @@ class _Waiting:
         starts = np.flatnonzero(_changes(ids)) + 1
         if self.n_rows + self.n_taken == 0 or ids[0].as_py() != self._last:
             starts = np.concatenate([[0], starts])
-        fresh = ids.take(starts).to_pylist() if len(starts) else []
+        fresh = ids.take(starts).to_pylist()
         again = self._seen.add(fresh)
         if again is not None:
             raise DataError(
@@ -192,7 +200,7 @@ class _Waiting:
                 f"other series; rows of a series must stand together to be read piece by piece. "
                 f"Sort the file by {self._id!r}"
             )
-        self._starts += (starts + self.n_rows).tolist()
+        self._starts = np.concatenate([self._starts, starts + self.n_rows])
         self._tables.append(chunk.rows)
         self.n_rows += chunk.rows.num_rows
         self._last = ids[-1].as_py()
@@ -201,30 +209,30 @@ class _Waiting:
         """Say that no row follows."""
         self._finished = True
 
-    def take(self, count: int) -> Any:
-        """Give away the rows of the first complete series."""
-        stop = self._starts[count] if count < len(self._starts) else self.n_rows
+    def take(self, count: int) -> tuple[Any, IntArray]:
+        """Give away the rows of the first complete series, and where each begins."""
+        starts = self._starts[:count]
+        stop = int(self._starts[count]) if count < len(self._starts) else self.n_rows
         everything = self._pa.concat_tables(self._tables)
         self._tables = [everything.slice(stop)] if stop < self.n_rows else []
-        self._starts = [start - stop for start in self._starts[count:]]
+        self._starts = self._starts[count:] - stop
         self.n_rows -= stop
         self.n_taken += stop
-        return everything.slice(0, stop)
+        return everything.slice(0, stop), starts
 
 
-class _SeenIds:
+class SeenIds:
     """A set of hashes in sorted runs, eight bytes each: a Python set would take sixty."""
 
     def __init__(self) -> None:
-        self._runs: list[IntArray] = []
+        self._runs: list[Digests] = []
 
-    def add(self, ids: Sequence[object]) -> int | None:
+    def add(self, ids: Sequence[object] | AnyArray) -> int | None:
         """Remember identifiers; return the position of the first one known before."""
-        if not ids:
+        if len(ids) == 0:
             return None
         # Not `hash`, which is the same for -1 and -2.
-        digests = (blake2b(repr(id).encode(), digest_size=8).digest() for id in ids)
-        hashes = np.frombuffer(b"".join(digests), dtype=np.int64)
+        hashes = digests_of(ids)
         known = np.zeros(len(hashes), dtype=bool)
         for run in self._runs:
             positions = np.minimum(np.searchsorted(run, hashes), len(run) - 1)

@@ -8,6 +8,7 @@ frames    pandas, polars and pyarrow frames -> `SeriesBatch`
 convert   `as_series`, the public edge: anything above -> `SeriesBatch`
 rows      `normalize_rows`: unit L2 norm for every step; `append_constant`: keeps the amplitude
 channels  maps of the channels fitted on training series: scales, levels, components, differences
+stream    series too many for memory: what a source of them looks like
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`; code that receives a
 batch may rely on finite float64 values and on every series having at least one step.

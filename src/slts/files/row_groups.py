@@ -1,0 +1,311 @@
+"""Parquet files cut into parts, between row groups, that can be read apart from each other.
+
+Row groups end inside series. So a part of long form owns the series that start in its row groups:
+it passes over rows that go on with the series before, and reads on behind its end until its last
+series is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slts._typing import AnyArray
+from slts.errors import DataError
+from slts.extras import import_extra
+from slts.files.arrow_tables import ParquetFile, check_schema, chunk_of, opened_parquet
+from slts.files.chunks import Chunk, plain_column
+from slts.files.dataset import Columns, Dataset
+from slts.files.list_form import iter_lists
+from slts.files.long_form import iter_long
+
+__all__ = ["ParquetOrigin", "ParquetPart"]
+
+# Steps in a part; fewer where that would give fewer parts than this.
+_PART_STEPS, _PARTS = 1 << 20, 16
+# Rows read at a time behind the end of a part: most series end soon.
+_TAIL_ROWS = 1 << 12
+
+
+class Spot(NamedTuple):
+    """A row group: number of its file, and its own number there."""
+
+    file: int
+    group: int
+
+
+class StoredFile(NamedTuple):
+    """A file as it was when it was scanned."""
+
+    path: str
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """Consecutive row groups, perhaps of several files.
+
+    Attributes
+    ----------
+    source
+        Name of the whole, for messages.
+    files
+        Those from where the part, or the row group before it, begins to the last of the source.
+    start, stop
+        First row group, and the first that follows the part.
+    before
+        The last row group before the part that has rows.
+    first_row
+        Number of rows before the part.
+    n_rows
+        Number of rows of the whole source.
+    columns
+        What the columns are.
+    lists
+        Whether every row is a series.
+    """
+
+    source: str
+    files: tuple[StoredFile, ...]
+    start: Spot
+    stop: Spot
+    before: Spot | None
+    first_row: int
+    n_rows: int
+    columns: Columns
+    lists: bool
+
+    @property
+    def name(self) -> str:
+        """File and row group where it begins."""
+        return f"{self.files[self.start.file].path}, from row group {self.start.group}"
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Read the series that start in the part; there may be none."""
+        if self.lists:
+            yield from iter_lists(
+                _Span(self),
+                self.columns,
+                labels=labels,
+                batch_size=batch_size,
+                first=self.first_row,
+            )
+        else:
+            yield from iter_long(
+                _OwnedRows(self), self.columns, labels=labels, batch_size=batch_size
+            )
+
+
+class _Span:
+    """Rows of the row groups of a part."""
+
+    def __init__(self, part: ParquetPart) -> None:
+        self._part = part
+        self._n_read = part.first_row
+
+    @property
+    def name(self) -> str:
+        """Name of the whole source."""
+        return self._part.source
+
+    def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Give the columns in batches of at most `rows` rows."""
+        del columns
+        part = self._part
+        return self._between(names, rows, part.start, part.stop)
+
+    def _between(
+        self, names: Sequence[str], rows: int, start: Spot, stop: Spot | None
+    ) -> Iterator[Chunk]:
+        """Give the rows from one row group to before another, or to the end of the last file."""
+        files = self._part.files
+        end = Spot(len(files), 0) if stop is None else stop
+        for number in range(start.file, end.file + (end.group > 0)):
+            with _unchanged(files[number], names) as file:
+                first = start.group if number == start.file else 0
+                last = end.group if number == end.file else file.n_groups
+                for row, batch in file.batches(names, rows, first, last):
+                    if batch.num_rows:
+                        self._n_read += batch.num_rows
+                        share = min(1.0, self._n_read / self._part.n_rows)
+                        yield chunk_of(batch, names, files[number].path, row, share)
+
+
+class _OwnedRows(_Span):
+    """Rows of the series that start in a part."""
+
+    def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Give the columns, less the end of the series before, and with that of the last."""
+        part = self._part
+        assert columns.id is not None
+        passing = None if part.before is None else self._last_id(columns.id, part.before)
+        last = None
+        for chunk in self._between(names, rows, part.start, part.stop):
+            if passing is not None:
+                n_passed = _leading(chunk, columns.id, passing)
+                if n_passed == chunk.rows.num_rows:
+                    continue
+                chunk = chunk.between(n_passed, chunk.rows.num_rows)
+                passing = None
+            last = plain_column(chunk.rows[columns.id])[-1]
+            yield chunk
+        if last is None:
+            return
+        for chunk in self._between(names, _TAIL_ROWS, part.stop, None):
+            n_owned = _leading(chunk, columns.id, last)
+            if n_owned:
+                yield chunk.between(0, n_owned)
+            if n_owned < chunk.rows.num_rows:
+                return
+
+    def _last_id(self, id: str, spot: Spot) -> Any:
+        """Read the identifier of the last row of a row group."""
+        found = None
+        for chunk in self._between([id], 1 << 20, spot, Spot(spot.file, spot.group + 1)):
+            found = plain_column(chunk.rows[id])[-1]
+        self._n_read = self._part.first_row
+        return found
+
+
+def _leading(chunk: Chunk, id: str, value: Any) -> int:
+    """Count the rows at the beginning that have an identifier."""
+    compute: Any = import_extra("pyarrow.compute", "io")
+    same = compute.equal(plain_column(chunk.rows[id]), value).fill_null(False)
+    mask: AnyArray = same.to_numpy()
+    return len(mask) if mask.all() else int(np.argmin(mask))
+
+
+@contextmanager
+def _unchanged(stored: StoredFile, names: Sequence[str]) -> Iterator[ParquetFile]:
+    """Open a file, which must still be the one that was scanned."""
+    with opened_parquet(Path(stored.path)) as file:
+        if file.n_rows != stored.n_rows:
+            raise DataError(
+                f"{stored.path} has {file.n_rows} rows, and had {stored.n_rows} when it was "
+                f"scanned: scan it again"
+            )
+        for name in names:
+            if name not in file.schema.names:
+                raise DataError(f"{stored.path} has no column {name!r}, which other files have")
+        yield file
+
+
+class _Group(NamedTuple):
+    spot: Spot
+    n_rows: int
+    n_steps: int
+
+
+class ParquetOrigin:
+    """Parquet files of one schema, in order; only their footers are read here.
+
+    Parameters
+    ----------
+    name
+        What to call them in messages.
+    paths
+        The files.
+    columns
+        What the columns are.
+    lists
+        Whether every row is a series.
+    """
+
+    def __init__(self, name: str, paths: Sequence[Path], columns: Columns, lists: bool) -> None:
+        self.name = name
+        self.columns = columns
+        self.in_rows = not lists
+        self._paths = paths
+        self._lists = lists
+        self._schemas: list[Any] = []
+        self._files: list[StoredFile] = []
+        self._groups: list[_Group] = []
+
+    @property
+    def channel_names(self) -> tuple[str, ...]:
+        """Names of the columns with the values."""
+        return self.columns.channels
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all values, as the footers tell it."""
+        self._look(labels=False)
+        return sum(group.n_steps for group in self._groups) * len(self.columns.channels) * 8
+
+    def parts(self, *, labels: bool) -> list[ParquetPart]:
+        """Cut between row groups; where, depends on the footers only."""
+        self._look(labels=labels)
+        n_steps = sum(group.n_steps for group in self._groups)
+        n_rows = sum(group.n_rows for group in self._groups)
+        target = max(1, min(_PART_STEPS, -(-n_steps // _PARTS)))
+        parts: list[ParquetPart] = []
+        before: Spot | None = None
+        first_row = 0
+        cuts = [*self._cuts(target), len(self._groups)]
+        for start, stop in pairwise(cuts):
+            owned = self._groups[start:stop]
+            parts.append(self._part(start, stop, before, first_row, n_rows))
+            before = next((g.spot for g in reversed(owned) if g.n_rows), before)
+            first_row += sum(group.n_rows for group in owned)
+        return parts
+
+    def _cuts(self, target: int) -> Iterator[int]:
+        """Yield the first row group of every part: those that begin in one stretch of steps."""
+        stretch, steps = -1, 0
+        for number, group in enumerate(self._groups):
+            if number == 0 or (group.n_rows and steps // target > stretch):
+                stretch = steps // target
+                yield number
+            steps += group.n_steps
+
+    def _part(
+        self, start: int, stop: int, before: Spot | None, first_row: int, n_rows: int
+    ) -> ParquetPart:
+        first = self._groups[start].spot
+        end = self._groups[stop].spot if stop < len(self._groups) else Spot(len(self._files), 0)
+        # Rows of long form may go on in any later file.
+        low = first.file if before is None or self._lists else before.file
+        high = end.file + (end.group > 0) if self._lists else len(self._files)
+        return ParquetPart(
+            source=self.name,
+            files=tuple(self._files[low:high]),
+            start=Spot(first.file - low, first.group),
+            stop=Spot(end.file - low, end.group),
+            before=None if before is None else Spot(before.file - low, before.group),
+            first_row=first_row,
+            n_rows=n_rows,
+            columns=self.columns,
+            lists=self._lists,
+        )
+
+    def _look(self, *, labels: bool) -> None:
+        """Read the footers, once, and see that they agree on the columns to be read."""
+        names = self.columns.used(labels=labels)
+        for path, schema in zip(self._paths, self._schemas, strict=False):
+            self._check(schema, names, path)
+        for number in range(len(self._schemas), len(self._paths)):
+            path = self._paths[number]
+            with opened_parquet(path) as file:
+                self._check(file.schema, names, path)
+                self._schemas.append(file.schema)
+                self._files.append(StoredFile(str(path), file.n_rows))
+                self._groups += [
+                    _Group(Spot(number, group), file.group_rows(group), self._steps(file, group))
+                    for group in range(file.n_groups)
+                ]
+
+    def _check(self, schema: Any, names: Sequence[str], path: Path) -> None:
+        expected = self._schemas[0] if self._schemas else schema
+        origin = self._paths[0].name
+        check_schema(schema, expected, self.columns, names, str(path), origin)
+
+    def _steps(self, file: ParquetFile, group: int) -> int:
+        if self._lists:
+            return file.group_values(group, self.columns.channels[0])
+        return file.group_rows(group)
