@@ -1,14 +1,32 @@
-"""Who maps the blocks: serial or threads.
+"""Who maps the work: serial, threads, or a cluster.
 
-blocks.py    cuts a (rows x columns) grid of weighted work into blocks
-mapping.py   runs a task on every block, in this thread or in several, and can be interrupted
-progress.py  turns "so much of so much is done" into a bar
+blocks.py      cuts a (rows x columns) grid of weighted work into blocks
+mapping.py     runs a task on every block, in this thread or in several, and can be interrupted
+parts.py       runs tasks on parts of something larger than memory; holds what they make
+shelf.py       holds arrays in memory while there is room, in temporary files beyond
+dask_parts.py  the same on the workers of a Dask cluster
+progress.py    turns "so much of so much is done" into a bar
 
 Knows nothing of alignments: work is a callable, its size a number.
 """
 
 from slts.execution.blocks import Block, partition
+from slts.execution.dask_parts import DaskMapper, running_client
 from slts.execution.mapping import map_blocks
+from slts.execution.parts import Mapper, ThreadMapper, check_stopped
 from slts.execution.progress import Progress, progress_bar
+from slts.execution.shelf import free_disk
 
-__all__ = ["Block", "Progress", "map_blocks", "partition", "progress_bar"]
+__all__ = [
+    "Block",
+    "DaskMapper",
+    "Mapper",
+    "Progress",
+    "ThreadMapper",
+    "check_stopped",
+    "free_disk",
+    "map_blocks",
+    "partition",
+    "progress_bar",
+    "running_client",
+]

@@ -2,6 +2,7 @@
 
 selection.py  `select_landmarks` by chance, by medoids or by diversity; how many a fraction means
 kmedoids.py   medoids of a matrix of dissimilarities, by eager swaps
+reservoir.py  a uniform sample of series that pass by once, wherever and in whatever order
 """
 
 from slts.landmarks.kmedoids import Medoids, find_medoids

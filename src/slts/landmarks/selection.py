@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from slts._typing import IntArray
-from slts.alignment import AlignmentSettings, Band
+from slts.alignment import AlignmentSettings, Band, require_device
 from slts.alignment.reductions import similarities
 from slts.errors import DataError
 from slts.execution import Progress, progress_bar
@@ -29,6 +29,7 @@ def select_landmarks(
     band: Band = None,
     normalize: bool = True,
     random_state: int | np.random.RandomState | None = None,
+    device: str = "cpu",
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> IntArray:
@@ -49,8 +50,11 @@ def select_landmarks(
         How paths are found; see `AlignmentSettings`.
     random_state
         Seed of the draw, of the start of the medoids, of the first of "dselect".
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
+        if there is one and the work is large enough, which is logged once.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     verbose
         Show a progress bar.
 
@@ -73,6 +77,7 @@ def select_landmarks(
             f"The 'method' parameter of select_landmarks must be one of {METHODS}. "
             f"Got {method!r} instead."
         )
+    require_device(device, "select_landmarks")
     settings = AlignmentSettings(objective, band, normalize)
     batch = as_series(X)
     count = resolve_count(n, len(batch), name="n")
@@ -82,8 +87,8 @@ def select_landmarks(
     prepared = settings.prepare(batch)
     with progress_bar("Choosing landmarks", show=verbose) as progress:
         if method == "kmedoids":
-            return _medoids(prepared, count, settings, rng, n_jobs, progress)
-        return _diverse(prepared, count, settings, rng, n_jobs, progress)
+            return _medoids(prepared, count, settings, rng, device, n_jobs, progress)
+        return _diverse(prepared, count, settings, rng, device, n_jobs, progress)
 
 
 def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_landmarks") -> int:
@@ -130,10 +135,13 @@ def _medoids(
     count: int,
     settings: AlignmentSettings,
     rng: np.random.RandomState,
+    device: str,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> IntArray:
-    similarity = similarities(batch, batch, settings, n_jobs=n_jobs, progress=progress)
+    similarity = similarities(
+        batch, batch, settings, device=device, n_jobs=n_jobs, progress=progress
+    )
     # Ties are broken in favour of one of the two series, so K is symmetric but for those.
     mean = 0.5 * (similarity + similarity.T)
     # Rows that are not unit rows may be more similar than 1. The constant only has to keep what is
@@ -148,6 +156,7 @@ def _diverse(
     count: int,
     settings: AlignmentSettings,
     rng: np.random.RandomState,
+    device: str,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> IntArray:
@@ -157,7 +166,7 @@ def _diverse(
     closeness = np.zeros(len(batch))
     for done in range(1, count):
         newest = batch[chosen[done - 1 : done]]
-        closeness += similarities(newest, batch, settings, n_jobs=n_jobs)[0]
+        closeness += similarities(newest, batch, settings, device=device, n_jobs=n_jobs)[0]
         closeness[chosen[done - 1]] = np.inf
         chosen[done] = np.argmin(closeness)
         if progress is not None:

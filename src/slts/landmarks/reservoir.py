@@ -1,0 +1,181 @@
+"""A uniform sample drawn in one pass, in any order, by anyone: the series of smallest key.
+
+The key of a series is a hash of its identifier and of the seed. So the sample does not depend on
+how the series are cut in parts, on the order in which these are seen, or on who sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.series import SeriesBatch
+from slts.series.stream import Digests, mixed
+
+_LAST = np.uint64(2**64 - 1)
+
+
+def sampling_keys(digests: Digests, seed: int) -> Digests:
+    """Keys of series by their digests; another seed gives another order."""
+    return mixed(digests ^ mixed(np.array([seed], dtype=np.uint64)))
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """Keys beyond which a series is sure not to be in the sample."""
+
+    every: np.uint64 = _LAST
+    # None where classes have no series of their own in the sample.
+    by_class: Mapping[Any, np.uint64] | None = None
+
+    def admit(self, keys: Digests, labels: AnyArray) -> IntArray:
+        """Positions of the series that may still be in the sample."""
+        admitted = keys <= self.every
+        if self.by_class is None:
+            return np.flatnonzero(admitted)
+        for label in np.unique(labels):
+            ceiling = self.by_class.get(label.item(), _LAST)
+            admitted |= (labels == label) & (keys <= ceiling)
+        return np.flatnonzero(admitted)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Series that were drawn.
+
+    Attributes
+    ----------
+    keys, labels, series
+        In order of key, first the uniform sample, then those that complete rare classes.
+    parts, positions
+        Where each was found: number of the part, and place in it.
+    n_uniform
+        The first so many are a uniform sample of all series.
+    """
+
+    keys: Digests
+    labels: AnyArray
+    parts: IntArray
+    positions: IntArray
+    series: SeriesBatch
+    n_uniform: int
+
+    def __len__(self) -> int:
+        """Return the number of series."""
+        return len(self.keys)
+
+    def take(self, index: IntArray, n_uniform: int) -> Sample:
+        """Some of them."""
+        return Sample(
+            self.keys[index], self.labels[index], self.parts[index], self.positions[index],
+            self.series[index], n_uniform,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How much a sample may hold.
+
+    Attributes
+    ----------
+    n_series, n_bytes
+        Limits of the uniform sample, whichever is reached first.
+    at_least
+        So many series in any case.
+    per_class
+        So many of every class in any case, or all there are.
+    """
+
+    n_series: int
+    n_bytes: float
+    at_least: int = 1
+    per_class: int = 0
+
+
+class Reservoir:
+    """Keeps the series of smallest key among all that are shown to it."""
+
+    def __init__(self, size: SampleSize, ceilings: Ceilings | None = None) -> None:
+        self._size = size
+        self._held: list[Sample] = []
+        self._bytes = 0.0
+        self.ceilings = ceilings or Ceilings(by_class={} if size.per_class else None)
+
+    def add(
+        self, keys: Digests, labels: AnyArray, part: int, first: int, series: SeriesBatch
+    ) -> None:
+        """Show a batch of series; `first` is the place in the part of the first one."""
+        index = self.ceilings.admit(keys, labels)
+        if not len(index):
+            return
+        places = np.full(len(index), part)
+        self._take(Sample(keys[index], labels[index], places, first + index, series[index], 0))
+
+    def merge(self, other: Reservoir) -> None:
+        """Show what another reservoir has kept of other series."""
+        # What it let go was too much for it, hence for both.
+        self._lower(other.ceilings.every)
+        for sample in other._held:
+            self._take(sample)
+
+    def _take(self, sample: Sample) -> None:
+        self._held.append(sample)
+        self._bytes += float(_sizes(sample.series).sum())
+        full = len(self._held) > 1 and self._bytes > 2 * self._size.n_bytes
+        if full or sum(map(len, self._held)) > 2 * self._size.n_series:
+            self.sample()
+
+    def sample(self) -> Sample | None:
+        """Give the sample of all series shown so far."""
+        if not self._held:
+            return None
+        every = _joined(self._held)
+        order = np.argsort(every.keys, kind="stable")
+        sizes = _sizes(every.series)[order]
+        rank = np.arange(len(order))
+        fits = (np.cumsum(sizes) <= self._size.n_bytes) & (rank < self._size.n_series)
+        fits |= rank < self._size.at_least
+        fits &= every.keys[order] <= self.ceilings.every
+        # Once something does not fit, nothing behind it does: the sample is the same in any order.
+        n_uniform = int(np.argmin(fits)) if not fits.all() else len(fits)
+        if n_uniform < len(order):
+            self._lower(every.keys[order[n_uniform]] - np.uint64(1))
+        kept = np.zeros(len(order), dtype=bool)
+        kept[:n_uniform] = True
+        by_class = dict(self.ceilings.by_class or {})
+        labels = every.labels[order]
+        for label in np.unique(labels) if self._size.per_class else ():
+            members = np.flatnonzero(labels == label)
+            kept[members[: self._size.per_class]] = True
+            if len(members) >= self._size.per_class:
+                last = every.keys[order[members[self._size.per_class - 1]]]
+                by_class[label.item()] = min(by_class.get(label.item(), _LAST), last)
+        self.ceilings = Ceilings(self.ceilings.every, by_class if self._size.per_class else None)
+        found = every.take(order[kept], n_uniform)
+        self._held = [found]
+        self._bytes = float(_sizes(found.series).sum())
+        return found
+
+    def _lower(self, key: np.uint64) -> None:
+        self.ceilings = Ceilings(min(self.ceilings.every, key), self.ceilings.by_class)
+
+
+def _sizes(series: SeriesBatch) -> FloatArray:
+    return np.asarray(series.lengths * (8.0 * series.n_channels), dtype=np.float64)
+
+
+def _joined(samples: list[Sample]) -> Sample:
+    if len(samples) == 1:
+        return samples[0]
+    return Sample(
+        np.concatenate([s.keys for s in samples]),
+        np.concatenate([s.labels for s in samples]),
+        np.concatenate([s.parts for s in samples]),
+        np.concatenate([s.positions for s in samples]),
+        SeriesBatch.concatenate(s.series for s in samples),
+        0,
+    )
