@@ -18,6 +18,13 @@ l1ball.py         Newton equations of the L1 ball
 smallest_norm.py  the smallest separator when the loss can be zero
 vertex.py         from an interior solution of the LP to a vertex
 
+Where the rows lie in parts, on disk or on other machines, problems in memory bound the whole:
+
+partitioned.py    the metric and the separator
+landmark_parts.py both, one-vs-rest, from alignments in parts
+part_queries.py   what a solver asks of every part, and the answers
+part_search.py    which rows come to the solver, and when the gap is closed
+
 Metrics under other penalties come from Newton steps on a smoothed problem:
 
 regularized_metric.py  hinge loss + nuclear norm, L1 norm or squared norm of semi-definite matrices

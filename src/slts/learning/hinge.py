@@ -17,9 +17,10 @@ _PASS_ELEMENTS = 1 << 20
 
 @dataclass(frozen=True)
 class HingeRows:
-    """Rows ``label_i * features_i * scale`` with weights ``c_i`` that sum to one.
+    """Rows ``label_i * features_i * scale`` with weights ``c_i``.
 
-    ``features`` may be float32; every product is formed in float64, chunk by chunk.
+    The weights of a whole problem sum to one, those of a part of it to less. ``features`` may be
+    float32; every product is formed in float64, chunk by chunk.
     """
 
     features: npt.NDArray[np.floating]
@@ -70,11 +71,11 @@ class HingeRows:
         return int(self.features.shape[1])
 
     def margins(self, coef: FloatArray) -> FloatArray:
-        """Return ``f_i = label_i * <coef, features_i>``."""
-        out = np.empty(self.n_rows)
+        """Return ``f_i = label_i * <coef, features_i>``, for each column of ``coef`` if it has."""
+        out = np.empty((self.n_rows, *coef.shape[1:]))
         for part, block in self._blocks():
             np.matmul(block, coef, out=out[part])
-        out *= self.labels
+        out.T[...] *= self.labels
         out *= self.scale
         return out
 
@@ -93,13 +94,13 @@ class HingeRows:
         return rows
 
     def subset(self, index: npt.NDArray[np.intp]) -> HingeRows:
-        """Return some of the rows, their weights scaled to sum to one."""
+        """Return some of the rows, their weights scaled to sum to what all of them do."""
         weights = self.weights[index]
         return replace(
             self,
             features=self.features[index],
             labels=self.labels[index],
-            weights=weights / weights.sum(),
+            weights=weights * (self.weights.sum() / weights.sum()),
         )
 
     def loss(self, margins: FloatArray) -> float:

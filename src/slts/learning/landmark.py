@@ -89,7 +89,8 @@ class LandmarkModel:
 
     coef: FloatArray
     metrics: FloatArray | None
-    training_decisions: FloatArray
+    # Whether some problem says yes to some training series.
+    says_yes: bool
     separators: tuple[SeparatorSolution, ...]
     metric_solutions: tuple[MetricSolution, ...] = ()
 
@@ -133,7 +134,7 @@ def fit_bbs(
 
     separators = _for_each(one, data.positives, n_jobs, progress)
     coef = np.stack([separator.coef for separator in separators])
-    return LandmarkModel(coef, None, np.asarray(K @ coef.T), tuple(separators))
+    return LandmarkModel(coef, None, bool((K @ coef.T > 0.0).any()), tuple(separators))
 
 
 def slts_decisions(
@@ -187,7 +188,7 @@ def fit_slts(
     """Learn a metric, then a separator, for every class."""
     sums = data.class_sums()
 
-    def one(positive: int) -> tuple[MetricSolution, SeparatorSolution, FloatArray]:
+    def one(positive: int) -> tuple[MetricSolution, SeparatorSolution, bool]:
         Z = one_vs_rest_features(sums, positive, data.n_landmarks)
         labels = data.labels(positive)
         metric = solve_regularized_path(
@@ -195,14 +196,14 @@ def fit_slts(
         )[0]
         K = project(data, metric.metric[np.newaxis])[0]
         separator = solve_separator(K, labels, gamma=gamma, sample_weight=data.weights)
-        return metric, separator, K @ separator.coef
+        return metric, separator, bool((K @ separator.coef > 0.0).any())
 
     solved = _for_each(one, data.positives, n_jobs, progress)
-    metrics, separators, decisions = zip(*solved, strict=True)
+    metrics, separators, says_yes = zip(*solved, strict=True)
     return LandmarkModel(
         np.stack([separator.coef for separator in separators]),
         np.stack([solution.metric for solution in metrics]),
-        np.column_stack(decisions),
+        any(says_yes),
         separators,
         metrics,
     )

@@ -64,6 +64,7 @@ def learn_logdet_metric(
     alpha: float = 10.0,
     ranking_limit: int | None = 1500,
     random_state: int | np.random.RandomState | None = None,
+    device: str = "cpu",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> LogDetSolution:
@@ -95,6 +96,8 @@ def learn_logdet_metric(
         time no longer grows with the number of series.
     random_state
         Seed of the draws.
+    device
+        ``"cpu"``, ``"cuda"`` or ``"auto"``, for the ranking: single paths are found on the CPU.
     n_jobs
         Threads for the ranking, by joblib's convention.
     progress
@@ -106,7 +109,7 @@ def learn_logdet_metric(
         The metric of the least disorder met, which may be M = I.
     """
     _check_parameters(n_cycles, triplets_per_series, margin, alpha, ranking_limit)
-    learner = _Learner(batch, _class_numbers(labels, len(batch)), margin, n_jobs, progress)
+    learner = _Learner(batch, _class_numbers(labels, len(batch)), margin, device, n_jobs, progress)
     rng = check_random_state(random_state)
     ranking = learner.rank(ranking_limit, rng)
     disorder = [ranking.disorder]
@@ -211,11 +214,12 @@ class _Learner:
         batch: SeriesBatch,
         classes: IntArray,
         margin: float,
+        device: str,
         n_jobs: int | None,
         progress: Progress | None,
     ) -> None:
         self.batch, self.classes, self.margin = batch, classes, margin
-        self.n_jobs, self.progress = n_jobs, progress
+        self.device, self.n_jobs, self.progress = device, n_jobs, progress
         self.factor: FloatArray = np.eye(batch.n_channels)
         self.n_updates = 0
 
@@ -224,7 +228,7 @@ class _Learner:
         members = _members(self.classes, limit, rng)
         rows = _transformed(self.batch[members], self.factor)
         settings = AlignmentSettings(objective="distance", normalize=False)
-        found = distances(rows, rows, settings, n_jobs=self.n_jobs)
+        found = distances(rows, rows, settings, device=self.device, n_jobs=self.n_jobs)
         return _Ranking(found.astype(np.float64, copy=False), self.classes[members], members)
 
     def run_cycle(self, triplets: IntArray, rate: float, cycle: int, n_cycles: int) -> None:

@@ -25,7 +25,7 @@ from slts.learning.working_set import WorkingSet
 _NORM_CHUNK = 4096
 _EXACT = 1e-12
 # Below it a gap is judged absolutely: rounding leaves nothing relative of a primal value of 1e-17.
-_PRIMAL_FLOOR = 1e-9
+PRIMAL_FLOOR = 1e-9
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
 
@@ -66,7 +66,11 @@ class MetricSolution:
 
 
 def one_vs_rest_features(
-    class_sums: npt.NDArray[np.floating], index: int, n_landmarks: int
+    class_sums: npt.NDArray[np.floating],
+    index: int,
+    n_landmarks: int,
+    *,
+    total: npt.NDArray[np.floating] | None = None,
 ) -> npt.NDArray[np.floating]:
     """Return ``Z_i = (2 S_ic - sum_k S_ik) / n`` of class ``c = index`` against the rest.
 
@@ -78,9 +82,11 @@ def one_vs_rest_features(
         Position of the positive class.
     n_landmarks : int
         Number of landmarks of all classes together.
+    total : ndarray of shape (n_series, ...), optional
+        The class sums added up, where they serve several classes.
     """
-    features: npt.NDArray[np.floating] = -class_sums.sum(axis=1)
-    features += 2.0 * class_sums[:, index]
+    features: npt.NDArray[np.floating] = 2.0 * class_sums[:, index]
+    features -= class_sums.sum(axis=1) if total is None else total
     features /= n_landmarks
     return features
 
@@ -154,7 +160,7 @@ def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
             )
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """A solution in the units of the scaled rows."""
 
     coef: FloatArray
@@ -164,7 +170,8 @@ class _Point(NamedTuple):
     n_iter: int
 
     def closes(self, tol: float) -> bool:
-        return self.primal - self.dual <= tol * max(self.primal, _PRIMAL_FLOOR)
+        """Whether the gap is small enough."""
+        return self.primal - self.dual <= tol * max(self.primal, PRIMAL_FLOOR)
 
 
 def _solve_path(
@@ -182,59 +189,86 @@ def _solve_path(
     rows, basis = _compress(rows)
     strengths = [strength_of(gamma, lam) for gamma, lam in pairs]
     coef = None if start is None else _to_rows(start.ravel() / pairs[0][0], rows, basis)
-    found: dict[float, _Point] = {}
+    found: dict[float, Point] = {}
     for strength in sorted(set(strengths), reverse=True):
         found[strength] = point = _solve(rows, strength, coef, tol, max_iter)
         coef = point.coef
-        if not point.closes(tol):
-            warnings.warn(
-                f"The metric for lam*gamma^2={strength:g} has a duality gap of "
-                f"{point.primal - point.dual:.2e} at objective {point.primal:.6g} (tol={tol:g}).",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_if_open(point, strength, tol, stacklevel=4)
     solutions = []
     for (gamma, lam), strength in zip(pairs, strengths, strict=True):
         point = found[strength]
         flat = point.coef * (gamma * rows.scale)
         flat = flat if basis is None else basis @ flat
-        gap = point.primal - point.dual
-        solutions.append(
-            MetricSolution(
-                metric=flat.reshape(Z.shape[1:]),
-                gamma=gamma,
-                lam=lam,
-                primal=point.primal,
-                dual=point.dual,
-                gap=gap,
-                loss=point.loss,
-                n_iter=point.n_iter,
-                converged=point.closes(tol),
-            )
-        )
+        solutions.append(report(point, flat.reshape(Z.shape[1:]), gamma, lam, tol))
     return solutions
 
 
-def _solve(
+def warn_if_open(point: Point, strength: float, tol: float, stacklevel: int) -> None:
+    """Warn if the gap is larger than asked for."""
+    if not point.closes(tol):
+        warnings.warn(
+            f"The metric for lam*gamma^2={strength:g} has a duality gap of "
+            f"{point.primal - point.dual:.2e} at objective {point.primal:.6g} (tol={tol:g}).",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def report(
+    point: Point, metric: FloatArray, gamma: float, lam: float, tol: float
+) -> MetricSolution:
+    """Return the solution with its certificate."""
+    return MetricSolution(
+        metric=metric,
+        gamma=gamma,
+        lam=lam,
+        primal=point.primal,
+        dual=point.dual,
+        gap=point.primal - point.dual,
+        loss=point.loss,
+        n_iter=point.n_iter,
+        converged=point.closes(tol),
+    )
+
+
+def solve_rows(
     rows: HingeRows, strength: float, start: FloatArray | None, tol: float, max_iter: int
-) -> _Point:
+) -> Point:
+    """Minimise on all of ``rows`` at once; ``coef`` and ``start`` are in their units."""
+    rows, basis = _compress(rows)
+    start = None if start is None else _to_rows(start, rows, basis)
+    point = _solve(rows, strength, start, tol, max_iter, rows.n_rows)
+    coef = point.coef * rows.scale
+    return point._replace(coef=coef if basis is None else basis @ coef)
+
+
+def _solve(
+    rows: HingeRows,
+    strength: float,
+    start: FloatArray | None,
+    tol: float,
+    max_iter: int,
+    size: int | None = None,
+) -> Point:
+    """Minimise on ``rows``, beginning with ``size`` of them: by default what suits their number."""
+    size = _working_size(rows) if size is None else size
     term = Ridge(strength * rows.scale**2)
     gradient = rows.combine(rows.weights)
     coef = gradient / (2.0 * term.strength)
     margins = rows.margins(coef)
-    dual = 1.0 - term.conjugate(gradient)
+    dual = float(rows.weights.sum()) - term.conjugate(gradient)
     loss = rows.loss(margins)
     primal = loss + term.value(coef)
     if primal - dual <= _EXACT * primal:
         # No margin exceeds one, so every multiplier is at its upper bound.
-        return _Point(coef, loss, primal, dual, 0)
-    point = _approach(rows, term, start, tol, max_iter)
+        return Point(coef, loss, primal, dual, 0)
+    point = _approach(rows, term, start, tol, max_iter, size)
     for detour in _DETOURS:
         if point.closes(tol):
             break
         # Steps from an unlucky point can shrink to nothing; from a neighbour's optimum they do not.
-        nearby = _approach(rows, Ridge(detour * term.strength), None, tol, max_iter)
-        again = _approach(rows, term, nearby.coef, tol, max_iter)
+        nearby = _approach(rows, Ridge(detour * term.strength), None, tol, max_iter, size)
+        again = _approach(rows, term, nearby.coef, tol, max_iter, size)
         n_iter = point.n_iter + nearby.n_iter + again.n_iter
         best = min(point, again, key=lambda p: p.primal)
         point = best._replace(dual=max(point.dual, again.dual), n_iter=n_iter)
@@ -242,21 +276,26 @@ def _solve(
 
 
 def _approach(
-    rows: HingeRows, term: Ridge, start: FloatArray | None, tol: float, max_iter: int
-) -> _Point:
+    rows: HingeRows, term: Ridge, start: FloatArray | None, tol: float, max_iter: int, size: int
+) -> Point:
     """Minimise from ``start``, as far as the steps go."""
-    solver = WorkingSet(rows, term, start=start, size=_working_size(rows), max_iter=max_iter)
+    solver = WorkingSet(rows, term, start=start, size=size, max_iter=max_iter)
     best = solver.reach(tol)
     # On its own ray the minimiser obeys loss + 2 lam ||M||^2 <= 1 exactly, however large the gap.
     margins = rows.margins(best.coef)
     factor = ray_minimiser(margins, rows.weights, square=term.value(best.coef))
     coef = factor * best.coef
     loss = rows.loss(rows.margins(coef))
-    return _Point(coef, loss, loss + term.value(coef), best.dual_value, solver.n_iter)
+    return Point(coef, loss, loss + term.value(coef), best.dual_value, solver.n_iter)
 
 
 def _working_size(rows: HingeRows) -> int:
-    return max(1000, 6 * rows.n_columns, int(rows.n_rows ** (2.0 / 3.0)))
+    return working_size(rows.n_rows, rows.n_columns)
+
+
+def working_size(n_rows: int, n_columns: int) -> int:
+    """Rows that a solve begins with."""
+    return max(1000, 6 * n_columns, int(n_rows ** (2.0 / 3.0)))
 
 
 def scale_rows(rows: HingeRows) -> HingeRows:

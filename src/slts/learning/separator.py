@@ -27,9 +27,9 @@ from slts.learning.vertex import (
 from slts.learning.working_set import Certified, WorkingSet
 
 # Below this mean loss a gap is judged absolutely: an optimum of zero has no relative gap.
-_LOSS_FLOOR = 1e-2
+LOSS_FLOOR = 1e-2
 _SEPARATED = 1e-8
-_INTERIOR_TOLS = (1e2, 1.0, 1e-1, 1e-2)
+_INTERIOR_TOLS = (1e2, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 _INHERIT_TOL = 1e-8
 
 
@@ -124,29 +124,34 @@ def solve_separator_path(
         If a gap stays above ``tol``.
     """
     rows = HingeRows.build(K, labels, sample_weight)
-    largest = max(float(np.max(rows.features)), -float(np.min(rows.features)))
-    if not np.isfinite(largest):
-        raise ValueError("The 'K' must be finite.")
-    rows = replace(rows, scale=1.0 / largest if largest > 0.0 else 1.0)
-    for gamma in gammas:
-        if not (np.isfinite(gamma) and gamma > 0.0):
-            raise ValueError(f"The 'gammas' must be positive and finite. Got {gamma!r} instead.")
+    rows = scale_rows(rows)
+    check_gammas(gammas)
+    gammas = [float(gamma) for gamma in gammas]
     found: dict[float, SeparatorSolution] = {}
-    point: _Point | None = None
+    point: Point | None = None
     for gamma in sorted(set(gammas), reverse=True):
         point = _solve(rows, L1Ball(1.0 / (gamma * rows.scale)), point, tol, max_iter)
-        found[gamma] = solution = _report(rows, gamma, point, tol)
-        if not solution.converged:
-            warnings.warn(
-                f"The separator for gamma={gamma:g} has a duality gap of {solution.gap:.2e} at "
-                f"objective {solution.objective:.6g} (tol={tol:g}).",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        found[gamma] = report(point, point.coef * rows.scale, gamma, tol)
+        warn_if_open(found[gamma], tol, stacklevel=3)
     return [found[gamma] for gamma in gammas]
 
 
-class _Point(NamedTuple):
+def check_gammas(gammas: Sequence[float]) -> None:
+    """Refuse margins that are not positive and finite."""
+    for gamma in gammas:
+        if not (np.isfinite(gamma) and gamma > 0.0):
+            raise ValueError(f"The 'gammas' must be positive and finite. Got {gamma!r} instead.")
+
+
+def scale_rows(rows: HingeRows) -> HingeRows:
+    """Scale the largest entry to one."""
+    largest = max(float(np.max(rows.features)), -float(np.min(rows.features)))
+    if not np.isfinite(largest):
+        raise ValueError("The 'K' must be finite.")
+    return replace(rows, scale=1.0 / largest if largest > 0.0 else 1.0)
+
+
+class Point(NamedTuple):
     """A vertex and multipliers in the units of the scaled rows, with both values."""
 
     coef: FloatArray
@@ -157,18 +162,32 @@ class _Point(NamedTuple):
     inside: bool
     vertex: bool = True
 
-    def with_bound(self, interior: Certified) -> _Point:
+    def with_bound(self, interior: Certified) -> Point:
+        """Return the point with the better bound of two."""
         if interior.dual_value <= self.bound:
             return self
         return self._replace(dual=interior.dual, bound=interior.dual_value)
 
     def closes(self, tol: float) -> bool:
-        return self.objective - self.bound <= tol * max(self.objective, _LOSS_FLOOR)
+        """Whether the gap is small enough."""
+        return self.objective - self.bound <= tol * max(self.objective, LOSS_FLOOR)
 
 
-def _report(rows: HingeRows, gamma: float, point: _Point, tol: float) -> SeparatorSolution:
+def warn_if_open(solution: SeparatorSolution, tol: float, stacklevel: int) -> None:
+    """Warn if the gap is larger than asked for."""
+    if not solution.converged:
+        warnings.warn(
+            f"The separator for gamma={solution.gamma:g} has a duality gap of {solution.gap:.2e} "
+            f"at objective {solution.objective:.6g} (tol={tol:g}).",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def report(point: Point, coef: FloatArray, gamma: float, tol: float) -> SeparatorSolution:
+    """Return the solution with its certificate."""
     return SeparatorSolution(
-        coef=point.coef * rows.scale,
+        coef=coef,
         gamma=gamma,
         objective=point.objective,
         dual=point.bound,
@@ -179,15 +198,47 @@ def _report(rows: HingeRows, gamma: float, point: _Point, tol: float) -> Separat
     )
 
 
+def solve_rows(rows: HingeRows, gamma: float, tol: float, max_iter: int) -> Point:
+    """Minimise on all of ``rows`` at once; ``coef`` is in their units."""
+    rows = scale_rows(rows)
+    point = _solve(rows, L1Ball(1.0 / (gamma * rows.scale)), None, tol, max_iter, rows.n_rows)
+    return point._replace(coef=point.coef * rows.scale)
+
+
+def approach_rows(
+    rows: HingeRows, gamma: float, tol: float, max_iter: int
+) -> tuple[FloatArray, int]:
+    """Return a point near the optimum on ``rows``, not a vertex, and the iterations it took."""
+    rows = scale_rows(rows)
+    ball = L1Ball(1.0 / (gamma * rows.scale))
+    solver = WorkingSet(
+        rows, ball, start=None, size=rows.n_rows, max_iter=max_iter, floor=LOSS_FLOOR
+    )
+    return solver.reach(tol).coef * rows.scale, solver.n_iter
+
+
 def _evaluate(
     rows: HingeRows, ball: L1Ball, coef: FloatArray, dual: FloatArray, n_iter: int
-) -> _Point:
+) -> Point:
     bound = float(dual.sum()) - ball.conjugate(rows.combine(dual))
     inside = bool(np.sum(np.abs(coef)) < ball.radius * (1.0 - 1e-9))
-    return _Point(coef, dual, rows.loss(rows.margins(coef)), bound, n_iter, inside)
+    return Point(coef, dual, rows.loss(rows.margins(coef)), bound, n_iter, inside)
 
 
-def _solve(rows: HingeRows, ball: L1Ball, last: _Point | None, tol: float, max_iter: int) -> _Point:
+def working_size(n_columns: int) -> int:
+    """Rows that a solve begins with."""
+    return max(2500, 10 * n_columns)
+
+
+def _solve(
+    rows: HingeRows,
+    ball: L1Ball,
+    last: Point | None,
+    tol: float,
+    max_iter: int,
+    size: int | None = None,
+) -> Point:
+    """Minimise on ``rows``, beginning with ``size`` of them: by default what suits the columns."""
     if last is not None and last.inside:
         # An optimum strictly inside a smaller ball stays optimal in a larger one.
         inherited = _evaluate(rows, ball, last.coef, last.dual, 0)
@@ -200,14 +251,14 @@ def _solve(rows: HingeRows, ball: L1Ball, last: _Point | None, tol: float, max_i
         rows,
         ball,
         start=None if last is None else last.coef,
-        size=max(2500, 10 * rows.n_columns),
+        size=working_size(rows.n_columns) if size is None else size,
         max_iter=max_iter,
-        floor=_LOSS_FLOOR,
+        floor=LOSS_FLOOR,
     )
     return _cross_over(rows, ball, solver, tol)
 
 
-def _cross_over(rows: HingeRows, ball: L1Ball, solver: WorkingSet, tol: float) -> _Point:
+def _cross_over(rows: HingeRows, ball: L1Ball, solver: WorkingSet, tol: float) -> Point:
     """Solve ever more finely until the interior solution tells the vertex."""
     for fineness in _INTERIOR_TOLS:
         interior = solver.reach(fineness * tol)
@@ -223,7 +274,7 @@ def _cross_over(rows: HingeRows, ball: L1Ball, solver: WorkingSet, tol: float) -
         point = _evaluate(rows, ball, found, multipliers, solver.n_iter).with_bound(interior)
         if point.closes(tol):
             return point
-    slack = 0.5 * tol * max(interior.primal_value, _LOSS_FLOOR)
+    slack = 0.5 * tol * max(interior.primal_value, LOSS_FLOOR)
     coef, dual = solve_undecided(rows, ball.radius, sides, interior.dual_value + slack)
     point = _evaluate(rows, ball, coef, dual, solver.n_iter).with_bound(interior)
     if point.closes(tol) or point.objective <= interior.primal_value:
@@ -233,7 +284,7 @@ def _cross_over(rows: HingeRows, ball: L1Ball, solver: WorkingSet, tol: float) -
     )
 
 
-def _single_landmark(rows: HingeRows, ball: L1Ball) -> _Point:
+def _single_landmark(rows: HingeRows, ball: L1Ball) -> Point:
     """Put all weight on the best landmark: optimal while no margin exceeds one."""
     gradient = rows.combine(rows.weights)
     best = int(np.argmax(np.abs(gradient)))
