@@ -21,7 +21,8 @@ ALLOWED = {
     "alignment": FOUNDATION | {"series", "execution"},
     "landmarks": FOUNDATION | {"series", "alignment", "execution"},
     "learning": FOUNDATION | {"series", "alignment", "execution"},
-    "estimators": FOUNDATION | {"series", "alignment", "execution", "landmarks", "learning"},
+    "estimators": FOUNDATION
+    | {"series", "alignment", "execution", "landmarks", "learning", "files"},
     "datasets": FOUNDATION | {"series"},
     "aeon": FOUNDATION | {"estimators"},
     "explain": FOUNDATION | {"series", "alignment", "estimators"},

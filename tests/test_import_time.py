@@ -6,6 +6,8 @@ import sys
 HEAVY = [
     "aeon",
     "cupy",
+    "dask",
+    "distributed",
     "IPython",
     "matplotlib",
     "narwhals",
@@ -35,7 +37,7 @@ builtins.__import__ = watched
 import slts
 print("\\n".join(sorted(asked)))
 """
-NEVER_BY_SCIKIT_LEARN = ["aeon", "matplotlib", "numba", "polars"]
+NEVER_BY_SCIKIT_LEARN = ["aeon", "dask", "distributed", "matplotlib", "numba", "polars"]
 
 
 def printed(program):

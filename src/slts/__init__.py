@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from slts import datasets
+from slts import datasets, files
 from slts.alignment import Alignment, Itakura, align, aligned_products, similarity
 from slts.errors import DataError, ModelFileError
 from slts.estimators import (
@@ -17,6 +17,7 @@ from slts.estimators import (
     SLTSClassifierCV,
 )
 from slts.explain import explain, summarize
+from slts.files import scan_series
 from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
 from slts.landmarks import select_landmarks
 from slts.persistence import load, save
@@ -44,11 +45,13 @@ __all__ = [
     "certify",
     "datasets",
     "explain",
+    "files",
     "fit_certified",
     "goodness",
     "landmarks_needed",
     "load",
     "save",
+    "scan_series",
     "select_landmarks",
     "similarity",
     "summarize",
@@ -56,7 +59,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `slts.files`, `slts.plots`, `slts.report` when they are asked for: few programs do."""
-    if name in ("files", "plots", "report"):
+    """Import `slts.plots` and `slts.report` when they are asked for: few programs do."""
+    if name in ("plots", "report"):
         return importlib.import_module(f"slts.{name}")
     raise AttributeError(f"module 'slts' has no attribute {name!r}")

@@ -58,6 +58,9 @@ def test_the_golden_file_holds_the_parameters_it_was_made_with(name):
     estimator, labels, channels = MODELS[name]
     model = slts.load(FOLDER / f"{name}.slts")
     assert repr(model) == repr(estimator)
+    # Parameters that are younger than the file.
+    assert model.device == "cpu"
+    assert model.get_params().get("dtype", "float64") == "float64"
     assert model.classes_.dtype == np.asarray(labels).dtype
     facts = describe(FOLDER / f"{name}.slts")
     assert facts["format"] == 1

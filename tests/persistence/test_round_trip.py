@@ -290,3 +290,14 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path):
     model.coef_[0, 0] = np.nan
     with pytest.raises(slts.ModelFileError, match="coef_ holds NaN or infinities"):
         slts.save(model, tmp_path / "m.slts")
+
+
+@every_estimator
+def test_the_device_is_not_kept(estimator, tmp_path):
+    """The bytes of a file do not depend on the machine that wrote it."""
+    model = fit(estimator)
+    slts.save(model, tmp_path / "cpu.slts")
+    slts.save(model.set_params(device="auto"), tmp_path / "auto.slts")
+    assert (tmp_path / "auto.slts").read_bytes() == (tmp_path / "cpu.slts").read_bytes()
+    assert "device" not in describe(tmp_path / "auto.slts")["parameters"]
+    assert slts.load(tmp_path / "auto.slts").device == "cpu"

@@ -11,15 +11,20 @@ pairwise.py    the public functions `align`, `similarity`, `aligned_products`
 """
 
 from slts.alignment.band import Band, Itakura
+from slts.alignment.cuda.device import DEVICES, check_device, require_device
 from slts.alignment.pairwise import Alignment, align, aligned_products, similarity
-from slts.alignment.settings import AlignmentSettings
+from slts.alignment.settings import AlignmentSettings, check_dtype
 
 __all__ = [
+    "DEVICES",
     "Alignment",
     "AlignmentSettings",
     "Band",
     "Itakura",
     "align",
     "aligned_products",
+    "check_device",
+    "check_dtype",
+    "require_device",
     "similarity",
 ]

@@ -17,6 +17,14 @@ DTYPES = ("float64", "float32")
 _LARGEST_NORM = {"float64": 1e140, "float32": 1e14}
 
 
+def check_dtype(dtype: object, owner: str) -> None:
+    """Refuse what names no precision; `owner` is whose parameter it is."""
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError(
+            f"The 'dtype' parameter of {owner} must be one of {DTYPES}. Got {dtype!r} instead."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class AlignmentSettings:
     """Everything that decides a path besides the two series.

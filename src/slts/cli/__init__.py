@@ -14,6 +14,7 @@ datasets.py     ``slts datasets``: list, describe and download the data sets
 options.py      options that several commands have
 methods.py      classifiers by the names they have on the command line
 data.py         users' data and models, read with a word about what was understood
+large_data.py   data too large for memory, read part by part
 answers.py      labels, probabilities and scores of a model
 predictions.py  predictions as CSV, JSON lines or Parquet
 places.py       whether a file can be written where it is asked for

@@ -35,10 +35,10 @@ def accuracy_in_words(found: dict[str, Any]) -> str:
     )
 
 
-def scores(model: Any, series: SeriesBatch, truth: AnyArray) -> dict[str, Any]:
+def scores(
+    classes: AnyArray, predicted: AnyArray, chances: FloatArray | None, truth: AnyArray
+) -> dict[str, Any]:
     """Accuracy, balanced accuracy, log-loss, figures by class and the confusion matrix."""
-    predicted, chances = answer(model, series)
-    classes = model.classes_
     precision, recall, f1, support = precision_recall_fscore_support(
         truth, predicted, labels=classes, zero_division=0.0
     )

@@ -7,15 +7,19 @@ from typing import Annotated
 
 import typer
 
+from slts._typing import AnyArray
 from slts.cli.data import load_model, read_labelled
+from slts.cli.large_data import Spelled, limit_of, scan_if_large
 from slts.cli.options import (
     Channels,
     ColumnOptions,
     Data,
+    Device,
     Id,
     Jobs,
     Json,
     Label,
+    MemoryLimit,
     ModelFile,
     Quiet,
     Time,
@@ -23,6 +27,7 @@ from slts.cli.options import (
 )
 from slts.cli.terminal import Voice, show_json
 from slts.guarantees import certify
+from slts.series import SeriesBatch
 
 
 class Sample(StrEnum):
@@ -45,10 +50,12 @@ def certify_model(
         int, typer.Option("--n-models", min=1, help="Models compared on the same data.")
     ] = 1,
     jobs: Jobs = 0,
+    device: Device = "cpu",
     id: Id = None,
     time: Time = None,
     label: Label = None,
     channels: Channels = None,
+    memory_limit: MemoryLimit = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -57,14 +64,22 @@ def certify_model(
     if not 0.0 < delta < 1.0:
         raise typer.BadParameter("must lie between 0 and 1", param_hint="--delta")
     voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs, shows_progress=voice.shows_progress)
-    found, truth = read_labelled(
-        data, ColumnOptions(id, time, label, channels), voice, model=fitted
+    fitted = load_model(model, jobs, device=device, shows_progress=voice.shows_progress)
+    columns = ColumnOptions(id, time, label, channels)
+    series: SeriesBatch | Spelled
+    truth: AnyArray | None = None
+    large = scan_if_large(
+        data, columns, voice, limit_of(memory_limit), expect=fitted._channel_names_in
     )
+    if large is None:
+        found, truth = read_labelled(data, columns, voice, model=fitted)
+        series, source = found.series, found.source
+    else:
+        series, source = Spelled(large, fitted.classes_), large.name
     certificate = certify(
-        fitted, found.series, truth, delta=delta, n_models=n_models, sample=sample.value
+        fitted, series, truth, delta=delta, n_models=n_models, sample=sample.value
     )
     if as_json:
-        show_json({"data": found.source, **certificate.to_dict()})
+        show_json({"data": source, **certificate.to_dict()})
     else:
         typer.echo(str(certificate))

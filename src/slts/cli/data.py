@@ -23,23 +23,34 @@ from slts.series import SeriesBatch
 _NUMBER = re.compile(r"[-+]?\d+\.\d*")
 
 
-def load_model(path: Path, jobs: int, *, shows_progress: bool = False) -> Any:
-    """Read a model file; it will use `jobs` threads, 0 for all processors."""
+def load_model(path: Path, jobs: int, *, device: str = "cpu", shows_progress: bool = False) -> Any:
+    """Read a model file; it will use `device`, and `jobs` threads, 0 for all processors."""
     if not path.exists():
         raise CommandError(f"there is no model file {path}; `slts fit` writes one")
     model = load(path)
     if hasattr(model, "n_jobs"):
         model.n_jobs = jobs or -1
+    if hasattr(model, "device"):
+        model.device = device
+        check_device(model)
     if hasattr(model, "verbose"):
         model.verbose = shows_progress
     return model
+
+
+def check_device(model: Any) -> None:
+    """Refuse a device that is not there before anything is read."""
+    try:
+        model._check_device()
+    except (RuntimeError, ValueError) as error:
+        raise CommandError(str(error)) from error
 
 
 def read_data(
     data: str, columns: ColumnOptions, voice: Voice, *, expect: Sequence[str] | None = None
 ) -> Dataset:
     """Read series, with labels if there are any, and say how they were understood."""
-    _keep_signals()
+    keep_signals()
     found = read_series(data, expect=expect, **columns.as_keywords())  # type: ignore[arg-type]
     if found.columns is not None:
         voice.say(f"columns: {found.columns}")
@@ -96,7 +107,7 @@ def read_unlabelled(
     data: str, columns: ColumnOptions, voice: Voice, model: Any, batch_size: int
 ) -> Iterator[Dataset]:
     """Read series batch by batch; labels, if there are any, are left alone."""
-    _keep_signals()
+    keep_signals()
     batches = iter_series(
         data,
         expect=model._channel_names_in,
@@ -150,7 +161,7 @@ def _whole(label: object) -> str:
     return re.sub(r"(?<=\d)\.0*$", "", str(label)) if _NUMBER.fullmatch(str(label)) else str(label)
 
 
-def _keep_signals() -> None:
+def keep_signals() -> None:
     """Let Ctrl-C reach Python while Arrow reads.
 
     Arrow takes signals for itself meanwhile, and loses those too late to stop what it does.

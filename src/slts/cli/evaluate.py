@@ -4,60 +4,100 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import typer
 
-from slts.cli.answers import accuracy_in_words, scores
+from slts._typing import AnyArray, FloatArray
+from slts.cli.answers import accuracy_in_words, answer, scores
 from slts.cli.data import load_model, read_labelled
+from slts.cli.large_data import Spelled, limit_of, scan_if_large
 from slts.cli.options import (
     Channels,
     ColumnOptions,
     Data,
+    Device,
     Id,
     Jobs,
     Json,
     Label,
+    MemoryLimit,
     ModelFile,
     Quiet,
     Time,
     Verbose,
 )
-from slts.cli.terminal import Voice, show_json, show_table
+from slts.cli.terminal import CommandError, Voice, show_json, show_table
 from slts.errors import DataError
 from slts.guarantees import Certificate, certify
+from slts.series import SeriesBatch
 
 
 def evaluate(
     model: ModelFile,
     data: Data,
     jobs: Jobs = 0,
+    device: Device = "cpu",
     id: Id = None,
     time: Time = None,
     label: Label = None,
     channels: Channels = None,
+    memory_limit: MemoryLimit = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Measure a model: accuracy, log-loss, every class, confusions, and what is guaranteed."""
     voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs, shows_progress=voice.shows_progress)
-    found, truth = read_labelled(
-        data, ColumnOptions(id, time, label, channels), voice, model=fitted
+    fitted = load_model(model, jobs, device=device, shows_progress=voice.shows_progress)
+    columns = ColumnOptions(id, time, label, channels)
+    series: SeriesBatch | Spelled
+    truth: AnyArray | None = None
+    large = scan_if_large(
+        data, columns, voice, limit_of(memory_limit), expect=fitted._channel_names_in
     )
-    figures = scores(fitted, found.series, truth)
+    if large is None:
+        found, truth = read_labelled(data, columns, voice, model=fitted)
+        series, source = found.series, found.source
+        figures = scores(fitted.classes_, *answer(fitted, found.series), truth)
+    else:
+        series, source = (spelled := Spelled(large, fitted.classes_)), large.name
+        figures = scores(fitted.classes_, *_answers(fitted, spelled, voice))
     certificate: Certificate | None = None
     try:
-        certificate = certify(fitted, found.series, truth)
+        certificate = certify(fitted, series, truth)
     except DataError as error:
         # The figures stand; what they are worth is for the user to know.
         voice.say(f"no certificate: {error}")
     if as_json:
         guaranteed = None if certificate is None else certificate.to_dict()
-        show_json({"data": found.source, **figures, "certificate": guaranteed})
+        show_json({"data": source, **figures, "certificate": guaranteed})
         return
     _print(figures)
     if certificate is not None:
         typer.echo(certificate.headline.sentence)
+
+
+def _answers(
+    model: Any, series: Spelled, voice: Voice
+) -> tuple[AnyArray, FloatArray | None, AnyArray]:
+    """Predictions, probabilities and labels, batch by batch."""
+    predicted, chances, truth, done = [], [], [], 0
+    model.verbose = False
+    with voice.counting("Evaluating") as progress:
+        for batch in series.batches():
+            if batch.labels is None:
+                raise CommandError(f"{series.name} has no labels: name their column: --label")
+            labels, probable = answer(model, batch.series)
+            predicted.append(labels)
+            truth.append(batch.labels)
+            if probable is not None:
+                chances.append(probable)
+            done += len(batch)
+            progress(done, batch.share)
+    if not predicted:
+        raise CommandError(f"{series.name} holds no series")
+    every = np.concatenate(chances) if chances else None
+    return np.concatenate(predicted), every, np.concatenate(truth)
 
 
 def _print(figures: dict[str, Any]) -> None:

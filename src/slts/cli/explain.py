@@ -15,6 +15,7 @@ from slts.cli.options import (
     Channels,
     ColumnOptions,
     Data,
+    Device,
     Id,
     Jobs,
     Json,
@@ -52,6 +53,7 @@ def explain_prediction(
         typer.Option("--plot", help=f"Draw the contributions: {', '.join(_PICTURES)}."),
     ] = None,
     jobs: Jobs = 0,
+    device: Device = "cpu",
     id: Id = None,
     time: Time = None,
     label: Label = None,
@@ -72,7 +74,7 @@ def explain_prediction(
         import_extra("matplotlib", "plots").use("agg")
         check_place(plot, "the picture", [model, data])
     voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs)
+    fitted = load_model(model, jobs, device=device)
     columns = ColumnOptions(id, time, label, channels)
     name, x = _find(series, data, columns, voice, fitted)
     try:

@@ -13,22 +13,27 @@ from sklearn.model_selection import train_test_split
 from slts._typing import AnyArray
 from slts.cli.answers import accuracy_in_words, accuracy_of, answer
 from slts.cli.data import read_labelled
+from slts.cli.large_data import Spelled, limit_of, log_aloud, scan_if_large
 from slts.cli.methods import Method, make_estimator
 from slts.cli.options import (
     Channels,
     ColumnOptions,
     Data,
+    Device,
     Id,
     Jobs,
     Json,
     Label,
+    MemoryLimit,
     Quiet,
     Time,
     Verbose,
 )
 from slts.cli.places import check_place
 from slts.cli.terminal import CommandError, Voice, duration, show_json
-from slts.files import Dataset
+from slts.estimators.streams import labels_of
+from slts.files import Columns, Dataset, SeriesScan, scan_series
+from slts.files.opening import STDIN
 from slts.persistence import save
 from slts.series import SeriesBatch
 
@@ -53,6 +58,8 @@ def fit(
     ] = None,
     random_state: Annotated[int, typer.Option("--random-state", min=0, help="Seed.")] = 0,
     jobs: Jobs = 0,
+    device: Device = "cpu",
+    memory_limit: MemoryLimit = None,
     id: Id = None,
     time: Time = None,
     label: Label = None,
@@ -73,8 +80,30 @@ def fit(
     if model.suffix != ".slts":
         raise typer.BadParameter(f"must end in .slts, got {model.name}", param_hint="--model")
     check_place(model, "the model", [data, test])
-    estimator, given = make_estimator(method, param or [], random_state, jobs)
-    columns = ColumnOptions(id, time, label, channels)
+    estimator, given = make_estimator(method, param or [], random_state, jobs, device)
+    columns, limit = ColumnOptions(id, time, label, channels), limit_of(memory_limit)
+    large = scan_if_large(data, columns, voice, limit)
+    if large is not None:
+        if test_size is not None:
+            raise CommandError(
+                f"{data} is read part by part and not divided: give --test, or a larger "
+                f"--memory-limit"
+            )
+        if "memory_limit" not in estimator.get_params():
+            raise CommandError(
+                f"--method {method.value} needs all series in memory, and {data} is read part by "
+                f"part: give a larger --memory-limit, or --method local, slts or bbs"
+            )
+        estimator.set_params(memory_limit=limit)
+        if test is not None and test != STDIN:
+            # Before the training, so that nobody waits for a model to hear of a misspelt name.
+            scan_series(test, expect=large.channel_names, **columns.as_keywords())  # type: ignore[arg-type]
+        seconds = _train(estimator, large, None, voice)
+        # Training may have taken long: what is wrong with the test data must not cost the model.
+        save(estimator, model)
+        measured = None if test is None else _measured(estimator, test, columns, limit, voice)
+        _tell(estimator, model, seconds, measured, given, large.columns, as_json)
+        return
     found, labels = read_labelled(data, columns, voice)
     series, held_out, truth = found.series, None, None
     if test_size is not None:
@@ -88,7 +117,19 @@ def fit(
     if held_out is not None and truth is not None:
         measured = accuracy_of(answer(estimator, held_out)[0], truth)
     save(estimator, model)
-    _tell(estimator, model, series, seconds, measured, given, found, as_json)
+    _tell(estimator, model, seconds, measured, given, found.columns, as_json)
+
+
+def _measured(
+    estimator: Any, test: str, columns: ColumnOptions, limit: int, voice: Voice
+) -> dict[str, Any]:
+    """Accuracy on other data, read part by part where they are large."""
+    large = scan_if_large(test, columns, voice, limit, expect=estimator._channel_names_in)
+    if large is None:
+        found, truth = read_labelled(test, columns, voice, model=estimator)
+        return accuracy_of(answer(estimator, found.series)[0], truth)
+    spelled = Spelled(large, estimator.classes_)
+    return accuracy_of(estimator.predict(spelled), labels_of(spelled, estimator.n_jobs))
 
 
 def _divide(
@@ -106,14 +147,17 @@ def _divide(
     return found.series[kept], labels[kept], found.series[left], labels[left]
 
 
-def _train(estimator: Any, series: SeriesBatch, labels: AnyArray, voice: Voice) -> float:
+def _train(
+    estimator: Any, series: SeriesBatch | SeriesScan, labels: AnyArray | None, voice: Voice
+) -> float:
     shows = "verbose" in estimator.get_params()
     if shows:
         estimator.set_params(verbose=voice.shows_progress)
     voice.detail(f"fitting {estimator!r}")
     start = time.monotonic()
     try:
-        estimator.fit(series, labels)
+        with log_aloud(voice):
+            estimator.fit(series, labels)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from error
     if shows:
@@ -125,11 +169,10 @@ def _train(estimator: Any, series: SeriesBatch, labels: AnyArray, voice: Voice) 
 def _tell(
     estimator: Any,
     path: Path,
-    series: SeriesBatch,
     seconds: float,
     measured: dict[str, Any] | None,
     given: dict[str, Any],
-    found: Dataset,
+    columns: Columns | None,
     as_json: bool,
 ) -> None:
     name, chosen = type(estimator).__name__, getattr(estimator, "best_params_", {})
@@ -140,18 +183,18 @@ def _tell(
                 "estimator": name,
                 "parameters": given,
                 "chosen": chosen,
-                "n_series": len(series),
-                "n_channels": series.n_channels,
+                "n_series": estimator._n_series_in,
+                "n_channels": estimator._n_channels_in,
                 "classes": estimator.classes_,
                 "seconds": seconds,
                 "held_out": measured,
-                "columns": None if found.columns is None else str(found.columns),
+                "columns": None if columns is None else str(columns),
             }
         )
         return
     settings = ", ".join(f"{key}={value:.6g}" for key, value in chosen.items())
     typer.echo(
-        f"{name} trained on {len(series)} series ({series.n_channels} channels, "
+        f"{name} trained on {estimator._n_series_in} series ({estimator._n_channels_in} channels, "
         f"{len(estimator.classes_)} classes) in {duration(seconds)}"
         + (f"; chosen: {settings}" if settings else "")
     )

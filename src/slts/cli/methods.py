@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from slts import estimators
+from slts.cli.data import check_device
 
 
 class Method(StrEnum):
@@ -38,7 +39,7 @@ _CLASSES = {
 
 
 def make_estimator(
-    method: Method, parameters: Sequence[str], random_state: int, jobs: int
+    method: Method, parameters: Sequence[str], random_state: int, jobs: int, device: str = "cpu"
 ) -> tuple[Any, dict[str, Any]]:
     """Make a classifier from options of the command line.
 
@@ -52,6 +53,8 @@ def make_estimator(
         Seed of all that is drawn.
     jobs
         Threads, 0 for all processors.
+    device
+        What aligns.
 
     Returns
     -------
@@ -75,8 +78,9 @@ def make_estimator(
                 param_hint="--param",
             )
         given[name] = _value(value.strip())
-    common = {"random_state": random_state, "n_jobs": jobs or -1}
+    common = {"random_state": random_state, "n_jobs": jobs or -1, "device": device}
     estimator.set_params(**({k: v for k, v in common.items() if k in known} | given))
+    check_device(estimator)
     return estimator, given
 
 

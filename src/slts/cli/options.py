@@ -7,6 +7,15 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+_DEVICES = ("cpu", "cuda", "auto")
+
+
+def _known(device: str) -> str:
+    if device not in _DEVICES:
+        raise typer.BadParameter(f"must be one of {', '.join(_DEVICES)}, got {device}")
+    return device
+
+
 Data = Annotated[
     str,
     typer.Argument(
@@ -40,6 +49,25 @@ Channels = Annotated[
     ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Threads; 0 takes all processors.")]
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar=f"[{'|'.join(_DEVICES)}]",
+        help="What aligns: the processors, an NVIDIA GPU, or the GPU if there is one and the work "
+        "is large enough.",
+        callback=_known,
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Memory to take beside Python itself, such as 2GB: larger data are read part by part.",
+        show_default="half of the machine's",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings.")

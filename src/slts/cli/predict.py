@@ -14,6 +14,7 @@ from slts.cli.options import (
     Channels,
     ColumnOptions,
     Data,
+    Device,
     Id,
     Jobs,
     Json,
@@ -39,6 +40,7 @@ def predict(
         int, typer.Option("--batch-size", min=1, help="Series in memory at a time.")
     ] = 1024,
     jobs: Jobs = 0,
+    device: Device = "cpu",
     id: Id = None,
     time: Time = None,
     label: Label = None,
@@ -58,7 +60,7 @@ def predict(
                 f"must end in one of {', '.join(SUFFIXES)}, got {out}", param_hint="--out"
             )
         check_place(Path(out), "predictions", [model, data])
-    fitted = load_model(model, jobs)
+    fitted = load_model(model, jobs, device=device)
     batches = read_unlabelled(
         data, ColumnOptions(id, time, label, channels), voice, fitted, batch_size
     )

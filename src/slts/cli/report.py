@@ -11,6 +11,7 @@ from slts.cli.data import load_model, match_labels, read_data
 from slts.cli.options import (
     Channels,
     ColumnOptions,
+    Device,
     Id,
     Jobs,
     Json,
@@ -33,6 +34,7 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
     jobs: Jobs = 0,
+    device: Device = "cpu",
     id: Id = None,
     time: Time = None,
     label: Label = None,
@@ -49,7 +51,7 @@ def report(
         raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
     check_place(out, "the report", [model, data])
     voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs)
+    fitted = load_model(model, jobs, device=device)
     X = y = ids = None
     if data is not None:
         columns = ColumnOptions(id, time, label, channels)

@@ -4,6 +4,10 @@ base.py                 input, labels, weights
 rows.py                 rows as they are aligned: homogeneous channel, unit norm
 linear_form.py          a fitted model as numbers, linear in the aligned products
 landmark_classifier.py  what BBS and SLTS share
+streams.py              series read part by part: who reads them, methods that take them
+survey.py               the first pass over such series: classes, counts, a sample
+landmark_stream.py      BBS and SLTS learned from them
+memory_plan.py          how much memory that takes, told before it is taken
 splitting.py            splits from `cv`
 search.py               parameters chosen on held-out decisions, from one set of alignments
 tuning.py               what the CV variants share

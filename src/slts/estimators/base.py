@@ -17,10 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import AlignmentSettings
+from slts.alignment import AlignmentSettings, require_device
 from slts.alignment.reductions import similarities
 from slts.errors import DataError
 from slts.estimators.rows import RowMap
+from slts.estimators.streams import as_stream, labels_of
 from slts.execution import Progress, progress_bar
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
@@ -53,6 +54,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     objective: str
     band: Any
     normalize: bool
+    device: str
     n_jobs: int | None
     verbose: Any
     # Scale of the calibrated probabilities; None where calibration was skipped.
@@ -77,6 +79,10 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return AlignmentSettings(self.objective, self.band, self.normalize)
 
+    def _check_device(self) -> None:
+        """Refuse what names no device, and a GPU that is not there."""
+        require_device(self.device, type(self).__name__)
+
     @property
     def _positives(self) -> npt.NDArray[Any]:
         """The class each decision value argues for: every class, or the second of two."""
@@ -90,7 +96,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """K_I of mapped rows, with this estimator's settings, threads and progress bar."""
         settings = self._settings()
         with self._progress("Aligning") as progress:
-            K = similarities(rows, others, settings, n_jobs=self.n_jobs, progress=progress)
+            K = similarities(
+                rows, others, settings, device=self.device, n_jobs=self.n_jobs, progress=progress
+            )
         return K.astype(np.float64, copy=False)
 
     @contextmanager
@@ -106,6 +114,13 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_training_data(self, X: Any, y: Any) -> tuple[SeriesBatch, IntArray]:
         """Convert X, encode y, and remember what later input must look like."""
+        self._check_device()
+        if as_stream(X) is not None:
+            raise DataError(
+                f"{type(self).__name__} compares with all training series and needs them in "
+                f"memory: read them with slts.files.read_series, or take SLTSClassifier or "
+                f"LocalSLTSClassifier, which read part by part."
+            )
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
@@ -118,21 +133,35 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
             )
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
             raise DataError(
-                f"y holds one class only, {self.classes_.tolist()[0]!r}: a classifier needs at "
+                f"y holds one class only, {classes.tolist()[0]!r}: a classifier needs at "
                 f"least two classes."
             )
-        self._n_series_in, self._n_steps_in = len(batch), batch.n_steps
-        self._n_channels_in = batch.n_channels
-        self._n_columns_in = _columns_of_table(X)
-        self.n_features_in_ = self._n_columns_in or batch.n_channels
+        columns = _columns_of_table(X)
+        self._remember(classes, len(batch), batch.n_steps, batch.n_channels, columns)
         return batch, codes.astype(np.int64)
+
+    def _remember(
+        self,
+        classes: npt.NDArray[Any],
+        n_series: int,
+        n_steps: int,
+        n_channels: int,
+        n_columns: int | None = None,
+    ) -> None:
+        """Remember what later input must look like."""
+        self.classes_ = classes
+        self._n_series_in, self._n_steps_in = n_series, n_steps
+        self._n_channels_in, self._n_columns_in = n_channels, n_columns
+        self.n_features_in_ = n_columns or n_channels
 
     def _check_new_data(self, X: Any) -> SeriesBatch:
         """Convert X and compare it with what the estimator was fitted on."""
         check_is_fitted(self)
+        # It can be set after fitting, as on a model that was loaded.
+        self._check_device()
         columns = _columns_of_table(X)
         if None not in (columns, self._n_columns_in) and columns != self._n_columns_in:
             raise DataError(
@@ -217,6 +246,29 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"cover every class.",
                 stacklevel=4,
             )
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on series whose labels are known.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes; or series that are read from elsewhere, see `fit`.
+        y
+            Labels; for series that are read from elsewhere the name of their column, or None.
+        sample_weight
+            Weight of each series.
+
+        Returns
+        -------
+        float
+            Share of the series that are labelled rightly.
+        """
+        expect = getattr(self, "_channel_names_in", None)
+        stream = as_stream(X, y if isinstance(y, str) else None, expect)
+        if stream is not None and (y is None or isinstance(y, str)):
+            X, y = stream, labels_of(stream, self.n_jobs)
+        return float(super().score(X, y, sample_weight))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from series and labels; each classifier says how."""

@@ -43,8 +43,20 @@ class BBSClassifier(LandmarkClassifier):
     calibration_cv
         How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
         splitter; None skips it, and `predict_proba` with it.
+    dtype
+        ``"float64"`` or ``"float32"``: precision of alignments in `fit` and in prediction. Half the
+        digits take half the memory; decisions agree to about 1e-5 of the largest. Landmarks are
+        chosen in float64 in any case, so that they are the same.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
+        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
+        logged once. Model files do not keep it.
+    memory_limit
+        For series that are read from elsewhere, not from memory: about how much memory learning
+        may take beside Python and its libraries, in bytes or as text such as ``"2GB"``; None is
+        1 GiB. Results beyond it go to temporary files.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     random_state
         Seed of landmarks and folds.
     verbose
@@ -77,6 +89,9 @@ class BBSClassifier(LandmarkClassifier):
         normalize: bool = True,
         class_weight: Any = None,
         calibration_cv: Any = 3,
+        dtype: str = "float64",
+        device: str = "cpu",
+        memory_limit: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -91,6 +106,9 @@ class BBSClassifier(LandmarkClassifier):
         self.normalize = normalize
         self.class_weight = class_weight
         self.calibration_cv = calibration_cv
+        self.dtype = dtype
+        self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -130,7 +148,7 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
         As for `BBSClassifier`, or a list to choose from.
     landmarks, objective, band, scale, homogeneous, normalize, class_weight
         As for `BBSClassifier`.
-    n_jobs, random_state, verbose
+    dtype, device, memory_limit, n_jobs, random_state, verbose
         As for `BBSClassifier`.
     gammas
         Margins to choose from; the paper's by default.
@@ -158,6 +176,9 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         class_weight: Any = None,
+        dtype: str = "float64",
+        device: str = "cpu",
+        memory_limit: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -172,6 +193,9 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.class_weight = class_weight
+        self.dtype = dtype
+        self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import AlignmentSettings
+from slts.alignment import AlignmentSettings, check_dtype
 from slts.alignment.reductions import (
     grouped_products,
     products,
@@ -27,11 +27,13 @@ from slts.estimators.linear_form import LinearForm
 from slts.estimators.rows import RowMap
 from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
+from slts.estimators.streams import as_stream, takes_streams
 from slts.execution import Progress
 from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.landmark import LandmarkData, LandmarkModel
 from slts.series import SeriesBatch
+from slts.series.stream import SeriesStream
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
@@ -70,7 +72,13 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     scale: Any
     homogeneous: Any
     class_weight: Any
+    dtype: Any
+    memory_limit: Any
     random_state: Any
+
+    def _settings(self) -> AlignmentSettings:
+        check_dtype(self.dtype, type(self).__name__)
+        return replace(super()._settings(), dtype=self.dtype)
 
     @abstractmethod
     def _parameters(self) -> list[dict[str, float]]:
@@ -107,12 +115,13 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _keep(self, found: Search) -> None:
         """Hook for estimators that report their search."""
 
-    def _learn(
+    def _choose(
         self,
         data: LandmarkData,
         parameters: Sequence[dict[str, float]],
         splits: Sequence[Split],
-    ) -> LandmarkModel:
+    ) -> dict[str, Any]:
+        """Number of landmarks and parameters by held-out accuracy; calibrates on the way."""
         counts = self._landmark_counts(data)
         chosen: dict[str, Any] = {"n_landmarks": counts[0], **parameters[0]}
         self._scale = None
@@ -124,9 +133,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             self._scale = found.scale
             self._keep(found)
             chosen = dict(found.candidates[found.best])
-        data = data.first_landmarks(chosen.pop("n_landmarks"))
-        with self._progress("Learning") as progress:
-            return self._solve(data, chosen, progress)
+        return chosen
 
     def _refine(
         self,
@@ -144,15 +151,17 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         """Whether learning needs T, or K_I alone."""
         return True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose landmarks, align once, learn.
 
         Parameters
         ----------
         X
-            Training series, anything `slts.as_series` takes.
+            Training series, anything `slts.as_series` takes; or series that need not fit in
+            memory: the path of a Parquet data set, `slts.scan_series`, a Dask bag or data frame.
         y
-            Labels of any type, one per series.
+            Labels of any type, one per series. For series that are read from elsewhere the name of
+            the column with the labels, or None to have it found.
         sample_weight
             Non-negative weight of each series in the loss; None is 1 for all.
 
@@ -161,6 +170,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         Self
             The fitted classifier.
         """
+        stream = as_stream(X, y if isinstance(y, str) else None)
+        if stream is not None:
+            with self._all_or_nothing():
+                self._fit_stream(stream, y, sample_weight)
+            return self
         with self._all_or_nothing():
             batch, codes = self._check_training_data(X, y)
             weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
@@ -170,22 +184,37 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
             series = self._rows(batch)
             indices = self._choose_landmarks(series, settings, seed)
-            data = self._align(series, indices, codes, weights, settings)
-            model = self._learn(data, parameters, splits)
-            self.landmark_indices_ = indices[: model.coef.shape[1]]
+            data = self._align(series, codes, weights, series[indices], codes[indices], settings)
+            chosen = self._choose(data, parameters, splits)
+            data = data.first_landmarks(chosen.pop("n_landmarks"))
+            with self._progress("Learning") as progress:
+                model = self._solve(data, chosen, progress)
+            self.landmark_indices_ = indices[: data.n_landmarks]
             # The alignments have served, and may be large.
             data = replace(data, similarities=None, products=None)
             model = self._refine(model, data, series, settings, splits)
-            self.landmarks_ = batch[self.landmark_indices_]
-            self._warn_about_missing_classes(codes[self.landmark_indices_])
-            self.coef_ = model.coef
-            d = series.n_channels
-            identity = np.broadcast_to(np.eye(d), (len(model.coef), d, d))
-            self.metrics_ = identity if model.metrics is None else model.metrics
-            self.reports_ = self._report(model, data)
-            self._warn_about_collapse(model, data)
+            self._conclude(model, batch[self.landmark_indices_], data, series.n_channels)
         return self
 
+    def _fit_stream(self, stream: SeriesStream, y: Any, sample_weight: Any) -> None:
+        """Learn from series that are read part by part; only what is kept fits in memory."""
+        from slts.estimators.landmark_stream import fit_stream
+
+        fit_stream(self, stream, y, sample_weight)
+
+    def _conclude(
+        self, model: LandmarkModel, landmarks: SeriesBatch, data: LandmarkData, d: int
+    ) -> None:
+        """Keep what was learned, and warn of what was not."""
+        self.landmarks_ = landmarks
+        self._warn_about_missing_classes(data.landmark_codes)
+        self.coef_ = model.coef
+        identity = np.broadcast_to(np.eye(d), (len(model.coef), d, d))
+        self.metrics_ = identity if model.metrics is None else model.metrics
+        self.reports_ = self._report(model, data)
+        self._warn_about_collapse(model, data)
+
+    @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values, sum_j coef_[c, j] K_c; see `SeriesClassifier.decision_function`."""
         values = self._decide(self._new_rows(X))
@@ -195,6 +224,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _calibrates(self) -> bool:
         return getattr(self, "calibration_cv", 0) is not None
 
+    @takes_streams
     def transform(self, X: Any) -> FloatArray:
         """Similarity of every series to every landmark, under each class's metric.
 
@@ -214,12 +244,13 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             if not self._needs_products:
                 return np.asarray(
                     similarities(
-                        series, landmarks, self._settings(), n_jobs=self.n_jobs, progress=progress
+                        series, landmarks, self._settings(),
+                        device=self.device, n_jobs=self.n_jobs, progress=progress,
                     )
-                )
+                )  # fmt: skip
             projected = projected_similarities(
                 series, landmarks, self.metrics_, self._settings(),
-                n_jobs=self.n_jobs, progress=progress,
+                device=self.device, n_jobs=self.n_jobs, progress=progress,
             )  # fmt: skip
         return np.asarray(projected.transpose(0, 2, 1).reshape(len(series), self.coef_.size))
 
@@ -272,7 +303,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         count = resolve_count(self._most_landmarks(len(series)), len(series))
         return select_landmarks(
             series, count, method=self.landmarks, objective=self.objective, band=self.band,
-            normalize=False, random_state=seed, n_jobs=self.n_jobs,
+            normalize=False, random_state=seed, device=self.device, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _most_landmarks(self, n_series: int) -> int | float:
@@ -284,19 +315,25 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _align(
         self,
         series: SeriesBatch,
-        indices: IntArray,
         codes: IntArray,
         weights: FloatArray,
+        landmarks: SeriesBatch,
+        landmark_codes: IntArray,
         settings: AlignmentSettings,
     ) -> LandmarkData:
-        landmarks = series[indices]
         K = T = None
         with self._progress("Aligning with landmarks") as progress:
             if self._needs_products:
-                T = products(series, landmarks, settings, n_jobs=self.n_jobs, progress=progress)
+                T = products(
+                    series, landmarks, settings,
+                    device=self.device, n_jobs=self.n_jobs, progress=progress,
+                )  # fmt: skip
             else:
-                K = similarities(series, landmarks, settings, n_jobs=self.n_jobs, progress=progress)
-        return LandmarkData(K, T, codes, codes[indices], weights, len(self.classes_))
+                K = similarities(
+                    series, landmarks, settings,
+                    device=self.device, n_jobs=self.n_jobs, progress=progress,
+                )  # fmt: skip
+        return LandmarkData(K, T, codes, landmark_codes, weights, len(self.classes_))
 
     def _decide(self, series: SeriesBatch) -> FloatArray:
         """Decision values, aligning with the landmarks in use only."""
@@ -307,12 +344,17 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             return values
         with self._progress("Aligning") as progress:
             if not self._needs_products:
-                K = similarities(series, landmarks, settings, n_jobs=self.n_jobs, progress=progress)
+                K = similarities(
+                    series, landmarks, settings,
+                    device=self.device, n_jobs=self.n_jobs, progress=progress,
+                )  # fmt: skip
                 return np.asarray(K @ coef.T)
             step = max(1, _DECISION_BYTES // (8 * self.metrics_.size))
             for begin in range(0, len(series), step):
                 part = slice(begin, begin + step)
-                sums = grouped_products(series[part], landmarks, coef, settings, n_jobs=self.n_jobs)
+                sums = grouped_products(
+                    series[part], landmarks, coef, settings, device=self.device, n_jobs=self.n_jobs
+                )
                 values[part] = np.einsum("icde,cde->ic", sums, self.metrics_)
                 if progress is not None:
                     progress(min(begin + step, len(series)), len(series))
@@ -343,7 +385,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                     f"(training hinge {solution.loss:.4f}): lower lam or gamma.",
                     stacklevel=4,
                 )
-        if len(self.classes_) > 2 and not (model.training_decisions > 0).any():
+        if len(self.classes_) > 2 and not model.says_yes:
             warnings.warn(
                 "Every one-vs-rest problem predicts the negative class for all training series: "
                 "lower gamma or lam, and centre and scale the channels if they have offsets.",

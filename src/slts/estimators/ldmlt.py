@@ -43,8 +43,13 @@ class LDMLTClassifier(NearestNeighbor):
     calibration_size
         How many training series are compared with all others to calibrate `predict_proba`; None
         skips it, and `predict_proba` with it.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), for rankings in `fit`
+        and distances in prediction; or ``"auto"``: the GPU if there is one and the work is large
+        enough, which is logged once. Paths of triplets, one after another, are found on the CPU.
+        Model files do not keep it.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     random_state
         Seed of the triplets.
     verbose
@@ -71,6 +76,7 @@ class LDMLTClassifier(NearestNeighbor):
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         calibration_size: int | None = 200,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -83,6 +89,7 @@ class LDMLTClassifier(NearestNeighbor):
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.calibration_size = calibration_size
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -122,6 +129,7 @@ class LDMLTClassifier(NearestNeighbor):
                     margin=self.margin,
                     ranking_limit=self.ranking_limit,
                     random_state=seed,
+                    device=self.device,
                     n_jobs=self.n_jobs,
                     progress=progress,
                 )
@@ -138,6 +146,7 @@ class LDMLTClassifier(NearestNeighbor):
         settings = self._settings()
         with self._progress("Aligning") as progress:
             D = distances(
-                series, self._transformed, settings, n_jobs=self.n_jobs, progress=progress
-            )
+                series, self._transformed, settings,
+                device=self.device, n_jobs=self.n_jobs, progress=progress,
+            )  # fmt: skip
         return -D.astype(np.float64, copy=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import numbers
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,13 +22,26 @@ from slts.estimators.base import SeriesClassifier
 from slts.estimators.lenses import LENSES, Lens
 from slts.estimators.linear_form import LinearForm
 from slts.estimators.local_training import Training, learn_local_metrics
+from slts.estimators.memory_plan import amount
+from slts.estimators.streams import (
+    as_stream,
+    check_read_together,
+    mapper_for,
+    memory_bytes,
+    takes_streams,
+)
+from slts.estimators.survey import survey
 from slts.estimators.views import LastRows, View
 from slts.landmarks import resolve_count, select_landmarks
+from slts.landmarks.reservoir import SampleSize
 from slts.landmarks.selection import check_landmarks, draw_stratified
 from slts.learning.calibration import fit_scale
 from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
 from slts.series import SeriesBatch
+from slts.series.stream import SeriesStream
+
+_LOGGER = logging.getLogger("slts")
 
 OBJECTIVES = ("cost", "affinity")
 # Landmarks: so many of each class, fewer where classes are many.
@@ -41,6 +55,10 @@ _ANCHORS = 2000
 _CELLS, _SHORT = 1e10, 128
 # Series whose features are held at once in prediction.
 _SERIES = 2000
+# Memory of learning from a sample: inner products with the anchors, a dozen times; and features.
+_SERIES_BYTES, _FIXED_BYTES = 12 * 8 * _ANCHORS, 300e6
+# A sample of a stream has so many series at least, and so many of each class.
+_FEWEST, _PER_CLASS_DRAWN = 1000, 50
 # Share of the objective that rounding may leave on the table.
 _GAP = 1e-6
 
@@ -98,8 +116,16 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         To choose from, relative to the mean squared norm of the features.
     class_weight
         None, ``"balanced"`` or a dict, as in scikit-learn.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
+        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
+        logged once. Model files do not keep it.
+    memory_limit
+        For series that are read from elsewhere, not from memory: about how much memory a sample of
+        them may take, in bytes or as text such as ``"2GB"``; None is 1 GiB. The model is learned
+        from this sample.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     random_state
         Seed for drawing landmarks.
     verbose
@@ -163,6 +189,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         max_length: int | None = None,
         penalties: Sequence[float] = PENALTIES,
         class_weight: Any = None,
+        device: str = "cpu",
+        memory_limit: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -179,19 +207,24 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self.max_length = max_length
         self.penalties = penalties
         self.class_weight = class_weight
+        self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose landmarks, align once through every lens, solve, select.
 
         Parameters
         ----------
         X
-            Training series, anything `slts.as_series` takes.
+            Training series, anything `slts.as_series` takes; or series that need not fit in
+            memory: the path of a Parquet data set, `slts.scan_series`, a Dask bag or data frame.
+            Of these a sample is drawn that `memory_limit` has room for, and learned from.
         y
-            Labels of any type, one per series.
+            Labels of any type, one per series. For series that are read from elsewhere the name of
+            the column with the labels, or None to have it found.
         sample_weight
             Non-negative weight of each series in the loss; None is 1 for all.
 
@@ -200,6 +233,10 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Self
             The fitted classifier.
         """
+        stream = as_stream(X, y if isinstance(y, str) else None)
+        if stream is not None:
+            with self._all_or_nothing():
+                return self._fit_sample(stream, y, sample_weight)
         with self._all_or_nothing():
             every, codes = self._check_training_data(X, y)
             weights = self._check_weights(every, codes, sample_weight, self.class_weight)
@@ -234,6 +271,38 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             self._learn(training, lenses, plan)
         return self
 
+    def _fit_sample(self, stream: SeriesStream, y: Any, sample_weight: Any) -> Self:
+        """Learn from a sample: the model has a fixed size, so most of many series add little."""
+        name = type(self).__name__
+        check_read_together(y, sample_weight, name)
+        if not isinstance(self.landmarks, str):
+            raise ValueError(
+                f"The 'landmarks' parameter of {name} must be a method for series that are read "
+                f"part by part. Got indices instead."
+            )
+        limit = memory_bytes(self.memory_limit, name)
+        room = int((limit - _FIXED_BYTES) / _SERIES_BYTES)
+        if room < _FEWEST:
+            raise ValueError(
+                f"The 'memory_limit' parameter of {name} is too small: {amount(limit)}, and "
+                f"{amount(_FIXED_BYTES + _FEWEST * _SERIES_BYTES)} hold a sample of {_FEWEST} "
+                f"series. Raise it, or take SLTSClassifier."
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        size = SampleSize(room, limit / 8, per_class=_PER_CLASS_DRAWN)
+        with mapper_for(self.n_jobs) as mapper, self._progress("Reading") as progress:
+            found = survey(stream, mapper, size, seed=seed, progress=progress)
+        if len(found.sample) < found.n_series:
+            _LOGGER.info(
+                "%s learns from a sample of %d of %d series (memory_limit: %s)",
+                name, len(found.sample), found.n_series, amount(limit),
+            )  # fmt: skip
+        self.fit(found.sample.series, found.sample.labels)
+        self.landmark_indices_ = found.sample_indices[self.landmark_indices_]
+        self._n_series_in, self._n_steps_in = found.n_series, found.n_steps
+        return self
+
+    @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values, about 1 for the class and -1 for others.
 
@@ -254,6 +323,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             values[rows] += found.reshape(len(found), own.shape[1]) @ own.T
         return values[:, 0] if len(self.classes_) == 2 else values
 
+    @takes_streams
     def transform(self, X: Any) -> FloatArray:
         """Share of every landmark in every decision value.
 
@@ -339,7 +409,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                     metrics = self.local_metrics_[k]
                     series, landmarks = rows.of(view.lens, batch[which], self.landmarks_)
                     n_phases = metrics.shape[2]
-                    parts = view.features(series, landmarks, groups, n_phases, n_jobs=self.n_jobs)
+                    parts = view.features(
+                        series, landmarks, groups, n_phases, device=self.device, n_jobs=self.n_jobs
+                    )
                     for part, found in parts:
                         yield which, metrics, part, found
                     if progress is not None:
@@ -411,7 +483,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             return draw_stratified(codes, count, rng)
         return select_landmarks(
             lens(batch), count, method=self.landmarks, objective="cost", band=self.band,
-            normalize=False, random_state=rng.randint(2**31 - 1), n_jobs=self.n_jobs,
+            normalize=False, random_state=rng.randint(2**31 - 1),
+            device=self.device, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _group_landmarks(self, codes: IntArray, rng: Any) -> None:
@@ -441,6 +514,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             plan.phases,
             plan.penalties,
             metric_rank=self.metric_rank,
+            device=self.device,
             n_jobs=self.n_jobs,
             show=bool(self.verbose),
         )

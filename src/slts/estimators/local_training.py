@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -60,6 +61,7 @@ def learn_local_metrics(
     penalties: FloatArray,
     *,
     metric_rank: int,
+    device: str,
     n_jobs: int | None,
     show: bool,
 ) -> LocalSolution:
@@ -75,9 +77,12 @@ def learn_local_metrics(
         Numbers of phases to choose from, ascending; the last is a multiple of the others.
     penalties
         Relative penalties to choose from, ascending.
-    metric_rank, n_jobs, show
-        Rank of the metrics, threads, and whether to show progress.
+    metric_rank, show
+        Rank of the metrics, and whether to show progress.
+    device, n_jobs
+        What aligns: see `slts.similarity`.
     """
+    find = partial(_features, training=training, phases=phases, device=device, n_jobs=n_jobs)
     grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in phases}
     views: list[View] = []
     # The features of the anchors become metrics in the end, if they can be kept till then.
@@ -88,7 +93,7 @@ def learn_local_metrics(
             series, landmarks = rows.of(lens, training.batch, training.landmarks)
             view = View.fit(lens, settings, landmarks, metric_rank)
             parts = []
-            for part, found in _features(view, series, landmarks, training, phases, n_jobs):
+            for part, found in find(view, series, landmarks):
                 for n, gram in grams.items():
                     gram.add(fewer_phases(found, n))
                 if kept is not None:
@@ -109,7 +114,7 @@ def learn_local_metrics(
         fits, training.targets, training.codes, training.weights, penalties
     )
     fit = fits[n_phases]
-    again = _anchor_features(training, views, phases, n_jobs, show)
+    again = _anchor_features(training, views, find, show)
     metrics = tuple(
         _metrics(weight * fit.weights, n_phases, parts)
         for weight, parts in zip(grams[n_phases].view_weights, kept or again, strict=True)
@@ -123,26 +128,27 @@ def _features(
     landmarks: SeriesBatch,
     training: Training,
     phases: Sequence[int],
+    device: str,
     n_jobs: int | None,
 ) -> Iterator[Part]:
     # Half the digits are plenty to learn from, and twice as fast.
     return view.features(
-        series, landmarks, training.groups, phases[-1], dtype="float32", n_jobs=n_jobs
-    )
+        series, landmarks, training.groups, phases[-1],
+        dtype="float32", device=device, n_jobs=n_jobs,
+    )  # fmt: skip
 
 
 def _anchor_features(
     training: Training,
     views: Sequence[View],
-    phases: Sequence[int],
-    n_jobs: int | None,
+    find: Callable[[View, SeriesBatch, SeriesBatch], Iterator[Part]],
     show: bool,
 ) -> Iterator[Iterator[Part]]:
     rows, anchors = LastRows(), training.batch[training.anchors]
     with progress_bar("Aligning once more", show=show) as progress:
         for k, view in enumerate(views):
             series, landmarks = rows.of(view.lens, anchors, training.landmarks)
-            yield _features(view, series, landmarks, training, phases, n_jobs)
+            yield find(view, series, landmarks)
             if progress is not None:
                 progress(k + 1, len(views))
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.rows import RowMap
+from slts.estimators.streams import takes_streams
 from slts.learning.calibration import fit_scale
 from slts.series import SeriesBatch
 
@@ -28,6 +29,7 @@ class NearestNeighbor(SeriesClassifier):
     def _nearness(self, rows: SeriesBatch) -> FloatArray:
         """Nearness of series, their rows mapped, to each training series."""
 
+    @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Nearness to the nearest training series of each class.
 
@@ -95,8 +97,12 @@ class OneNNClassifier(NearestNeighbor):
     calibration_size
         How many training series are compared with all others to calibrate `predict_proba`; None
         skips it, and `predict_proba` with it.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
+        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
+        logged once. Model files do not keep it.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     random_state
         Seed of the series taken for calibration.
     verbose
@@ -117,6 +123,7 @@ class OneNNClassifier(NearestNeighbor):
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         calibration_size: int | None = 200,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -127,6 +134,7 @@ class OneNNClassifier(NearestNeighbor):
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.calibration_size = calibration_size
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

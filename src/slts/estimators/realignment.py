@@ -14,7 +14,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
-from slts.alignment.reductions import grouped_products, products, projected_similarities
+from slts.alignment.reductions import Result, grouped_products, products, projected_similarities
 from slts.estimators.linear_form import LinearForm, Rows
 from slts.estimators.splitting import Split
 from slts.execution import Progress
@@ -85,21 +85,25 @@ class PathMetric:
         Rows b.
     settings
         How paths are found; rows are taken as they are.
-    n_jobs
-        Threads, by joblib's convention.
+    n_jobs, device
+        Threads, and what aligns: see `slts.similarity`.
     """
 
     metric: FloatArray
     landmarks: SeriesBatch
     settings: AlignmentSettings
     n_jobs: int | None = None
+    device: str = "cpu"
 
-    def products(self, series: SeriesBatch) -> FloatArray:
+    def products(self, series: SeriesBatch) -> Result:
         """T of every pair, shape (series, landmarks, d, d)."""
         n, m, d = len(series), len(self.landmarks), series.n_channels
-        wide, out = seen_through(self.landmarks, self.metric), np.empty((n, m, d, d))
+        wide = seen_through(self.landmarks, self.metric)
+        out = np.empty((n, m, d, d), dtype=self.settings.dtype)
         for part in _blocks(n, m, d):
-            T = products(padded(series[part]), wide, self.settings, n_jobs=self.n_jobs)
+            T = products(
+                padded(series[part]), wide, self.settings, device=self.device, n_jobs=self.n_jobs
+            )
             out[part] = T[:, :, :d, d:]
         return out
 
@@ -113,8 +117,9 @@ class PathMetric:
         weights = coef[np.newaxis, used]
         for part in _blocks(n, 1, d):
             T = grouped_products(
-                padded(series[part]), wide, weights, self.settings, n_jobs=self.n_jobs
-            )
+                padded(series[part]), wide, weights, self.settings,
+                device=self.device, n_jobs=self.n_jobs,
+            )  # fmt: skip
             out[part] = T[:, 0, :d, d:]
         return out
 
@@ -122,8 +127,9 @@ class PathMetric:
         """<M, T> of every pair, shape (series, landmarks)."""
         wide = seen_through(self.landmarks, self.metric)
         found = projected_similarities(
-            padded(series), wide, upper_right(metric)[np.newaxis], self.settings, n_jobs=self.n_jobs
-        )
+            padded(series), wide, upper_right(metric)[np.newaxis], self.settings,
+            device=self.device, n_jobs=self.n_jobs,
+        )  # fmt: skip
         return np.asarray(found[:, :, 0])
 
 
@@ -192,6 +198,7 @@ def realign(
     solve: Callable[[LandmarkData], LandmarkModel],
     held_out: Callable[[LandmarkData, IntArray, IntArray], FloatArray],
     splits: Sequence[Split],
+    device: str = "cpu",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Realigned:
@@ -215,8 +222,8 @@ def realign(
         (data, train, test) -> decision values of one problem on `test`, learned on `train`.
     splits
         (train, test) pairs to calibrate probabilities on; perhaps none.
-    n_jobs
-        Threads, by joblib's convention.
+    device, n_jobs
+        What aligns: see `slts.similarity`.
     progress
         Told after every problem.
     """
@@ -230,7 +237,7 @@ def realign(
         paths = np.stack([_unit(M, P) for M, P in zip(model.metrics, paths, strict=True)])
         found: list[LandmarkModel] = []
         for path_metric, positive in zip(paths, data.positives, strict=True):
-            T = PathMetric(path_metric, landmarks, settings, n_jobs).products(series)
+            T = PathMetric(path_metric, landmarks, settings, n_jobs, device).products(series)
             problem = _one_against_rest(data, positive, T)
             found.append(solve(problem))
             if k == rounds - 1:
@@ -245,7 +252,7 @@ def realign(
     return Realigned(model, paths, scale)
 
 
-def _one_against_rest(data: LandmarkData, positive: int, T: FloatArray) -> LandmarkData:
+def _one_against_rest(data: LandmarkData, positive: int, T: Result) -> LandmarkData:
     """The problem of one class, as a data set of two."""
     return replace(
         data,
@@ -261,7 +268,7 @@ def _joined(models: Sequence[LandmarkModel]) -> LandmarkModel:
     return LandmarkModel(
         np.concatenate([model.coef for model in models]),
         np.concatenate([model.metrics for model in models if model.metrics is not None]),
-        np.concatenate([model.training_decisions for model in models], axis=1),
+        any(model.says_yes for model in models),
         tuple(separator for model in models for separator in model.separators),
         tuple(solution for model in models for solution in model.metric_solutions),
     )

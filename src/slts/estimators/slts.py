@@ -16,6 +16,7 @@ from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.linear_form import LinearForm
 from slts.estimators.realignment import PathMetric, realign, realigned_forms
 from slts.estimators.splitting import Split
+from slts.estimators.streams import takes_streams
 from slts.estimators.tuning import GAMMAS, LAMS, TunedLandmarks, check_grid, check_positive
 from slts.execution import Progress
 from slts.learning.landmark import LandmarkData, LandmarkModel, fit_slts, slts_decisions
@@ -69,8 +70,21 @@ class SLTSClassifier(LandmarkClassifier):
         How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
         splitter; None skips it, and `predict_proba` with it. With `realign` probabilities are a
         little optimistic: the paths have seen the labels of all training series.
+    dtype
+        ``"float64"`` or ``"float32"``: precision of alignments in `fit` and in prediction. Half the
+        digits take half the memory; decisions agree to about 1e-5 of the largest, except where two
+        paths nearly tie and the other one is taken. Landmarks are chosen in float64 in any case, so
+        that they are the same.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
+        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
+        logged once. Model files do not keep it.
+    memory_limit
+        For series that are read from elsewhere, not from memory: about how much memory learning
+        may take beside Python and its libraries, in bytes or as text such as ``"2GB"``; None is
+        1 GiB. Results beyond it go to temporary files.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     random_state
         Seed of landmarks and folds.
     verbose
@@ -122,6 +136,9 @@ class SLTSClassifier(LandmarkClassifier):
         normalize: bool = True,
         class_weight: Any = None,
         calibration_cv: Any = 3,
+        dtype: str = "float64",
+        device: str = "cpu",
+        memory_limit: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -139,6 +156,9 @@ class SLTSClassifier(LandmarkClassifier):
         self.normalize = normalize
         self.class_weight = class_weight
         self.calibration_cv = calibration_cv
+        self.dtype = dtype
+        self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -206,7 +226,8 @@ class SLTSClassifier(LandmarkClassifier):
                 data.first_landmarks(model.coef.shape[1]), model, series,
                 series[self.landmark_indices_], settings, rounds=int(self.realign),
                 solve=lambda problem: self._solve(problem, chosen, None),
-                held_out=held_out, splits=splits, n_jobs=self.n_jobs, progress=progress,
+                held_out=held_out, splits=splits,
+                device=self.device, n_jobs=self.n_jobs, progress=progress,
             )  # fmt: skip
         self.path_metrics_, self._scale = found.path_metrics, found.scale
         return found.model
@@ -215,7 +236,9 @@ class SLTSClassifier(LandmarkClassifier):
         """Alignments of a problem that was realigned, with some landmarks."""
         assert self.path_metrics_ is not None
         settings = replace(self._settings(), normalize=False)
-        return PathMetric(self.path_metrics_[problem], landmarks, settings, self.n_jobs)
+        return PathMetric(
+            self.path_metrics_[problem], landmarks, settings, self.n_jobs, self.device
+        )
 
     def _decide(self, series: SeriesBatch) -> FloatArray:
         if self.path_metrics_ is None:
@@ -230,6 +253,7 @@ class SLTSClassifier(LandmarkClassifier):
                     progress(c + 1, len(self.coef_))
         return values
 
+    @takes_streams
     def transform(self, X: Any) -> FloatArray:
         """Similarity of every series to every landmark; see `LandmarkClassifier.transform`."""
         check_is_fitted(self)
@@ -277,7 +301,7 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
     realign
         As for `SLTSClassifier`. Parameters are chosen, and scored, on the paths at M = I; only the
         chosen ones are realigned.
-    n_jobs, random_state, verbose
+    dtype, device, memory_limit, n_jobs, random_state, verbose
         As for `SLTSClassifier`.
     gammas, lams
         Values to choose from; the paper's by default. Equal lam * gamma^2 (lam * gamma where the
@@ -309,6 +333,9 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         homogeneous: bool | str = "auto",
         normalize: bool = True,
         class_weight: Any = None,
+        dtype: str = "float64",
+        device: str = "cpu",
+        memory_limit: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -326,6 +353,9 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         self.homogeneous = homogeneous
         self.normalize = normalize
         self.class_weight = class_weight
+        self.dtype = dtype
+        self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

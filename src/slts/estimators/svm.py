@@ -15,6 +15,7 @@ from slts.estimators.base import SeriesClassifier
 from slts.estimators.linear_form import LinearForm
 from slts.estimators.rows import RowMap
 from slts.estimators.splitting import make_splits
+from slts.estimators.streams import takes_streams
 from slts.estimators.tuning import check_positive
 from slts.learning.calibration import fit_scale
 from slts.series import SeriesBatch
@@ -44,8 +45,12 @@ class SimilaritySVC(SeriesClassifier):
     calibration_cv
         How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
         splitter; None skips it, and `predict_proba` with it.
+    device
+        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
+        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
+        logged once. Model files do not keep it.
     n_jobs
-        Threads, by joblib's convention.
+        Threads of the CPU, by joblib's convention.
     random_state
         Seed of folds.
     verbose
@@ -72,6 +77,7 @@ class SimilaritySVC(SeriesClassifier):
         normalize: bool = True,
         class_weight: Any = None,
         calibration_cv: Any = 3,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -85,6 +91,7 @@ class SimilaritySVC(SeriesClassifier):
         self.normalize = normalize
         self.class_weight = class_weight
         self.calibration_cv = calibration_cv
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -139,6 +146,7 @@ class SimilaritySVC(SeriesClassifier):
             self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
+    @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the SVM; see `SeriesClassifier.decision_function`."""
         K = self._similarities(self._new_rows(X), self._series)

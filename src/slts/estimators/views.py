@@ -61,6 +61,7 @@ class View:
         n_phases: int,
         *,
         dtype: str = "float64",
+        device: str = "cpu",
         n_jobs: int | None = None,
     ) -> Iterator[Part]:
         """Mean products T of each group and phase, times the basis; some groups at a time.
@@ -82,8 +83,9 @@ class View:
             weights[groups[members] - part.start, np.arange(len(members))] = 1.0
             weights /= weights.sum(axis=1, keepdims=True)
             found = grouped_products(
-                series, landmarks[members], weights, settings, n_phases=n_phases, n_jobs=n_jobs
-            )
+                series, landmarks[members], weights, settings,
+                n_phases=n_phases, device=device, n_jobs=n_jobs,
+            )  # fmt: skip
             yield part, found @ basis
 
 

@@ -66,7 +66,8 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     Parameters
     ----------
     model
-        A fitted classifier that `slts.explain` can explain.
+        A fitted classifier that `slts.explain` can explain. Its `device` aligns where there is one
+        metric per class.
     X
         Series to average over; None takes the model's own landmarks. With several views, about 100
         of them.
@@ -89,7 +90,9 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     pairs = np.zeros_like(form.metrics, dtype=np.float64)
     channels, whole = np.zeros((len(form.coef), d)), np.zeros((len(form.coef), 1))
     if len(form.landmarks):
-        sums = grouped_products(rows, form.landmarks, form.coef, form.settings, n_jobs=n_jobs)
+        sums = grouped_products(
+            rows, form.landmarks, form.coef, form.settings, device=model.device, n_jobs=n_jobs
+        )
         terms = sums * form.metrics
         pairs = np.abs(terms).mean(axis=0)
         channels = np.abs(terms.sum(axis=3)).mean(axis=0)

@@ -29,7 +29,9 @@ from slts.series import SeriesBatch, as_series
 class Explanation:
     """Exact contributions to the decision values of one series.
 
-    ``offset + contributions.sum(axis=(1, 2)) == decision``, the model's `decision_function`.
+    ``offset + contributions.sum(axis=(1, 2)) == decision``, the model's `decision_function`, to
+    rounding. Explanations are made in float64: with ``dtype="float32"`` the model's own values
+    agree to about 1e-5 of the largest, except where two paths nearly tie and it takes the other.
 
     Parameters
     ----------
@@ -165,6 +167,8 @@ class Explanation:
 
 def explain(model: Any, x: Any) -> Explanation:
     """Split the decision values of one series exactly.
+
+    It takes the paths themselves, which are found on the CPU whatever the model's `device`.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ bounds.py        the formulas, as functions of numbers
 inversions.py    upper ends of confidence intervals, by bisection
 compression.py   weights rebuilt from the examples that determine them
 evidence.py      what the formulas need to know of a classifier and a sample
+known_series.py  series a model keeps from training, which a held-out sample must not have
 statements.py    the formulas applied, and put in words
 """
 

@@ -13,8 +13,10 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.estimators.streams import as_stream
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.evidence import Evidence, gather, problems_of
+from slts.guarantees.known_series import KnownSeries, labels_of_unknown
 from slts.guarantees.statements import (
     FIXED_LANDMARKS,
     INDEPENDENT,
@@ -38,7 +40,7 @@ _SAME = 1e-6
 def certify(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     delta: float = 0.05,
     n_models: int = 1,
@@ -55,6 +57,8 @@ def certify(
     X, y
         Series and labels. With ``sample="holdout"`` they must be independent of everything that
         was done to get the model; with ``sample="training"`` they are what it was fitted on.
+        Held-out series may be read from elsewhere, as in `fit`: the path of a Parquet data set and
+        so on, with y the name of the column of labels, or None.
     delta
         Probability of failure of each bound.
     n_models
@@ -105,6 +109,15 @@ def certify(
     if pool is not None and sample == "holdout":
         raise ValueError("The 'pool' parameter of certify is for sample='training' only.")
     check_is_fitted(model)
+    if isinstance(model, SeriesClassifier) and (y is None or isinstance(y, str)):
+        stream = as_stream(X, y, model._channel_names_in)
+        if stream is not None and sample == "training":
+            raise DataError(
+                "bounds from the training sample need its series in memory: read them with "
+                "slts.files.read_series, or certify on held-out series, sample='holdout'."
+            )
+        if stream is not None:
+            X, y = stream, labels_of_unknown(model, stream)
     labels = check_labels(model.classes_, y)
     if sample == "holdout":
         found = hold_out_bounds(model, X, labels, delta, n_models, "held-out")
@@ -126,7 +139,8 @@ def hold_out_bounds(
 ) -> list[Bound]:
     """Clopper-Pearson bounds: of the classifier, and of every sign of one over landmarks."""
     checked: tuple[str, ...] = ("every label is known to the model",)
-    if isinstance(model, SeriesClassifier):
+    in_memory = as_stream(X) is None
+    if isinstance(model, SeriesClassifier) and in_memory:
         X = check_batch(model, X, labels)
     unchecked: tuple[str, ...] = (
         INDEPENDENT,
@@ -135,7 +149,9 @@ def hold_out_bounds(
     inner = _inner_model(model)
     seen_as_given = not hasattr(getattr(model, "best_estimator_", model), "steps")
     if isinstance(inner, SeriesClassifier) and seen_as_given:
-        _refuse_known_series(inner, as_series(X))
+        known = KnownSeries.of(inner)
+        if known is not None and in_memory:
+            known.refuse(known.find(as_series(X)))
         checked += ("no held-out series is one the model keeps from training",)
     else:
         unchecked += (f"the {source} series are none that the model was trained on",)
@@ -234,35 +250,6 @@ def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatc
             f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
         )
     return batch
-
-
-def _refuse_known_series(model: SeriesClassifier, batch: SeriesBatch) -> None:
-    """Held-out series must not be among those the model keeps."""
-    if hasattr(model, "landmarks_"):
-        kept, series, what = model.landmarks_, batch, "landmark"
-    else:
-        # Nearest neighbours and the SVM keep the rows of their training series as they are aligned.
-        stored = getattr(model, "_training_rows", getattr(model, "_series", None))
-        if stored is None:
-            return
-        kept, series, what = stored, model._rows(batch), "training series"
-    # Seven digits: a copy that went through float32 or text is the same series.
-    instead = ""
-    if isinstance(model, LandmarkClassifier):
-        instead = " For the training sample itself use sample='training'."
-    known = {_seven_digits(x): j for j, x in reversed(list(enumerate(kept)))}
-    for i, x in enumerate(series):
-        j = known.get(_seven_digits(x))
-        if j is not None:
-            raise DataError(
-                f"series {i} of X equals {what} {j} of the model: a hold-out certificate needs "
-                f"series the model was not trained on.{instead}"
-            )
-
-
-def _seven_digits(x: FloatArray) -> tuple[tuple[int, ...], bytes]:
-    """Shape and values to float32, to which copies of a series agree."""
-    return x.shape, x.astype(np.float32).tobytes()
 
 
 def _inner_model(model: Any) -> Any:

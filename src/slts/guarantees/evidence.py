@@ -146,7 +146,9 @@ def gather(
     step = max(1, _BLOCK_BYTES // (8 * n * d * d))
     for begin in range(0, m, step):
         part = slice(begin, begin + step)
-        T = products(rows[part], landmarks, model._settings(), n_jobs=model.n_jobs)
+        T = products(
+            rows[part], landmarks, model._settings(), device=model.device, n_jobs=model.n_jobs
+        ).astype(np.float64, copy=False)
         flat = T.reshape(len(T), n, d * d)
         Z = signs @ flat
         scores[part] = np.einsum("ice,ce->ic", Z, metrics)

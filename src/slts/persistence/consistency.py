@@ -61,7 +61,7 @@ def _check_row_map(model: SeriesClassifier) -> None:
     # Rows are prepared by the one and aligned by the other.
     _require(
         model._rows.settings == model._settings(),
-        "its parameters objective, band or normalize are not those it was fitted with",
+        "its parameters dtype, objective, band or normalize are not those it was fitted with",
     )
     _check_scale(model._rows.scale, model._n_channels_in)
 

@@ -19,6 +19,7 @@ from slts.persistence.container import MOST_HEADER_BYTES, Container, pack, unpac
 from slts.persistence.models import (
     MODELS,
     NOT_KEPT,
+    OF_THE_MACHINE,
     OPTIONAL,
     YOUNGER,
     attribute_names,
@@ -118,7 +119,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     SeriesClassifier
-        The fitted classifier; it answers bit for bit as the one that was saved.
+        The fitted classifier; it answers bit for bit as the one that was saved. Its `device` is
+        ``"cpu"``, where the other may have had a GPU: set it anew; `memory_limit` is the default.
 
     Raises
     ------
@@ -159,7 +161,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     def facts(container: Container) -> dict[str, Any]:
         model, document = _to_model(container), container.document
         parameters = {}
-        for name, value in model.get_params(deep=False).items():
+        for name, value in _kept_parameters(model).items():
             note = _note(document["parameters"].get(name))
             parameters[name] = repr(value) if note is None else note
         kept = ("format", "slts", "sha256", "estimator", "channel_names", "training")
@@ -199,10 +201,10 @@ def _to_bytes(model: SeriesClassifier) -> bytes:
     name = type(model).__name__
     encoder = Encoder()
     parameters = {}
-    for parameter, value in sorted(model.get_params(deep=False).items()):
+    for parameter, value in sorted(_kept_parameters(model).items()):
         parameters[parameter] = _encode_parameter(encoder, model, parameter, value)
     held = (attribute_names(name) | OPTIONAL.keys()) & model.__dict__.keys()
-    strangers = model.__dict__.keys() - held - parameters.keys() - NOT_KEPT
+    strangers = model.__dict__.keys() - held - parameters.keys() - NOT_KEPT - OF_THE_MACHINE
     strangers -= MODELS[name].derived.keys()
     if strangers:
         raise TypeError(
@@ -232,6 +234,11 @@ def _to_bytes(model: SeriesClassifier) -> bytes:
             f"its names, parameters and reports take more than {MOST_HEADER_BYTES} bytes"
         )
     return content
+
+
+def _kept_parameters(model: SeriesClassifier) -> dict[str, Any]:
+    given = model.get_params(deep=False)
+    return {name: value for name, value in given.items() if name not in OF_THE_MACHINE}
 
 
 def _encode_parameter(encoder: Encoder, model: SeriesClassifier, name: str, value: Any) -> Any:
@@ -296,8 +303,9 @@ def _to_model(container: Container) -> SeriesClassifier:
 def _decode_parameters(
     decoder: Decoder, kind: type[SeriesClassifier], nodes: Any
 ) -> dict[str, Any]:
+    kept = set(kind._get_param_names()) - OF_THE_MACHINE
     # A parameter the file does not know is younger than the file: its default is what was used.
-    if not isinstance(nodes, dict) or not nodes.keys() <= set(kind._get_param_names()):
+    if not isinstance(nodes, dict) or not nodes.keys() <= kept:
         raise ModelFileError(
             f"it has parameters that the {kind.__name__} of this slts, {_version()}, does not have"
         )

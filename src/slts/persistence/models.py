@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from slts.alignment import Itakura
+from slts.alignment.settings import DTYPES
 from slts.errors import ModelFileError
 from slts.estimators import (
     BBSClassifier,
@@ -76,6 +77,7 @@ PARAMETERS: Mapping[str, Kind] = {
     "calibration_size": NOTHING | at_least(1),
     "class_weight": NOTHING | one_of("balanced") | dict_of(SCALAR, FINITE),
     "cv": _CV,
+    "dtype": one_of(*DTYPES),
     "fit_intercept": SWITCH,
     "gamma": POSITIVE,
     "gammas": NUMBERS,
@@ -108,6 +110,10 @@ PARAMETERS: Mapping[str, Kind] = {
     "verbose": NOTHING | SWITCH,
     "views": TEXT | TEXTS,
 }
+
+# What this machine has, which others need not: files do not hold it, and loaded models have the
+# default.
+OF_THE_MACHINE = frozenset({"device", "memory_limit"})
 
 _EVERY: Mapping[str, Kind] = {
     "classes_": Kind("an array with one axis", lambda v: isinstance(v, np.ndarray) and v.ndim == 1),

@@ -1,11 +1,16 @@
 """The GPU's kernel and driver equal the reference, on a pretended GPU."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 
 import slts
 from slts import DataError, Itakura, as_series
 from slts.alignment import AlignmentSettings
+from slts.alignment.cuda import programs
 from slts.alignment.cuda.grid import CudaGrid
 from slts.alignment.reductions import grouped_products, similarities
 from tests.alignment.cuda.parity import check_parity, ragged, settings
@@ -92,3 +97,44 @@ def test_progress_ends_at_the_whole(emulated, rng):
     grid.totals(np.empty((40, 40), dtype=np.float32))
     assert len(told) > 2
     assert told[-1][0] == pytest.approx(told[-1][1])
+
+
+def test_threads_share_one_program_and_take_turns(emulated, rng, monkeypatch):
+    compiled = []
+
+    class SlowModule(emulated.RawModule):
+        def __init__(self, code, options):
+            super().__init__(code, options)
+            compiled.append(options)
+            # The others come meanwhile.
+            time.sleep(0.2)
+
+    how = settings("affinity", None, "float32")
+    x, y = (as_series(ragged(rng, n, np.arange(5, 20), 3), layout="time_first") for n in (12, 70))
+    x, y = how.prepare(x), how.prepare(y)
+    expected = np.empty((12, 70), dtype=np.float32)
+    CudaGrid(x, y, how).totals(expected)
+    programs._compiled.cache_clear()
+    monkeypatch.setattr(emulated, "RawModule", SlowModule)
+    start = Barrier(4)
+
+    def totals(rows):
+        out = np.full((3, 70), np.nan, dtype=np.float32)
+        start.wait()
+        CudaGrid(x[rows], y, how).totals(out)
+        return out
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(totals, [slice(k, k + 3) for k in range(0, 12, 3)]))
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+    assert len(compiled) == 1
+
+
+def test_memory_counts_as_free_when_a_run_begins(emulated, rng, monkeypatch):
+    how = settings("affinity", None, "float32")
+    x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
+    told = []
+    grid = CudaGrid(x, x, how, progress=lambda *now: told.append(now))
+    monkeypatch.setattr(emulated.cuda.runtime, "memGetInfo", lambda: (2**15, 2**28))
+    grid.totals(np.empty((40, 40), dtype=np.float32))
+    assert len(told) > 2

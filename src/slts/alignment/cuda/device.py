@@ -15,12 +15,20 @@ _LOGGER = logging.getLogger("slts")
 _said: set[str] = set()
 
 
-def check_device(device: str) -> None:
-    """Refuse what names no device."""
-    if device not in DEVICES:
+def check_device(device: str, owner: str | None = None) -> None:
+    """Refuse what names no device; `owner` is whose parameter it is."""
+    if not isinstance(device, str) or device not in DEVICES:
+        of = "" if owner is None else f" of {owner}"
         raise ValueError(
-            f"The 'device' parameter must be one of {DEVICES}. Got {device!r} instead."
+            f"The 'device' parameter{of} must be one of {DEVICES}. Got {device!r} instead."
         )
+
+
+def require_device(device: str, owner: str) -> None:
+    """Refuse what names no device, and a GPU that is not there: before any work, not amid it."""
+    check_device(device, owner)
+    if device == "cuda":
+        require_gpu()
 
 
 def runs_on_cuda(device: str, operations: float) -> bool:

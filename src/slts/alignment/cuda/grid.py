@@ -28,6 +28,7 @@ from slts.alignment.cuda.programs import (
     Case,
     Program,
     program,
+    turn,
     whole_lines,
 )
 from slts.alignment.settings import AlignmentSettings
@@ -66,7 +67,7 @@ class CudaGrid:
     progress
         Told of finished work.
     memory
-        Bytes of the card to use; by default most of what is free.
+        Bytes of the card to use; by default most of what is free when a run begins.
     """
 
     def __init__(
@@ -82,11 +83,8 @@ class CudaGrid:
         self.dtype = np.dtype(settings.dtype)
         self._progress = progress
         self._cupy = require_gpu()
-        if memory is None:
-            free, _ = self._cupy.cuda.runtime.memGetInfo()
-            memory = int(0.8 * (free + self._cupy.get_default_memory_pool().free_bytes()))
-        # For landmarks, for series with their results, for moves; a fourth covers rounding up.
-        self._share = memory // 4
+        self._memory = memory
+        self._share = 0
 
     def totals(self, out: npt.NDArray[Any]) -> None:
         """Total of the local values along the path, into (series, landmarks)."""
@@ -153,6 +151,26 @@ class CudaGrid:
         """
         if len(self.series) == 0 or len(self.landmarks) == 0 or 0 in shape:
             return
+        with turn(self._cupy.cuda.Device().id):
+            # For landmarks, for series with their results, for moves; a fourth covers rounding up.
+            self._share = self._free_memory() // 4
+            self._run_all(reduction, take, shape, weights, metrics, job)
+
+    def _free_memory(self) -> int:
+        if self._memory is not None:
+            return self._memory
+        free, _ = self._cupy.cuda.runtime.memGetInfo()
+        return int(0.8 * (free + self._cupy.get_default_memory_pool().free_bytes()))
+
+    def _run_all(
+        self,
+        reduction: int,
+        take: Take,
+        shape: tuple[int, ...],
+        weights: npt.NDArray[Any] | None,
+        metrics: npt.NDArray[Any] | None,
+        job: dict[str, Any],
+    ) -> None:
         lengths = self.landmarks.lengths
         longest = int(self.series.lengths.max())
         case = Case(
@@ -171,10 +189,9 @@ class CudaGrid:
             landmarks = self._lay_out(case, chosen, weights)
             kernel = program(case, landmarks.packs.widest, longest)
             for rows in self._series_blocks(case, landmarks.packs, shape, job):
-                with kernel.lock:
-                    found = self._run_block(kernel, landmarks, rows, shape, metrics, job)
-                    take(rows, landmarks.index, found)
-                    del found  # the next block needs its place
+                found = self._run_block(kernel, landmarks, rows, shape, metrics, job)
+                take(rows, landmarks.index, found)
+                del found  # the next block needs its place
                 if self._progress is not None:
                     steps = self.series.offsets[rows.stop] - self.series.offsets[rows.start]
                     done += float(columns[run.row_begin : run.row_end].sum()) * float(steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ _POINTERS = (
     "landmarks", "pack_columns", "begins", "steps", "order", "weights_begin", "weights_group",
     "weights", "projected", "scratch",
 )  # fmt: skip
+_turns: dict[int, RLock] = {}
 _JOB = np.dtype(
     [(name, np.uint64) for name in _POINTERS]
     + [(name, np.int64) for name in ("scratch_size", "intervals_at", "sums_at", "warp_space")]
@@ -107,7 +108,7 @@ class Case:
 
 
 class Program:
-    """One compiled case on the current device; holds its lock from `launch` to the results."""
+    """One compiled case on the current device; only for the thread whose `turn` it is."""
 
     def __init__(self, case: Case, *, shared: bool) -> None:
         cupy = require_gpu()
@@ -127,7 +128,7 @@ class Program:
         source = resources.files("slts.alignment.cuda").joinpath("kernel.cu").read_text("utf-8")
         flags = ("-std=c++17", *(f"-D{name}={value}" for name, value in options.items()))
         module = cupy.RawModule(code=source, options=flags)
-        self.case, self.shared, self.lock = case, shared, Lock()
+        self.case, self.shared = case, shared
         self.pack_landmarks = module.get_function("pack_landmarks")
         self.project_rows = module.get_function("project_rows")
         self.add_chunks = module.get_function("add_chunks")
@@ -164,6 +165,14 @@ class Program:
         shared = self.shared_bytes(columns, longest)
         self._run_pairs.max_dynamic_shared_size_bytes = shared
         self._run_pairs((blocks,), (WARPS * LANES,), (), shared_mem=shared)
+
+
+def turn(device: int) -> RLock:
+    """Lock of a device, for a whole run of blocks.
+
+    One thread at a time compiles, writes the kernel's only job, and shares out the free memory.
+    """
+    return _turns.setdefault(device, RLock())
 
 
 def program(case: Case, columns: int, longest: int) -> Program:

@@ -1,0 +1,135 @@
+"""Data that are too large for memory: read part by part, their labels spelled as the model's."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import typer
+
+from slts._typing import AnyArray
+from slts.cli.data import keep_signals, match_labels
+from slts.cli.options import ColumnOptions
+from slts.cli.terminal import Voice
+from slts.estimators.memory_plan import amount
+from slts.estimators.streams import memory_bytes
+from slts.files import Dataset, SeriesScan, scan_series
+from slts.files.opening import STDIN
+
+# Reading and learning take about so many times the memory of the series themselves.
+_TIMES = 20
+_UNKNOWN_MEMORY = 8 * 10**9
+
+
+def limit_of(given: str | None) -> int:
+    """Bytes that a command may take: as told, or half of the machine's memory."""
+    if given is not None:
+        try:
+            return memory_bytes(given, "slts")
+        except ValueError as error:
+            raise typer.BadParameter(
+                f"must be a positive number of bytes, or a size such as 2GB or 512MiB, got {given}",
+                param_hint="--memory-limit",
+            ) from error
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN_MEMORY // 2
+
+
+def scan_if_large(
+    data: str,
+    columns: ColumnOptions,
+    voice: Voice,
+    limit: int,
+    *,
+    expect: Sequence[str] | None = None,
+) -> SeriesScan | None:
+    """Give a scan of data that would take more than `limit` bytes; None if they fit in memory."""
+    if data == STDIN:
+        return None
+    keep_signals()
+    scan = scan_series(data, expect=expect, **columns.as_keywords())  # type: ignore[arg-type]
+    size = scan.n_bytes
+    if size is None or _TIMES * size <= limit:
+        return None
+    if scan.columns is not None:
+        voice.say(f"columns: {scan.columns}")
+    voice.say(f"{scan.name}: about {amount(size)} of series, read part by part")
+    return scan
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A scan whose labels are spelled as a model spells them."""
+
+    scan: SeriesScan
+    classes: AnyArray
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return self.scan.name
+
+    @property
+    def n_bytes(self) -> int | None:
+        """See `SeriesScan.n_bytes`."""
+        return self.scan.n_bytes
+
+    @property
+    def in_rows(self) -> bool:
+        """See `SeriesScan.in_rows`."""
+        return self.scan.in_rows
+
+    def parts(self, *, labels: bool = True) -> list[_SpelledPart]:
+        """See `SeriesScan.parts`."""
+        return [_SpelledPart(part, self.classes) for part in self.scan.parts(labels=labels)]
+
+    def batches(self) -> Iterator[Dataset]:
+        """All batches, one after the other."""
+        for part in self.parts():
+            yield from part.batches(labels=True, batch_size=1024)
+
+
+@dataclass(frozen=True)
+class _SpelledPart:
+    part: Any
+    classes: AnyArray
+
+    @property
+    def name(self) -> str:
+        return str(self.part.name)
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        for batch in self.part.batches(labels=labels, batch_size=batch_size):
+            if labels and batch.labels is not None:
+                yield replace(batch, labels=match_labels(batch, self.classes))
+            else:
+                yield batch
+
+
+@contextmanager
+def log_aloud(voice: Voice) -> Iterator[None]:
+    """Say what the library logs meanwhile, such as how much memory it will take."""
+    logger, handler = logging.getLogger("slts"), _Saying(voice)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+class _Saying(logging.Handler):
+    def __init__(self, voice: Voice) -> None:
+        super().__init__()
+        self._voice = voice
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._voice.say(record.getMessage())

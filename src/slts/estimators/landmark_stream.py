@@ -1,0 +1,318 @@
+"""Classifiers over landmarks, learned from series that do not fit in memory.
+
+Three passes over the series: a survey that counts and draws a sample; alignments with the
+landmarks, of which sums by class are kept for the metrics; alignments again, of which similarities
+under these metrics are kept for the separators. Parameters are chosen and probabilities calibrated
+on the sample, in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import (
+    Result,
+    grouped_products,
+    projected_similarities,
+    similarities,
+)
+from slts.errors import DataError
+from slts.estimators.memory_plan import CHUNK, MOST_TUNING, SAMPLE_SHARE, MemoryPlan
+from slts.estimators.rows import RowMap
+from slts.estimators.streams import check_read_together, mapper_for, memory_bytes, pieces_of
+from slts.estimators.survey import Survey, survey
+from slts.execution import DaskMapper, Mapper, Progress
+from slts.landmarks import resolve_count, select_landmarks
+from slts.landmarks.reservoir import SampleSize
+from slts.landmarks.selection import METHODS, check_landmarks
+from slts.learning.landmark import LandmarkData, LandmarkModel
+from slts.learning.landmark_parts import Held, metrics_in_parts, says_yes, separators_in_parts
+from slts.learning.metric import MetricSolution
+from slts.series import SeriesBatch
+from slts.series.stream import Part, SeriesStream
+
+if TYPE_CHECKING:
+    from slts.estimators.landmark_classifier import LandmarkClassifier
+
+# Medoids need all pairs: they are looked for among so many series of the sample.
+_MEDOID_POOL = 2_000
+# So many series of every class are in the sample, or all there are.
+_PER_CLASS = 20
+
+
+def fit_stream(model: LandmarkClassifier, stream: SeriesStream, y: Any, sample_weight: Any) -> None:
+    """Fit a classifier over landmarks on series that are read part by part."""
+    name = type(model).__name__
+    _refuse_what_needs_memory(model, y, sample_weight)
+    limit = memory_bytes(model.memory_limit, name)
+    settings, parameters = model._settings(), model._parameters()
+    seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+    with mapper_for(model.n_jobs) as mapper:
+        size = SampleSize(MOST_TUNING, limit * SAMPLE_SHARE, _most_landmarks(model), _PER_CLASS)
+        with model._progress("Reading") as progress:
+            found = survey(stream, mapper, size, seed=seed, progress=progress)
+        sample, codes = found.sample, found.sample_codes
+        model._remember(found.classes, found.n_series, found.n_steps, sample.series.n_channels)
+        weights = _class_weights(model, found)
+        uniform = sample.series[: sample.n_uniform]
+        model._rows = RowMap.fit(
+            uniform, settings, homogeneous=model.homogeneous, scale=model.scale
+        )
+        rows = model._rows(sample.series)
+        landmarks, indices, landmark_codes = _landmarks(
+            model, stream, mapper, found, rows, settings, seed
+        )
+        plan = MemoryPlan.make(
+            limit=limit, n_series=found.n_series, n_steps=found.n_steps,
+            n_channels=uniform.n_channels, n_rows=rows.n_channels,
+            n_classes=len(found.classes), n_landmarks=len(landmarks), n_sample=len(sample),
+            sample=float(sample.series.values.nbytes), item=np.dtype(settings.dtype).itemsize,
+            learns_metric=model._needs_products, n_workers=mapper.n_workers,
+            remote=isinstance(mapper, DaskMapper),
+        )  # fmt: skip
+        plan.check(name)
+        plan.tell()
+        # The first are a uniform sample; rare classes, at the end, are wanted in any case.
+        tuning = np.union1d(np.arange(plan.n_tuning), np.arange(sample.n_uniform, len(sample)))
+        mapped = model._rows(landmarks)
+        data = model._align(
+            rows[tuning], codes[tuning], weights[codes[tuning]], mapped, landmark_codes, settings
+        )
+        splits = model._splits(codes[tuning], seed)
+        chosen = model._choose(data, parameters, splits)
+        count = int(chosen.pop("n_landmarks"))
+        data = data.first_landmarks(count)
+        aligning = _Aligning(model, mapped[:count], settings, plan.batch_size)
+        learned = _learn(
+            aligning, stream, mapper, found, plan, data, chosen, weights, model._progress
+        )
+        model.landmark_indices_ = indices[:count]
+        learned = model._refine(learned, data, rows, settings, splits)
+        model._conclude(learned, landmarks[:count], data, rows.n_channels)
+
+
+def _refuse_what_needs_memory(model: LandmarkClassifier, y: Any, sample_weight: Any) -> None:
+    name = type(model).__name__
+    check_read_together(y, sample_weight, name)
+    regularizer = getattr(model, "regularizer", "frobenius")
+    if regularizer != "frobenius":
+        raise ValueError(
+            f"The 'regularizer' parameter of {name} must be 'frobenius' for series that are read "
+            f"part by part. Got {regularizer!r} instead."
+        )
+    if getattr(model, "realign", 0):
+        raise ValueError(
+            f"The 'realign' parameter of {name} must be 0 for series that are read part by part. "
+            f"Got {model.realign!r} instead."
+        )
+
+
+def _most_landmarks(model: LandmarkClassifier) -> int:
+    """How many series the sample must have for the landmarks, as far as that is known."""
+    if not isinstance(model.landmarks, str):
+        return 1
+    wanted = model.n_landmarks
+    several = np.atleast_1d(np.asarray(100 if wanted is None else wanted))
+    if several.dtype.kind not in "iu":
+        return 1
+    return int(several.max(initial=1))
+
+
+def _class_weights(model: LandmarkClassifier, found: Survey) -> FloatArray:
+    """Weight of a series by its class; all series together have mean 1."""
+    given = model.class_weight
+    weights = np.ones(len(found.classes))
+    if isinstance(given, str) and given == "balanced":
+        weights = 1.0 / found.counts
+    elif given is not None:
+        by_label = dict(given)
+        weights = np.array([float(by_label.get(label, 1.0)) for label in found.classes.tolist()])
+    if (weights <= 0.0).any():
+        label = found.classes[int(np.argmin(weights))]
+        raise DataError(f"class {label} has no weight: every class needs a positive class_weight.")
+    return np.asarray(weights * (found.n_series / float(found.counts @ weights)))
+
+
+def _landmarks(
+    model: LandmarkClassifier,
+    stream: SeriesStream,
+    mapper: Mapper,
+    found: Survey,
+    rows: SeriesBatch,
+    settings: AlignmentSettings,
+    seed: int,
+) -> tuple[SeriesBatch, IntArray, IntArray]:
+    """Landmarks, their numbers in the stream, and their classes."""
+    sample = found.sample
+    method = model.landmarks
+    if not isinstance(method, str) or method not in METHODS:
+        indices = check_landmarks(method, found.n_series, type(model).__name__)
+        series, labels = _fetch(stream, mapper, found, indices)
+        return series, indices, np.searchsorted(found.classes, labels).astype(np.int64)
+    count = resolve_count(model._most_landmarks(found.n_series), found.n_series)
+    pool = min(sample.n_uniform, _MEDOID_POOL) if method == "kmedoids" else sample.n_uniform
+    if count > pool:
+        raise ValueError(
+            f"The 'n_landmarks' parameter of {type(model).__name__} asks for {count} landmarks, "
+            f"and the sample they are drawn from has {pool} series: take fewer, or raise "
+            f"memory_limit."
+        )
+    if method == "random":
+        chosen = np.arange(count)
+    else:
+        chosen = select_landmarks(
+            rows[:pool], count, method=method, objective=model.objective, band=model.band,
+            normalize=False, random_state=seed, device=model.device, n_jobs=model.n_jobs,
+        )  # fmt: skip
+        if method == "kmedoids":
+            # They come in the order of the sample, which is one of chance.
+            chosen = np.sort(chosen)
+    return sample.series[chosen], found.sample_indices[chosen], found.sample_codes[chosen]
+
+
+def _fetch(
+    stream: SeriesStream, mapper: Mapper, found: Survey, indices: IntArray
+) -> tuple[SeriesBatch, AnyArray]:
+    """Series by their numbers, and their labels."""
+    part_of = np.searchsorted(found.offsets, indices, side="right") - 1
+    wanted = np.unique(part_of)
+    parts = stream.parts()
+
+    def own(k: int) -> IntArray:
+        return np.sort(indices[part_of == wanted[k]] - found.offsets[wanted[k]])
+
+    pieces = list(mapper.map(_pick, [parts[k] for k in wanted], None, own))
+    series = SeriesBatch.concatenate(series for series, _ in pieces)
+    labels = np.concatenate([labels for _, labels in pieces])
+    # They come sorted; asked for in some order.
+    order = np.argsort(np.argsort(indices))
+    return series[order], labels[order]
+
+
+def _pick(part: Part, _: None, positions: IntArray) -> tuple[SeriesBatch, AnyArray]:
+    first, series, labels = 0, [], []
+    for piece in pieces_of(part, labels=True):
+        n = len(piece.series)
+        here = positions[(positions >= first) & (positions < first + n)] - first
+        if len(here):
+            assert piece.labels is not None
+            series.append(piece.series[here])
+            labels.append(piece.labels[here])
+        first += n
+    return SeriesBatch.concatenate(series), np.concatenate(labels)
+
+
+class _Aligning:
+    """What a worker needs to align the series of a part."""
+
+    def __init__(
+        self,
+        model: LandmarkClassifier,
+        landmarks: SeriesBatch,
+        settings: AlignmentSettings,
+        batch_size: int,
+    ) -> None:
+        self.rows, self.classes, self.device = model._rows, model.classes_, model.device
+        self.landmarks, self.settings, self.batch_size = landmarks, settings, batch_size
+        self.learns_metric = model._needs_products
+
+    def blocks(
+        self, part: Part, width: int, reduce: Callable[[SeriesBatch], Result]
+    ) -> Iterator[tuple[AnyArray, Result]]:
+        """Classes and results of some series at a time; `width` numbers for each."""
+        step = max(1, CHUNK // (8 * width))
+        for piece in pieces_of(part, labels=True, batch_size=self.batch_size):
+            series = self.rows(piece.series)
+            assert piece.labels is not None
+            codes = np.searchsorted(self.classes, piece.labels).astype(np.int32)
+            for begin in range(0, len(series), step):
+                rows = slice(begin, begin + step)
+                yield codes[rows], reduce(series[rows])
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A task of `Mapper.hold`: alignments, and what is kept of them."""
+
+    aligning: _Aligning
+    # Groups of landmarks whose products are summed; or metrics; or neither, for K at M = I.
+    weights: FloatArray | None = None
+    metrics: FloatArray | None = None
+
+
+def align_part(part: Part, stage: _Stage, _: None) -> Iterator[tuple[AnyArray, Result]]:
+    """Align all series of a part."""
+    a = stage.aligning
+    landmarks, settings, how = a.landmarks, a.settings, {"device": a.device, "n_jobs": 1}
+    if stage.weights is not None:
+        width = len(stage.weights) * landmarks.n_channels**2
+        weights = stage.weights
+        return a.blocks(
+            part,
+            width,
+            lambda s: grouped_products(s, landmarks, weights, settings, **how),  # type: ignore[arg-type]
+        )
+    if stage.metrics is not None:
+        metrics = stage.metrics
+        return a.blocks(
+            part,
+            len(metrics) * len(landmarks),
+            lambda s: np.ascontiguousarray(
+                projected_similarities(s, landmarks, metrics, settings, **how).transpose(0, 2, 1)  # type: ignore[arg-type]
+            ),
+        )
+    return a.blocks(
+        part,
+        len(landmarks),
+        lambda s: similarities(s, landmarks, settings, **how)[:, np.newaxis],  # type: ignore[arg-type]
+    )
+
+
+def _learn(
+    aligning: _Aligning,
+    stream: SeriesStream,
+    mapper: Mapper,
+    found: Survey,
+    plan: MemoryPlan,
+    data: LandmarkData,
+    chosen: dict[str, float],
+    weights: FloatArray,
+    bar: Callable[[str], AbstractContextManager[Progress | None]],
+) -> LandmarkModel:
+    """Metrics from sums by class, then separators from similarities."""
+    parts = stream.parts()
+    shares = weights / found.n_series
+    gamma = chosen["gamma"]
+    metric_solutions: tuple[MetricSolution, ...] = ()
+    metrics = None
+
+    def held(stage: _Stage) -> Held:
+        with bar("Aligning with landmarks") as progress:
+            kept = mapper.hold(align_part, parts, stage, memory=plan.resident, progress=progress)
+        return Held(mapper, kept, found.n_series, shares)
+
+    if aligning.learns_metric:
+        groups = np.zeros((data.n_classes, data.n_landmarks))
+        groups[data.landmark_codes, np.arange(data.n_landmarks)] = 1.0
+        sums = held(_Stage(aligning, weights=groups))
+        with bar("Learning metrics") as progress:
+            metric_solutions = tuple(
+                metrics_in_parts(sums, data, gamma=gamma, lam=chosen["lam"], progress=progress)
+            )
+        mapper.release(sums.parts)
+        metrics = np.stack([solution.metric for solution in metric_solutions])
+    K = held(_Stage(aligning, metrics=metrics))
+    with bar("Learning separators") as progress:
+        separators = tuple(separators_in_parts(K, data, metrics, gamma=gamma, progress=progress))
+    coef = np.stack([separator.coef for separator in separators])
+    yes = says_yes(K, coef)
+    mapper.release(K.parts)
+    return LandmarkModel(coef, metrics, yes, separators, metric_solutions)

@@ -1,0 +1,182 @@
+"""Series that are read part by part: who reads them, and methods that take them batch by batch."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from slts._typing import AnyArray
+from slts.errors import DataError
+from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped, running_client
+from slts.files import scan_series
+from slts.files.dask_collections import is_collection
+from slts.series import SeriesBatch
+from slts.series.stream import Part, Piece, SeriesStream
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# Memory for series and what is learned from them, where nobody says otherwise.
+DEFAULT_LIMIT = 2**30
+# Series read at a time: enough to hide the calls, little enough for any number of channels.
+BATCH = 1024
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {f"{unit}I": 1024**k for k, unit in enumerate(_UNITS) if unit}
+
+
+def as_stream(
+    X: Any, label: str | None = None, expect: Sequence[str] | None = None
+) -> SeriesStream | None:
+    """Give the stream that X is or names; None if X is series in memory.
+
+    Paths and Dask collections are scanned; `label` names the column with the labels, `expect` the
+    channels of a model.
+    """
+    if isinstance(X, SeriesBatch):
+        return None
+    if isinstance(X, str | os.PathLike) or is_collection(X):
+        return scan_series(X, label=label, expect=expect)
+    # Not isinstance: that would ask a stream for its size.
+    return X if callable(getattr(type(X), "parts", None)) else None
+
+
+def mapper_for(n_jobs: int | None) -> Mapper:
+    """Who reads the parts: the workers of a running Dask client, else threads of this process."""
+    client = running_client()
+    return ThreadMapper(n_jobs) if client is None else DaskMapper(client)
+
+
+def memory_bytes(limit: Any, owner: str) -> int:
+    """Bytes meant by `memory_limit`.
+
+    Examples
+    --------
+    >>> from slts.estimators.streams import memory_bytes
+    >>> memory_bytes("1.5GB", "fit"), memory_bytes("1 GiB", "fit"), memory_bytes(500, "fit")
+    (1500000000, 1073741824, 500)
+    """
+    if limit is None:
+        return DEFAULT_LIMIT
+    number = -1.0
+    if isinstance(limit, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?I?)B?\s*", limit.upper())
+        if found and found[2] in _UNITS:
+            number = float(found[1]) * _UNITS[found[2]]
+    elif isinstance(limit, int | float | np.number) and not isinstance(limit, bool):
+        number = float(limit)
+    if not 1 <= number < float("inf"):
+        raise ValueError(
+            f"The 'memory_limit' parameter of {owner} must be None, a positive number of bytes, or "
+            f"text such as '2GB' or '512 MiB'. Got {limit!r} instead."
+        )
+    return int(number)
+
+
+def check_read_together(y: Any, sample_weight: Any, owner: str) -> None:
+    """Labels come with the series of a stream; weights of single series do not."""
+    if y is not None and not isinstance(y, str):
+        raise DataError(
+            "y must be None, or the name of the column with the labels, where X is read part by "
+            "part: series and labels are read together."
+        )
+    if sample_weight is not None:
+        raise DataError(
+            f"{owner} takes no sample_weight with series that are read part by part; class_weight "
+            f"is taken."
+        )
+
+
+def pieces_of(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Piece]:
+    """Batches of a part, as long as somebody wants them; series without labels are refused."""
+    for piece in part.batches(labels=labels, batch_size=batch_size):
+        check_stopped()
+        if labels and piece.labels is None:
+            raise DataError(
+                f"{part.name} has no labels: name their column, for instance "
+                f"fit(path, 'label') or slts.scan_series(path, label='label')."
+            )
+        yield piece
+
+
+def takes_streams(method: Method) -> Method:
+    """Let a method ``f(self, X) -> array`` take a stream: batch by batch, results joined.
+
+    The result is a memory-mapped array if it is larger than the estimator's `memory_limit`.
+    """
+
+    @functools.wraps(method)
+    def either(self: Any, X: Any) -> Any:
+        stream = as_stream(X, expect=getattr(self, "_channel_names_in", None))
+        if stream is None:
+            return method(self, X)
+        limit = memory_bytes(getattr(self, "memory_limit", None), type(self).__name__)
+        with self._progress("Reading and aligning") as progress:
+            return _joined(over_parts(self, stream, method.__name__, progress), limit, stream)
+
+    return either  # type: ignore[return-value]
+
+
+def over_parts(model: Any, stream: SeriesStream, method: str, progress: Any) -> Iterator[Any]:
+    """Result of a model's method on every part that has series, in order."""
+    single = copy.copy(model)
+    single.n_jobs, single.verbose = 1, False
+    with mapper_for(model.n_jobs) as mapper:
+        found = mapper.map(_apply, stream.parts(labels=False), (single, method), progress=progress)
+        yield from (result for result in found if result is not None)
+
+
+def _apply(part: Part, common: tuple[Any, str], _: None) -> Any:
+    model, method = common
+    results = [getattr(model, method)(piece.series) for piece in pieces_of(part, labels=False)]
+    return np.concatenate(results) if results else None
+
+
+def labels_of(stream: SeriesStream, n_jobs: int | None) -> AnyArray:
+    """All labels of a stream."""
+    with mapper_for(n_jobs) as mapper:
+        found = [labels for labels in mapper.map(_labels, stream.parts()) if labels is not None]
+    if not found:
+        raise empty(stream)
+    return np.concatenate(found)
+
+
+def _labels(part: Part, _: None, __: None) -> AnyArray | None:
+    found = [piece.labels for piece in pieces_of(part, labels=True)]
+    return np.concatenate(found) if found else None  # type: ignore[arg-type]
+
+
+def empty(stream: SeriesStream) -> DataError:
+    """The error for a stream without a series."""
+    return DataError(f"{stream.name} holds no series.")
+
+
+def _joined(results: Iterator[AnyArray], limit: float, stream: SeriesStream) -> AnyArray:
+    held: list[AnyArray] = []
+    size = 0
+    for result in results:
+        held.append(result)
+        size += result.nbytes
+        if 2 * size > limit:
+            return _in_a_file(held, results)
+    if not held:
+        raise empty(stream)
+    return np.concatenate(held)
+
+
+def _in_a_file(held: list[AnyArray], more: Iterator[AnyArray]) -> AnyArray:
+    shape, dtype, rows = held[0].shape[1:], held[0].dtype, 0
+    with tempfile.TemporaryFile(prefix="slts-") as file:
+        for results in (held, more):
+            for result in results:
+                file.write(np.ascontiguousarray(result).data.cast("B"))
+                rows += len(result)
+        held.clear()
+        file.flush()
+        # The map outlives the file's name, and the file the map.
+        return np.memmap(file, dtype, "r+", shape=(rows, *shape))

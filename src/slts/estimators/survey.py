@@ -1,0 +1,199 @@
+"""The first pass over a stream: how many series of which classes, and a sample of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, IntArray
+from slts.errors import DataError
+from slts.estimators.streams import empty, pieces_of
+from slts.execution import Mapper, Progress
+from slts.landmarks.reservoir import Ceilings, Reservoir, Sample, SampleSize, sampling_keys
+from slts.series.stream import Digests, Part, SeriesStream, digests_of
+
+# Series without identifiers are numbered part by part, so many for each.
+_PART_NUMBERS = 1 << 40
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over a stream tells.
+
+    Attributes
+    ----------
+    classes, counts
+        Labels, sorted, and how many series have each.
+    offsets
+        Number of the first series of every part, and of all series.
+    n_steps, longest
+        Steps of all series together, and of the longest.
+    sample
+        Series that were drawn.
+    """
+
+    classes: AnyArray
+    counts: IntArray
+    offsets: IntArray
+    n_steps: int
+    longest: int
+    sample: Sample
+
+    @property
+    def n_series(self) -> int:
+        """Number of series."""
+        return int(self.offsets[-1])
+
+    @property
+    def sample_indices(self) -> IntArray:
+        """Numbers of the sampled series in the whole stream."""
+        return np.asarray(self.offsets[self.sample.parts] + self.sample.positions)
+
+    @property
+    def sample_codes(self) -> IntArray:
+        """Classes of the sampled series, 0 and up."""
+        return np.searchsorted(self.classes, self.sample.labels).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _PartSurvey:
+    n_series: int
+    n_steps: int
+    longest: int
+    labels: AnyArray
+    counts: IntArray
+    digests: Digests
+    channels: tuple[int, tuple[str, ...] | None] | None
+    reservoir: Reservoir
+
+
+def survey(
+    stream: SeriesStream,
+    mapper: Mapper,
+    size: SampleSize,
+    *,
+    seed: int,
+    progress: Progress | None = None,
+) -> Survey:
+    """Read all series once, count them and draw a sample."""
+    parts = stream.parts()
+    reservoir = Reservoir(size)
+    found: list[_PartSurvey] = []
+    results = mapper.map(
+        _look, parts, (size, seed), lambda number: (number, reservoir.ceilings), progress=progress
+    )
+    for result in results:
+        found.append(result)
+        reservoir.merge(result.reservoir)
+    sample = reservoir.sample()
+    if sample is None:
+        raise empty(stream)
+    _check_channels(found, parts)
+    if stream.in_rows:
+        _check_identifiers(found, parts)
+    labels = [part.labels for part in found if len(part.labels)]
+    kinds = {array.dtype.kind in "US" for array in labels}
+    if len(kinds) > 1:
+        raise DataError(f"{stream.name} has labels that are text in some parts, numbers in others.")
+    classes, which = np.unique(np.concatenate(labels), return_inverse=True)
+    weights = np.concatenate([part.counts for part in found if len(part.labels)])
+    counts = np.bincount(which, weights=weights).astype(np.int64)
+    if len(classes) < 2:
+        raise DataError(
+            f"{stream.name} holds one class only, {classes.tolist()[0]!r}: a classifier needs at "
+            f"least two classes."
+        )
+    return Survey(
+        classes,
+        counts,
+        np.cumsum([0, *(part.n_series for part in found)], dtype=np.int64),
+        sum(part.n_steps for part in found),
+        max(part.longest for part in found),
+        sample,
+    )
+
+
+def _look(part: Part, common: tuple[SampleSize, int], own: tuple[int, Ceilings]) -> _PartSurvey:
+    size, seed = common
+    number, ceilings = own
+    reservoir = Reservoir(size, ceilings)
+    n_series = n_steps = longest = 0
+    digests: list[Digests] = []
+    labels: list[AnyArray] = []
+    channels: Any = None
+    for piece in pieces_of(part, labels=True):
+        series, n = piece.series, len(piece.series)
+        if piece.ids is None:
+            numbers = np.arange(n_series, n_series + n) + number * _PART_NUMBERS
+            found = digests_of(numbers)
+        else:
+            found = digests_of(piece.ids)
+        assert piece.labels is not None
+        _check_labels(piece.labels, part)
+        keys = sampling_keys(found, seed)
+        reservoir.add(keys, piece.labels, number, n_series, series)
+        digests.append(found)
+        labels.append(piece.labels)
+        n_series, n_steps = n_series + n, n_steps + series.n_steps
+        longest = max(longest, int(series.lengths.max(initial=0)))
+        channels = channels or (series.n_channels, series.channel_names)
+    names, counts = np.unique(np.concatenate(labels or [np.empty(0)]), return_counts=True)
+    reservoir.sample()
+    return _PartSurvey(
+        n_series, n_steps, longest, names, counts,
+        np.concatenate(digests) if digests else np.empty(0, np.uint64), channels, reservoir,
+    )  # fmt: skip
+
+
+def _check_labels(labels: AnyArray, part: Part) -> None:
+    """Labels are sorted and compared: no missing ones, no objects."""
+    missing = labels.dtype == object
+    if labels.dtype.kind == "f":
+        missing = bool(np.isnan(labels).any())
+    if missing:
+        raise DataError(f"{part.name} has labels that are missing or of several types.")
+
+
+def _check_channels(found: Sequence[_PartSurvey], parts: Sequence[Part]) -> None:
+    known = [(k, part.channels) for k, part in enumerate(found) if part.channels is not None]
+    first, channels = known[0]
+    for k, others in known:
+        if others != channels:
+            raise DataError(
+                f"{parts[k].name} has {_in_words(others)}, and {parts[first].name} has "
+                f"{_in_words(channels)}: all parts must have the same channels."
+            )
+
+
+def _in_words(channels: tuple[int, tuple[str, ...] | None] | None) -> str:
+    assert channels is not None
+    count, names = channels
+    return f"{count} channels" + (f" ({', '.join(names)})" if names else "")
+
+
+def _check_identifiers(found: Sequence[_PartSurvey], parts: Sequence[Part]) -> None:
+    """A series that begins in two parts would be learned as two."""
+    digests = np.concatenate([part.digests for part in found])
+    order = np.argsort(digests, kind="stable")
+    twice = np.flatnonzero(digests[order[1:]] == digests[order[:-1]])
+    if not len(twice):
+        return
+    ends = np.cumsum([part.n_series for part in found])
+    pair = order[[twice[0], twice[0] + 1]]
+    one, other = (int(k) for k in np.searchsorted(ends, pair, side="right"))
+    raise DataError(
+        f"series {_identifier(parts[other], digests[pair[1]])} comes back in {parts[other].name} "
+        f"after {parts[one].name}; rows of a series must stand together to be read piece by "
+        f"piece. Sort the data by their identifier."
+    )
+
+
+def _identifier(part: Part, digest: np.uint64) -> str:
+    for piece in part.batches(labels=False, batch_size=1024):
+        if piece.ids is not None:
+            for k in np.flatnonzero(digests_of(piece.ids) == digest):
+                return repr(piece.ids.tolist()[k])
+    return "?"

@@ -1,0 +1,293 @@
+"""Where estimators align, and how precisely: `device` and `dtype`."""
+
+import inspect
+import logging
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import slts
+from slts import estimators
+from slts.alignment.cuda import device
+from slts.alignment.cuda.grid import CudaGrid
+from slts.landmarks import select_landmarks
+from tests.alignment.cuda import conftest as cuda
+from tests.alignment.cuda.emulator import fake_cupy
+from tests.estimators.conftest import make_ragged
+
+pretend, programs_folder, emulated = cuda.pretend, cuda.programs_folder, cuda.emulated
+
+SMALL = [
+    slts.SLTSClassifier(8, random_state=0),
+    slts.SLTSClassifierCV([8, 10], gammas=[1e-2], lams=[0.1], random_state=0),
+    slts.BBSClassifier(8, landmarks="kmedoids", random_state=0),
+    slts.BBSClassifierCV(8, landmarks="dselect", gammas=[1e-3, 1e-2], random_state=0),
+    slts.OneNNClassifier(random_state=0),
+    slts.SimilaritySVC(random_state=0),
+    slts.LDMLTClassifier(n_cycles=1, triplets_per_series=2.0, random_state=0),
+    slts.LocalSLTSClassifier(8, views="values", objective="cost", n_phases=1, random_state=0),
+]
+OVER_LANDMARKS = [
+    slts.SLTSClassifier(12, gamma=0.05, random_state=0),
+    slts.SLTSClassifier(12, gamma=0.05, realign=1, random_state=0),
+    slts.SLTSClassifierCV([8, 12], gammas=[0.03, 0.1], lams=[0.1], random_state=0),
+    slts.BBSClassifier(12, gamma=0.05, landmarks="kmedoids", random_state=0),
+    slts.BBSClassifierCV(12, gammas=[0.03, 0.1], random_state=0),
+]
+every_estimator = pytest.mark.parametrize("estimator", SMALL, ids=lambda e: type(e).__name__)
+every_landmark_classifier = pytest.mark.parametrize("estimator", OVER_LANDMARKS, ids=repr)
+
+
+@pytest.fixture
+def cuda_grids(emulated, monkeypatch):
+    """Sizes (series, landmarks) of everything that the pretended GPU aligns from here on."""
+    log = []
+    init = CudaGrid.__init__
+
+    def logged(self, series, landmarks, *args, **kwargs):
+        log.append((len(series), len(landmarks)))
+        init(self, series, landmarks, *args, **kwargs)
+
+    monkeypatch.setattr(CudaGrid, "__init__", logged)
+    return log
+
+
+def test_every_estimator_has_a_device():
+    assert {type(estimator).__name__ for estimator in SMALL} == set(estimators.__all__)
+    for estimator in SMALL:
+        assert estimator.get_params()["device"] == "cpu"
+
+
+@every_estimator
+def test_the_gpu_answers_as_the_cpu_and_nothing_else_aligns(
+    estimator, three, cuda_grids, alignments, tmp_path
+):
+    X, y, new, _ = three
+    on_gpu = clone(estimator).set_params(device="cuda").fit(X, y)
+    decisions = on_gpu.decision_function(new)
+    assert cuda_grids
+    assert not alignments
+    on_cpu = clone(estimator).fit(X, y)
+    # Local metrics are learned from float32, on either device.
+    close = 1e-5 if isinstance(estimator, slts.LocalSLTSClassifier) else 1e-9
+    np.testing.assert_allclose(decisions, on_cpu.decision_function(new), rtol=0, atol=close)
+    np.testing.assert_array_equal(on_gpu.predict(new), on_cpu.predict(new))
+    np.testing.assert_allclose(on_gpu.predict_proba(new), on_cpu.predict_proba(new), atol=close)
+    if hasattr(estimator, "transform"):
+        np.testing.assert_allclose(on_gpu.transform(new), on_cpu.transform(new), atol=close)
+    # A file knows nothing of the GPU.
+    slts.save(on_gpu, tmp_path / "m.slts")
+    count = len(cuda_grids)
+    loaded = slts.load(tmp_path / "m.slts")
+    assert loaded.device == "cpu"
+    np.testing.assert_allclose(loaded.decision_function(new), decisions, rtol=0, atol=1e-9)
+    assert len(cuda_grids) == count
+    loaded.set_params(device="cuda").predict(new)
+    assert len(cuda_grids) > count
+
+
+def test_realigned_paths_are_found_on_the_gpu(two, cuda_grids, alignments):
+    X, y, new, _ = two
+    model = slts.SLTSClassifier(6, realign=1, calibration_cv=None, random_state=0, device="cuda")
+    found = model.fit(X, y).decision_function(new)
+    features = model.transform(new)
+    assert not alignments
+    model = clone(model).set_params(device="cpu").fit(X, y)
+    np.testing.assert_allclose(found, model.decision_function(new), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(features, model.transform(new), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["kmedoids", "dselect"])
+def test_landmarks_are_chosen_on_the_gpu(method, three, cuda_grids, alignments):
+    on_gpu = select_landmarks(three[0], 5, method=method, random_state=0, device="cuda")
+    assert cuda_grids
+    assert not alignments
+    on_cpu = select_landmarks(three[0], 5, method=method, random_state=0)
+    np.testing.assert_array_equal(on_gpu, on_cpu)
+
+
+def test_certificates_and_summaries_align_on_the_gpu(three, cuda_grids, alignments):
+    X, y, new, truth = three
+    model = slts.SLTSClassifier(8, gamma=0.05, random_state=0, device="cuda").fit(X, y)
+    certificate = slts.certify(model, new, truth)
+    summary = slts.summarize(model, new)
+    assert not alignments
+    model.set_params(device="cpu")
+    assert certificate.headline.value == pytest.approx(
+        slts.certify(model, new, truth).headline.value
+    )
+    expected = slts.summarize(model, new).channel_importance
+    np.testing.assert_allclose(summary.channel_importance, expected, rtol=1e-9)
+
+
+@every_estimator
+@pytest.mark.parametrize("name", ["gpu", "CUDA", None, ["cpu"]])
+def test_other_devices_are_refused(estimator, name, two):
+    X, y, new, _ = two
+    expected = (
+        rf"The 'device' parameter of {type(estimator).__name__} must be one of "
+        rf"\('cpu', 'cuda', 'auto'\)\. Got .* instead\."
+    )
+    with pytest.raises(ValueError, match=expected):
+        clone(estimator).set_params(device=name).fit(X, y)
+    model = clone(estimator).fit(X, y).set_params(device=name)
+    with pytest.raises(ValueError, match=expected):
+        model.predict(new)
+
+
+def test_select_landmarks_refuses_other_devices_even_where_nothing_is_aligned(two):
+    with pytest.raises(ValueError, match="'device' parameter of select_landmarks must be one of"):
+        select_landmarks(two[0], 2, device="gpu")
+
+
+@every_estimator
+def test_without_cupy_cuda_is_an_error_in_fit_and_in_prediction(estimator, two, monkeypatch):
+    X, y, new, _ = two
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(ImportError, match=r"pip install \"slts\[cuda\]\""):
+        clone(estimator).set_params(device="cuda").fit(X, y)
+    model = clone(estimator).fit(X, y).set_params(device="cuda")
+    with pytest.raises(ImportError, match=r"pip install \"slts\[cuda\]\""):
+        model.predict(new)
+
+
+def test_without_a_gpu_cuda_is_an_error_before_anything_is_learned(pretend, tmp_path, two):
+    pretend(fake_cupy(tmp_path, n_devices=0))
+    # Without calibration, fitting aligns nothing.
+    model = slts.OneNNClassifier(calibration_size=None, device="cuda")
+    with pytest.raises(RuntimeError, match="needs an NVIDIA GPU"):
+        model.fit(two[0], two[1])
+    assert not hasattr(model, "classes_")
+
+
+@every_estimator
+def test_auto_without_a_gpu_uses_the_cpu_and_says_so_once(
+    estimator, two, pretend, tmp_path, monkeypatch, caplog
+):
+    X, y, new, _ = two
+    pretend(fake_cupy(tmp_path, n_devices=0))
+    monkeypatch.setattr(device, "WORTH_A_GPU", 0.0)
+    with caplog.at_level(logging.INFO, logger="slts"):
+        model = clone(estimator).set_params(device="auto").fit(X, y)
+        found = model.decision_function(new)
+    assert [r.message for r in caplog.records if "uses the CPU" in r.message] == [
+        record.message for record in caplog.records
+    ]
+    assert len(caplog.records) == 1
+    np.testing.assert_array_equal(found, clone(estimator).fit(X, y).decision_function(new))
+
+
+@every_landmark_classifier
+def test_half_the_digits_give_nearly_the_same_answers(estimator, three, tmp_path):
+    X, y, new, _ = three
+    double, single = (
+        clone(estimator).set_params(dtype=t).fit(X, y) for t in ("float64", "float32")
+    )
+    np.testing.assert_array_equal(single.landmark_indices_, double.landmark_indices_)
+    assert single.transform(new).dtype == np.float32
+    assert double.transform(new).dtype == np.float64
+    for method in ("decision_function", "predict_proba", "transform"):
+        found, expected = (getattr(model, method)(new) for model in (single, double))
+        assert np.abs(found - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
+    assert (single.decision_function(new) != double.decision_function(new)).any()
+    # The file says how precisely the model aligns.
+    slts.save(single, tmp_path / "m.slts")
+    loaded = slts.load(tmp_path / "m.slts")
+    assert loaded.dtype == "float32"
+    np.testing.assert_array_equal(loaded.decision_function(new), single.decision_function(new))
+
+
+@every_landmark_classifier
+def test_explanations_sum_to_decisions_of_half_the_digits(estimator, three):
+    X, y, new, _ = three
+    model = clone(estimator).set_params(dtype="float32").fit(X, y)
+    found = slts.explain(model, new[0])
+    np.testing.assert_allclose(
+        found.offset + found.contributions.sum(axis=(1, 2)),
+        model.decision_function(new[:1])[0],
+        atol=1e-5 * max(1.0, np.abs(found.decision).max()),
+    )
+
+
+@pytest.mark.parametrize("realign", [0, 1])
+def test_half_the_digits_take_half_the_memory(realign):
+    X, y = make_ragged(2, 60, seed=0, channels=24)
+    peaks = {}
+    for dtype in ("float64", "float32"):
+        model = slts.SLTSClassifier(60, dtype=dtype, realign=realign, random_state=0)
+        tracemalloc.start()
+        model.fit(X, y)
+        peaks[dtype] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    products = 120 * 60 * 24**2 * 8
+    assert peaks["float64"] > products
+    assert peaks["float64"] - peaks["float32"] > 0.45 * products
+
+
+@pytest.mark.parametrize("dtype", ["float16", "double", None, np.float32])
+def test_other_precisions_are_refused(dtype, two):
+    for kind in (slts.SLTSClassifier, slts.BBSClassifierCV):
+        expected = rf"'dtype' parameter of {kind.__name__} must be one of \('float64', 'float32'\)"
+        with pytest.raises(ValueError, match=expected):
+            kind(dtype=dtype).fit(two[0], two[1])
+
+
+def test_only_classifiers_over_landmarks_have_a_precision():
+    have = {
+        type(estimator).__name__
+        for estimator in SMALL
+        if "dtype" in inspect.signature(type(estimator)).parameters
+    }
+    assert have == {"SLTSClassifier", "SLTSClassifierCV", "BBSClassifier", "BBSClassifierCV"}
+
+
+@pytest.fixture
+def command(two, tmp_path, capsys):
+    """Run a command line on a model and a file of series; gives exit code and messages."""
+    options = pytest.importorskip("slts.cli.options")
+    assert options._DEVICES == device.DEVICES
+    from slts.cli import main
+
+    X, y, new, truth = two
+    slts.save(slts.SLTSClassifier(6, random_state=0).fit(X, y), tmp_path / "m.slts")
+    batch = slts.as_series(new)
+    np.savez(tmp_path / "new.npz", values=batch.values, offsets=batch.offsets, y=truth)
+    places = {"MODEL": tmp_path / "m.slts", "DATA": tmp_path / "new.npz"}
+
+    def run(*arguments):
+        code = main([str(places.get(argument, argument)) for argument in arguments])
+        return code, capsys.readouterr().err
+
+    return run
+
+
+COMMANDS = [
+    ("predict", "MODEL", "DATA"),
+    ("evaluate", "MODEL", "DATA"),
+    ("certify", "MODEL", "DATA"),
+    ("explain", "MODEL", "DATA"),
+    ("fit", "DATA", "--method", "slts", "--model", "new.slts"),
+]
+every_command = pytest.mark.parametrize("line", COMMANDS, ids=lambda line: line[0])
+
+
+@every_command
+def test_commands_align_on_the_gpu(line, command, cuda_grids, alignments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command(*line, "--device", "cuda")[0] == 0
+    assert cuda_grids
+    assert not alignments
+
+
+@every_command
+def test_commands_say_that_there_is_no_gpu(line, command, pretend, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pretend(fake_cupy(tmp_path, n_devices=0))
+    code, message = command(*line, "--device", "cuda")
+    assert code == 1
+    assert "Error: device='cuda' needs an NVIDIA GPU" in message
+    assert command(*line, "--device", "gpu")[0] == 2
+    assert command(*line, "--device", "auto")[0] == 0
