@@ -1,0 +1,172 @@
+"""What learning from many series costs, measured piece by piece, and what that predicts.
+
+Measures on one thread: seconds per million alignments by channels, length and precision; seconds
+per million rows read from Parquet; seconds per million rows of a solver's pass. Puts them together
+to the time of `slts fit --method slts` and compares it with `benchmarks/large.py --json`.
+
+    python benchmarks/cost_model.py --against bench-output/large.json --json bench-output/cost.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from large import draw, write_file
+from measure import describe_machine
+
+import slts
+from slts.alignment import AlignmentSettings
+from slts.alignment.reductions import grouped_products, projected_similarities, similarities
+from slts.estimators.memory_plan import MemoryPlan
+from slts.estimators.streams import memory_bytes
+from slts.learning.hinge import HingeRows
+from slts.learning.part_queries import Split
+
+_LANDMARKS, _CLASSES, _CHANNELS, _MEAN_STEPS = 100, 5, 6, 40
+# Passes over the results until a metric and a separator are solved; `benchmarks/solvers.py` and
+# tests see 3 to 11.
+_ROUNDS = 6
+_SIZES = ((3, 20, 60), (6, 20, 60), (13, 20, 60), (32, 20, 60), (6, 150, 250), (13, 150, 250))
+
+
+def best_of(call: Callable[[], object], repeats: int = 3) -> float:
+    """Least seconds of several calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def alignment_costs(d: int, shortest: int, longest: int, dtype: str) -> dict[str, float]:
+    """Seconds of one thread for a million alignments."""
+    rng = np.random.default_rng(0)
+    settings = AlignmentSettings("affinity", None, normalize=True, dtype=dtype)
+
+    def batch(count: int) -> slts.SeriesBatch:
+        lengths = rng.integers(shortest, longest + 1, size=count)
+        return settings.prepare(slts.as_series([rng.normal(size=(d, n)) for n in lengths]))
+
+    landmarks = batch(_LANDMARKS)
+    count = max(32, int(2e7 / (d + 4) / longest**2 * 60))
+    series = batch(count)
+    groups = np.zeros((_CLASSES, _LANDMARKS))
+    groups[np.arange(_LANDMARKS) % _CLASSES, np.arange(_LANDMARKS)] = 1.0
+    metrics = rng.normal(size=(_CLASSES, d, d))
+    calls = {
+        "score": lambda: similarities(series, landmarks, settings, n_jobs=1),
+        "grouped": lambda: grouped_products(series, landmarks, groups, settings, n_jobs=1),
+        "projected": lambda: projected_similarities(series, landmarks, metrics, settings, n_jobs=1),
+    }
+    pairs = count * _LANDMARKS
+    return {name: best_of(call) / pairs * 1e6 for name, call in calls.items()}
+
+
+def reading_cost() -> float:
+    """Seconds of one thread for a million rows of six channels."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        write_file(path, 20_000)
+        parts = slts.scan_series(path).parts()
+
+        def read() -> int:
+            return sum(
+                piece.series.n_steps
+                for part in parts
+                for piece in part.batches(labels=True, batch_size=4096)
+            )
+
+        rows = read()
+        return best_of(read) / rows * 1e6
+
+
+def solver_costs(dtype: str) -> dict[str, float]:
+    """Seconds of one thread for one pass of one problem over a million series."""
+    rng = np.random.default_rng(0)
+    costs = {}
+    for name, width in (("metric", _CHANNELS**2), ("separator", _LANDMARKS)):
+        features = rng.normal(size=(50_000, width)).astype(dtype)
+        labels, weights = np.sign(rng.normal(size=50_000)), np.full(50_000, 1 / 50_000)
+        query = Split(rng.normal(size=width), 1e-3)
+        rows = HingeRows(features, labels, weights)
+        costs[name] = best_of(lambda q=query, r=rows: q.answer(r, 0)) / 50_000 * 1e6
+    return costs
+
+
+def constant_cost(n_tuning: int, n_threads: int) -> float:
+    """Seconds for what does not grow: the sample, its alignments, parameters and calibration."""
+    values, lengths, labels = draw(np.random.default_rng(0), n_tuning)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    batch = slts.SeriesBatch(values, offsets)
+    model = slts.SLTSClassifier(_LANDMARKS, gamma=1e-3, lam=0.1, n_jobs=n_threads, random_state=0)
+    return best_of(lambda: model.fit(batch, labels), repeats=1)
+
+
+def main() -> None:
+    """Measure, predict, compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--against", type=Path, help="JSON of benchmarks/large.py")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    table = []
+    print("seconds of one thread per million alignments")
+    print(f"{'d':>4}{'steps':>10}{'dtype':>9}{'score':>8}{'grouped':>9}{'projected':>11}")
+    for d, shortest, longest in _SIZES:
+        for dtype in ("float64", "float32"):
+            found = alignment_costs(d, shortest, longest, dtype)
+            table.append({"d": d, "steps": [shortest, longest], "dtype": dtype, **found})
+            print(
+                f"{d:>4}{f'{shortest}-{longest}':>10}{dtype:>9}{found['score']:>8.2f}"
+                f"{found['grouped']:>9.2f}{found['projected']:>11.2f}",
+                flush=True,
+            )
+    reading = reading_cost()
+    solving = {dtype: solver_costs(dtype) for dtype in ("float64", "float32")}
+    print(f"seconds of one thread per million rows read: {reading:.2f}")
+    print(f"seconds of one thread per million series, problem and pass of a solver: {solving}")
+    result = {
+        "machine": describe_machine(),
+        "alignments": table,
+        "reading": reading,
+        "solving": solving,
+    }
+    if options.against:
+        measured = json.loads(options.against.read_text(encoding="utf-8"))
+        cost = next(row for row in table if row["d"] == _CHANNELS and row["dtype"] == "float64")
+        limit = memory_bytes(measured["options"]["memory_limit"], "fit")
+        rows = [row for row in measured["rows"] if row["command"] == "fit"]
+        result["predictions"] = predictions = []
+        for row in rows:
+            m = row["series"]
+            plan = MemoryPlan.make(
+                limit=limit, n_series=m, n_steps=m * _MEAN_STEPS, n_channels=_CHANNELS,
+                n_rows=_CHANNELS, n_classes=_CLASSES, n_landmarks=_LANDMARKS,
+                n_sample=min(m, 10_000), sample=min(m, 10_000) * _MEAN_STEPS * _CHANNELS * 8.0,
+                item=8, learns_metric=True, n_workers=options.threads, remote=False,
+            )  # fmt: skip
+            grows = m / 1e6 * (
+                3 * _MEAN_STEPS * reading
+                + _LANDMARKS * (cost["grouped"] + cost["projected"])
+                + _ROUNDS * _CLASSES * sum(solving["float64"].values())
+            )  # fmt: skip
+            constant = constant_cost(plan.n_tuning, options.threads)
+            seconds = constant + grows / options.threads
+            predictions.append({"series": m, "predicted": seconds, "measured": row["seconds"]})
+            print(
+                f"fit of {m:>9,} series: predicted {seconds:.0f} s, measured {row['seconds']:.0f} s"
+            )
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
