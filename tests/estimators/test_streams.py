@@ -174,6 +174,34 @@ def test_a_model_from_files_is_saved_and_explained(folder, batch, tmp_path):
     np.testing.assert_allclose(found.offset + found.contributions.sum((1, 2)), found.decision)
 
 
+def test_alignments_too_many_for_memory_are_found_in_parts(folder, data, batch, monkeypatch):
+    table = np.random.default_rng(0).normal(size=(60, 9))
+    flat = np.repeat(["a", "b"], 30)
+    read = slts.SLTSClassifier(12, random_state=3).fit(folder)
+    whole = slts.SLTSClassifier(12, random_state=3).fit(batch, data[1])
+    monkeypatch.setattr(slts.SLTSClassifier, "_products_bytes", lambda *_: float("inf"))
+    held = slts.SLTSClassifier(12, random_state=3).fit(batch, data[1])
+    assert_same_model(held, read)
+    assert not np.array_equal(whole.landmark_indices_, read.landmark_indices_)
+    model = slts.SLTSClassifier(12, gamma=1e-3).fit(table, flat)
+    assert model.n_features_in_ == 9
+    with pytest.raises(DataError, match="9 features"):
+        model.predict(table[:, :5])
+
+
+def test_products_are_measured_before_they_are_made(data, batch):
+    model = slts.SLTSClassifier(12)
+    assert model._products_bytes(batch, model._settings()) == N * 12 * 9 * 8
+    single = slts.SLTSClassifier(landmarks=range(7), dtype="float32", homogeneous=True)
+    assert single._products_bytes(batch, single._settings()) == N * 7 * 16 * 4
+    for other in (
+        slts.BBSClassifier(12),
+        slts.SLTSClassifier(12, realign=1),
+        slts.SLTSClassifier(12, regularizer="l1"),
+    ):
+        assert other._products_bytes(batch, other._settings()) == 0.0
+
+
 # -- Methods of fitted models
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,13 +15,12 @@ from slts.cli.data import keep_signals, match_labels
 from slts.cli.options import ColumnOptions
 from slts.cli.terminal import Voice
 from slts.estimators.memory_plan import amount
-from slts.estimators.streams import memory_bytes
+from slts.estimators.streams import half_of_memory, memory_bytes
 from slts.files import Dataset, SeriesScan, scan_series
 from slts.files.opening import STDIN
 
 # Reading and learning take about so many times the memory of the series themselves.
 _TIMES = 20
-_UNKNOWN_MEMORY = 8 * 10**9
 
 
 def limit_of(given: str | None) -> int:
@@ -35,10 +33,7 @@ def limit_of(given: str | None) -> int:
                 f"must be a positive number of bytes, or a size such as 2GB or 512MiB, got {given}",
                 param_hint="--memory-limit",
             ) from error
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return _UNKNOWN_MEMORY // 2
+    return half_of_memory()
 
 
 def scan_if_large(

@@ -23,17 +23,23 @@ from slts.alignment.reductions import (
     similarities,
 )
 from slts.estimators.base import SeriesClassifier
+from slts.estimators.landmark_stream import fit_stream
 from slts.estimators.linear_form import LinearForm
 from slts.estimators.rows import RowMap
 from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
-from slts.estimators.streams import as_stream, takes_streams
+from slts.estimators.streams import (
+    BatchStream,
+    as_stream,
+    half_of_memory,
+    memory_bytes,
+    takes_streams,
+)
 from slts.execution import Progress
 from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.landmark import LandmarkData, LandmarkModel
 from slts.series import SeriesBatch
-from slts.series.stream import SeriesStream
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
@@ -173,12 +179,18 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         stream = as_stream(X, y if isinstance(y, str) else None)
         if stream is not None:
             with self._all_or_nothing():
-                self._fit_stream(stream, y, sample_weight)
+                fit_stream(self, stream, y, sample_weight)
             return self
         with self._all_or_nothing():
             batch, codes = self._check_training_data(X, y)
             weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
             settings, parameters = self._settings(), self._parameters()
+            limit = self._memory()
+            if self._products_bytes(batch, settings) > limit and sample_weight is None:
+                columns = self._n_columns_in
+                fit_stream(self, BatchStream(batch, self.classes_[codes]), limit=limit)
+                self._n_columns_in, self.n_features_in_ = columns, columns or batch.n_channels
+                return self
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             splits = self._splits(codes, seed)
             self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
@@ -196,11 +208,23 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             self._conclude(model, batch[self.landmark_indices_], data, series.n_channels)
         return self
 
-    def _fit_stream(self, stream: SeriesStream, y: Any, sample_weight: Any) -> None:
-        """Learn from series that are read part by part; only what is kept fits in memory."""
-        from slts.estimators.landmark_stream import fit_stream
+    def _memory(self) -> int:
+        """Memory that alignments of series in memory may take."""
+        if self.memory_limit is None:
+            return half_of_memory()
+        return memory_bytes(self.memory_limit, type(self).__name__)
 
-        fit_stream(self, stream, y, sample_weight)
+    def _products_bytes(self, batch: SeriesBatch, settings: AlignmentSettings) -> float:
+        """Size of the products with all landmarks, where they have to be kept."""
+        whole = getattr(self, "regularizer", "frobenius") != "frobenius"
+        if whole or bool(getattr(self, "realign", 0)) or not self._needs_products:
+            return 0.0
+        if isinstance(self.landmarks, str):
+            count = resolve_count(self._most_landmarks(len(batch)), len(batch))
+        else:
+            count = np.size(self.landmarks)
+        d = batch.n_channels + (self.homogeneous is True or batch.n_channels == 1)
+        return float(len(batch)) * count * d * d * np.dtype(settings.dtype).itemsize
 
     def _conclude(
         self, model: LandmarkModel, landmarks: SeriesBatch, data: LandmarkData, d: int

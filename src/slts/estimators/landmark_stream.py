@@ -48,14 +48,23 @@ _MEDOID_POOL = 2_000
 _PER_CLASS = 20
 
 
-def fit_stream(model: LandmarkClassifier, stream: SeriesStream, y: Any, sample_weight: Any) -> None:
-    """Fit a classifier over landmarks on series that are read part by part."""
+def fit_stream(
+    model: LandmarkClassifier,
+    stream: SeriesStream,
+    y: Any = None,
+    sample_weight: Any = None,
+    limit: float | None = None,
+) -> None:
+    """Fit a classifier over landmarks on series that are read part by part.
+
+    `limit` is the memory to take, if not that of the classifier.
+    """
     name = type(model).__name__
     _refuse_what_needs_memory(model, y, sample_weight)
-    limit = memory_bytes(model.memory_limit, name)
+    limit = memory_bytes(model.memory_limit, name) if limit is None else limit
     settings, parameters = model._settings(), model._parameters()
     seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-    with mapper_for(model.n_jobs) as mapper:
+    with mapper_for(model.n_jobs, stream) as mapper:
         size = SampleSize(MOST_TUNING, limit * SAMPLE_SHARE, _most_landmarks(model), _PER_CLASS)
         with model._progress("Reading") as progress:
             found = survey(stream, mapper, size, seed=seed, progress=progress)

@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Memory for series and what is learned from them, where nobody says otherwise.
 DEFAULT_LIMIT = 2**30
+_UNKNOWN_MEMORY = 8 * 10**9
 # Series read at a time: enough to hide the calls, little enough for any number of channels.
 BATCH = 1024
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -46,9 +48,59 @@ def as_stream(
     return X if callable(getattr(type(X), "parts", None)) else None
 
 
-def mapper_for(n_jobs: int | None) -> Mapper:
+@dataclass(frozen=True)
+class BatchPart:
+    """Some series that are in memory, and their labels and numbers."""
+
+    series: SeriesBatch
+    labels: AnyArray
+    ids: AnyArray
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f"X[{self.ids[0]}:{self.ids[-1] + 1}]"
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[BatchPart]:
+        """Give some series at a time."""
+        for begin in range(0, len(self.series), batch_size):
+            rows = slice(begin, begin + batch_size)
+            yield BatchPart(self.series[rows], self.labels[rows], self.ids[rows])
+
+
+@dataclass(frozen=True)
+class BatchStream:
+    """Series in memory whose alignments are too many for it: read part by part all the same."""
+
+    series: SeriesBatch
+    labels: AnyArray
+    name = "X"
+    in_rows = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the series."""
+        return int(self.series.values.nbytes)
+
+    def parts(self, *, labels: bool = True) -> list[BatchPart]:
+        """Sixteen parts, more if the series are many."""
+        n = len(self.series)
+        whole = BatchPart(self.series, self.labels, np.arange(n))
+        return list(whole.batches(labels=True, batch_size=max(1, min(n // 16, 1 << 15))))
+
+
+def half_of_memory() -> int:
+    """Bytes: half of what the machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN_MEMORY // 2
+
+
+def mapper_for(n_jobs: int | None, stream: SeriesStream | None = None) -> Mapper:
     """Who reads the parts: the workers of a running Dask client, else threads of this process."""
-    client = running_client()
+    # What is in the memory of this process stays here.
+    client = None if isinstance(stream, BatchStream) else running_client()
     return ThreadMapper(n_jobs) if client is None else DaskMapper(client)
 
 
