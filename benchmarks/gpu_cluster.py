@@ -1,9 +1,9 @@
 """Learning with GPUs: threads of one process, and Dask workers that have a GPU each.
 
-Every worker sees one GPU (CUDA_VISIBLE_DEVICES); with more workers than GPUs some share one. All
-models must have the same landmarks, objectives and predictions before anything is printed. Series
-are a Dask bag (13 channels, 20 to 60 steps, 5 classes), drawn before the clock starts and held by
-whoever aligns them.
+Every worker sees one GPU (CUDA_VISIBLE_DEVICES); with more workers than GPUs some share one. A
+model must have the landmarks, objectives and predictions of the first before its times are printed.
+Series are a Dask bag (13 channels, 20 to 60 steps, 5 classes), drawn before the clock starts and
+held by whoever aligns them.
 
     python benchmarks/gpu_cluster.py --series 20000 --workers 1 2 --gpus 1
 """
@@ -93,8 +93,9 @@ def run(name: str, bag, landmarks: int, device: str, n_jobs: int) -> Run:
         bag = bag.persist()
         distributed.wait(bag)
     model = slts.SLTSClassifier(
-        n_landmarks=landmarks, gamma=1e-3, lam=0.1, device=device, n_jobs=n_jobs, random_state=0
-    )
+        n_landmarks=landmarks, gamma=1e-3, lam=0.1, calibration_cv=None, memory_limit="16GB",
+        device=device, n_jobs=n_jobs, random_state=0,
+    )  # fmt: skip
     align: list[float] = []
     start = time.perf_counter()
     with passes(align):
@@ -112,7 +113,11 @@ def workers_with_gpus(n_workers: int, n_gpus: int) -> distributed.SpecCluster:
     workers = {
         k: {
             "cls": distributed.Nanny,
-            "options": {"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": str(k % n_gpus)}},
+            "options": {
+                "nthreads": 1,
+                "env": {"CUDA_VISIBLE_DEVICES": str(k % n_gpus)},
+                "silence_logs": logging.WARNING,
+            },
         }
         for k in range(n_workers)
     }
@@ -140,24 +145,23 @@ def main() -> None:
         return numbers.map_partitions(functools.partial(draw, longest=options.longest))
 
     small, large = bag_of(2 * _PER_PART), bag_of(options.series)
-    runs = []
-    # A fit of few series goes first: imports, kernels.
+    runs: list[Run] = []
+
+    def measure(name: str, device: str, n_jobs: int) -> None:
+        # A fit of few series goes first: imports, kernels.
+        run(name, small, options.landmarks, device, n_jobs)
+        runs.append(run(name, large, options.landmarks, device, n_jobs))
+        runs[0].assert_same(runs[-1])
+        print(json.dumps({name: runs[-1].seconds}), flush=True)
+
     for n_jobs in options.threads:
-        run("", small, options.landmarks, "cuda", n_jobs)
-        name = f"no cluster, threads: {n_jobs}"
-        runs.append(run(name, large, options.landmarks, "cuda", n_jobs))
+        measure(f"no cluster, threads: {n_jobs}", "cuda", n_jobs)
     for count in options.workers:
         with workers_with_gpus(count, options.gpus) as cluster, distributed.Client(cluster):
             cluster.wait_for_workers(count)
-            run("", small, options.landmarks, "cuda", 1)
-            name = f"workers: {count}, GPUs: {options.gpus}"
-            runs.append(run(name, large, options.landmarks, "cuda", 1))
+            measure(f"workers: {count}, GPUs: {options.gpus}", "cuda", 1)
     if options.cpu:
-        name = f"CPU, threads: {options.cpu}"
-        runs.append(run(name, large, options.landmarks, "cpu", options.cpu))
-    for other in runs[1:]:
-        runs[0].assert_same(other)
-    print(json.dumps({other.name: other.seconds for other in runs}, indent=1))
+        measure(f"CPU, threads: {options.cpu}", "cpu", options.cpu)
 
 
 if __name__ == "__main__":

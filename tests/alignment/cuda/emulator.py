@@ -30,6 +30,10 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
+class OutOfMemoryError(MemoryError):
+    pass
+
+
 class Kernel:
     """A function of a module."""
 
@@ -111,8 +115,12 @@ def fake_cupy(folder, n_devices=1, multiprocessors=2):
         empty=poisoned,
         zeros=lambda shape, dtype: np.zeros(shape, dtype).view(Array),
         full=lambda shape, value, dtype: np.full(shape, value, dtype).view(Array),
-        get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0),
+        get_default_memory_pool=lambda: SimpleNamespace(
+            free_bytes=lambda: 0, free_all_blocks=lambda: None
+        ),
         cuda=SimpleNamespace(
-            runtime=runtime, Device=lambda: SimpleNamespace(id=0, attributes=attributes)
+            runtime=runtime,
+            memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+            Device=lambda: SimpleNamespace(id=0, attributes=attributes),
         ),
     )

@@ -138,3 +138,27 @@ def test_memory_counts_as_free_when_a_run_begins(emulated, rng, monkeypatch):
     monkeypatch.setattr(emulated.cuda.runtime, "memGetInfo", lambda: (2**15, 2**28))
     grid.totals(np.empty((40, 40), dtype=np.float32))
     assert len(told) > 2
+
+
+def test_memory_that_others_take_meanwhile_makes_blocks_smaller(emulated, rng, monkeypatch):
+    empty, largest = emulated.empty, 40_000
+
+    def scarce(shape, dtype):
+        if np.prod(shape) * np.dtype(dtype).itemsize > largest:
+            raise emulated.cuda.memory.OutOfMemoryError
+        return empty(shape, dtype)
+
+    monkeypatch.setattr(emulated, "empty", scarce)
+    x, y = (ragged(rng, count, np.arange(5, 10), 3) for count in (40, 70))
+    check_parity(x, y, settings("affinity", None, "float32"), rng)
+
+
+def test_memory_for_not_even_one_series_is_an_error(emulated, rng, monkeypatch):
+    def none(shape, dtype):
+        raise emulated.cuda.memory.OutOfMemoryError
+
+    how = settings("affinity", None, "float32")
+    x = how.prepare(as_series(ragged(rng, 5, [10, 12], 3), layout="time_first"))
+    monkeypatch.setattr(emulated, "zeros", none)
+    with pytest.raises(MemoryError):
+        CudaGrid(x, x, how).totals(np.empty((5, 5), dtype=np.float32))

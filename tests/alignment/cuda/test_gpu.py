@@ -86,24 +86,30 @@ def test_a_small_card_gives_the_same(gpu, rng):
     np.testing.assert_array_equal(whole, blocks)
 
 
-def test_the_memory_it_is_given_is_kept_to(gpu, rng):
+@pytest.mark.parametrize("believed", [2**24, 2**27])
+def test_the_memory_there_is_suffices(gpu, rng, believed):
+    # Fails under compute-sanitizer, where arrays of finished blocks are not given back.
     how = settings("cost", None, "float32")
     x, y = (
         how.prepare(as_series(ragged(rng, count, np.arange(20, 60), 13), layout="time_first"))
         for count in (400, 700)
     )
     weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
-    memory, pool = 2**24, gpu.cuda.MemoryPool()
+    memory, pool = 2**24, gpu.get_default_memory_pool()
     found = []
-    for limit in (None, memory):
+    for limit in (None, believed):
         T = np.full((400, 700, 13, 13), np.nan, dtype=np.float32)
         G = np.full((400, 5, 3, 13, 13), np.nan, dtype=np.float32)
         if limit is not None:
-            pool.set_limit(size=limit)
+            pool.free_all_blocks()
+            pool.set_limit(size=memory)
             gpu.cuda.set_allocator(pool.malloc)
-        grid = CudaGrid(x, y, how, memory=limit)
-        grid.products(T)
-        grid.grouped(weights, G)
+        try:
+            grid = CudaGrid(x, y, how, memory=limit)
+            grid.products(T)
+            grid.grouped(weights, G)
+        finally:
+            pool.set_limit(size=0)
         found.append((T, G))
     assert found[0][0].nbytes > 10 * memory
     np.testing.assert_array_equal(found[0][0], found[1][0])

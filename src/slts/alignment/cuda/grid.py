@@ -104,10 +104,18 @@ class CudaGrid:
 
     def grouped(self, weights: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
         """Weighted sums of T, into (series, groups, phases, channels, channels)."""
-        out[...] = 0
+        if len(self.landmarks) == 0:
+            out[...] = 0
+        written = 0
 
         def add(rows: slice, _: IntArray, found: Any) -> None:
-            out[rows] += self._cupy.asnumpy(found)
+            nonlocal written
+            if rows.stop > written:
+                # The first landmarks: their sums need no zeros to be added to.
+                self._cupy.asnumpy(found, out=out[rows])
+                written = rows.stop
+            else:
+                out[rows] += self._cupy.asnumpy(found)
 
         self._run(
             GROUPED, add, out.shape[1:], weights=weights, n_outer=len(weights),
@@ -189,9 +197,7 @@ class CudaGrid:
             landmarks = self._lay_out(case, chosen, weights)
             kernel = program(case, landmarks.packs.widest, longest)
             for rows in self._series_blocks(case, landmarks.packs, shape, job):
-                found = self._run_block(kernel, landmarks, rows, shape, metrics, job)
-                take(rows, landmarks.index, found)
-                del found  # the next block needs its place
+                self._run_rows(take, kernel, landmarks, rows, shape, metrics, job)
                 if self._progress is not None:
                     steps = self.series.offsets[rows.stop] - self.series.offsets[rows.start]
                     done += float(columns[run.row_begin : run.row_end].sum()) * float(steps)
@@ -254,6 +260,26 @@ class CudaGrid:
             arrays["weights_group"] = cupy.asarray(found.group.astype(np.int32))
             arrays["weights"] = cupy.asarray(found.weight.astype(self.dtype))
         return _Landmarks(index, packs, arrays)
+
+    def _run_rows(
+        self, take: Take, kernel: Program, landmarks: _Landmarks, rows: slice, *how: Any
+    ) -> None:
+        """Run a block; in halves if its memory is in pieces, or another process has taken it."""
+        found = None
+        try:
+            found = self._run_block(kernel, landmarks, rows, *how)
+        except self._cupy.cuda.memory.OutOfMemoryError:
+            if rows.stop - rows.start == 1:
+                raise
+        # Not among the handler's lines: there the error still holds the arrays of the block.
+        if found is not None:
+            take(rows, landmarks.index, found)
+            return
+        self._cupy.get_default_memory_pool().free_all_blocks()
+        self._share //= 2
+        middle = (rows.start + rows.stop) // 2
+        for half in (slice(rows.start, middle), slice(middle, rows.stop)):
+            self._run_rows(take, kernel, landmarks, half, *how)
 
     def _run_block(
         self,
