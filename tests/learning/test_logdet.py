@@ -97,7 +97,7 @@ def test_margin_along_the_paths_grows_with_every_step(rng):
 
 def test_a_small_step_improves_the_triplet_with_paths_found_anew(rng):
     batch, labels = two_informative_channels(rng)
-    learner = logdet._Learner(batch, labels, 0.0, None, None)
+    learner = logdet._Learner(batch, labels, 0.0, "cpu", None, None)
     for i, j, k in learner.rank(None, np.random.RandomState(0)).draw(40, np.random.RandomState(0)):
         learner.factor = np.eye(5)
         learner._learn_from(batch[i], batch[j], batch[k], 1e-3)
