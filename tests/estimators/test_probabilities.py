@@ -52,7 +52,7 @@ def test_probabilities_are_calibrated_on_what_was_held_out(kind, n_classes):
     [
         slts.SLTSClassifier(60, gamma=1e-5, random_state=0),
         slts.BBSClassifier(60, gamma=1e-5, random_state=0),
-        slts.SimilaritySVC(C=1e3),
+        slts.SimilaritySVC(C=1e3, random_state=0),
         slts.OneNNClassifier(),
     ],
     ids=lambda model: type(model).__name__,
