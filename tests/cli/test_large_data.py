@@ -78,7 +78,7 @@ def test_the_model_is_that_of_memory(method, form, files, tmp_path, run, in_part
     arguments = ["fit", train, "--method", method, "--param", f"landmarks={LANDMARKS}"]
     code, _, messages = run(*arguments, "--model", paths[1], *in_parts)
     assert code == 0, messages
-    assert f"{train}: about 1 MB of series, read part by part\n" in messages
+    assert f"{train}: about 76 kB of series, read part by part\n" in messages
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(large_data, "_TIMES", 20)
         code, _, messages = run(*arguments, "--model", paths[0], *in_parts)
@@ -126,9 +126,9 @@ def test_what_is_said(files, tmp_path, run, in_parts):
     assert code == 0, messages
     lines = messages.splitlines()
     assert lines[0] == "columns: id=recording, time=t, label=speaker, channels=c1..c3"
-    assert lines[1] == f"{train}: about 1 MB of series, read part by part"
+    assert lines[1] == f"{train}: about 76 kB of series, read part by part"
     assert lines[2].startswith("memory: about ")
-    assert " of 2.0 GB (sample: 1 MB, its alignments: " in lines[2]
+    assert " of 2.0 GB (sample: 152 kB, its alignments: " in lines[2]
     assert "trained on 400 series (3 channels, 2 classes)" in output
     assert "on held-out series: accuracy" in output
     code, _, messages = run(*arguments, "--quiet")
@@ -146,7 +146,7 @@ def test_a_sample_is_said_to_be_one(files, tmp_path, run, in_parts, monkeypatch)
     code, output, messages = run("fit", files[0], "--model", path, *in_parts)
     assert code == 0, messages
     assert "learns from a sample of 120 of 400 series" in messages
-    assert "trained on 400 series" in output
+    assert "trained on 120 of 400 series" in output
 
 
 def test_test_data_may_be_small(files, tmp_path, run, monkeypatch):
@@ -207,9 +207,9 @@ def test_a_limit_too_small_to_learn_names_one_that_does(files, tmp_path, run):
     arguments = ["fit", files[0], "--model", path, "--method", "slts"]
     code, _, messages = run(*arguments, *TINY)
     assert code == 1
-    assert "Error: The 'memory_limit' parameter of SLTSClassifier is too small: 1 MB" in messages
+    assert "Error: --memory-limit is too small: 100 kB, and" in messages
     assert not path.exists()
-    named = messages.split("at least ")[1].split(" are needed")[0]
+    named = messages.split("100 kB, and ")[1].split(" would do")[0]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(large_data, "_TIMES", 10**9)
         code, _, messages = run(*arguments, "--memory-limit", named)
@@ -303,7 +303,8 @@ def test_figures_are_those_of_memory(command, form, files, trained, tmp_path, ru
     assert "part by part" not in messages
     code, output, messages = run(command, trained, data, "--json", *TINY)
     assert code == 0, messages
-    assert f"{data}: about 1 MB of series, read part by part" in messages
+    assert f"{data}: about " in messages
+    assert "kB of series, read part by part" in messages
     assert "no certificate" not in messages
     found = json.loads(output)
     same(found, json.loads(expected))

@@ -113,7 +113,8 @@ def test_what_is_needed_and_held_is_within_the_limit(at, limit):
         assert plan.spilled == max(0.0, plan.held - plan.resident)
     assert plan.needed == plan.sample + plan.tuning + plan.reading + plan.solving
     assert 1 <= plan.n_tuning <= memory_plan.MOST_TUNING
-    assert 16 <= plan.batch_size <= 4096
+    assert 1 <= plan.batch_size <= 4096
+    assert plan.at_once >= 1
 
 
 @given(shapes(), limits)
@@ -122,21 +123,20 @@ def test_the_limit_that_is_named_will_do(at, limit):
     assume(plan.needed > limit)
     with pytest.raises(ValueError, match="'memory_limit' parameter of it is too small") as caught:
         plan.check("it")
-    named = re.search(r"at least (\S+ [MG]B) are needed", str(caught.value))
+    named = re.search(r"and (\S+ [kMG]B) would do", str(caught.value))
     enough = memory_bytes(named[1], "it")
     assert enough > limit
     better = at(float(enough))
     assert better.needed <= enough
     # Nor is it much more than that: half of it would not do, or the sample would be smaller.
-    assert enough <= 2.1 * max(better.needed, plan.needed)
+    assert enough <= 2.5 * max(better.needed, plan.needed, 1e6)
 
 
 def test_the_error_says_what_the_memory_is_for():
     with pytest.raises(ValueError, match="too small") as caught:
         plan_of(limit=50.0 * MB).check("SLTSClassifier")
-    assert (
-        "The 'memory_limit' parameter of SLTSClassifier is too small: 50 MB, and at least"
-        in str(caught.value)
+    assert "The 'memory_limit' parameter of SLTSClassifier is too small: 50 MB, and " in str(
+        caught.value
     )
     for part in ("sample: 192 MB", "its alignments: ", "reading: ", "solving: ", "n_landmarks"):
         assert part in str(caught.value)
@@ -167,9 +167,25 @@ def test_similarities_are_held_where_no_metric_is_learned():
     assert plan_of(learns_metric=False, item=4).held == plan.held / 2
 
 
-def test_every_thread_reads():
-    assert plan_of(n_workers=6).reading == 6 * plan_of(n_workers=1).reading
-    assert plan_of(n_workers=6, remote=True).reading == plan_of(n_workers=1).reading
+def test_every_thread_reads_but_not_more_than_a_share():
+    one, two, many = (plan_of(n_workers=n) for n in (1, 2, 64))
+    assert two.reading == 2 * one.reading
+    assert many.reading <= one.limit / 3
+    assert many.chunk < one.chunk
+    assert plan_of(n_workers=6, remote=True).reading == one.reading
+
+
+def test_problems_that_are_too_many_are_solved_some_at_a_time():
+    assert plan_of(limit=3.0 * GB).at_once == 10
+    crowd = plan_of(n_classes=200, n_rows=40)
+    assert 1 <= crowd.at_once < 200
+    assert crowd.solving <= max(crowd.limit / 4, crowd.solving / crowd.at_once)
+
+
+def test_series_of_rare_classes_are_counted():
+    assert plan_of(n_extra=100).needed <= plan_of().limit
+    few = plan_of(limit=plan_of().enough)
+    assert plan_of(limit=few.limit, n_extra=100).tuning > few.tuning
 
 
 def test_a_disk_that_is_too_small_is_refused(monkeypatch):
@@ -192,8 +208,8 @@ def test_a_disk_that_is_too_small_is_refused(monkeypatch):
 def test_a_plan_in_one_line(caplog):
     plan = MemoryPlan(
         limit=2.0 * GB, sample=100.0 * MB, tuning=200.0 * MB, reading=300.0 * MB,
-        solving=400.0 * MB, held=7.0 * GB, n_tuning=1000, batch_size=64, remote=False,
-        enough=1.0 * GB,
+        solving=400.0 * MB, held=7.0 * GB, n_tuning=1000, batch_size=64, chunk=1 << 20,
+        at_once=5, remote=False, enough=1.0 * GB,
     )  # fmt: skip
     room = plan.resident
     assert 500.0 * MB < room <= 1.0 * GB
@@ -214,8 +230,9 @@ def test_a_plan_in_one_line(caplog):
 @pytest.mark.parametrize(
     ("size", "words"),
     [
-        (0, "1 MB"),
-        (700, "1 MB"),
+        (0, "0 bytes"),
+        (700, "700 bytes"),
+        (7_400, "7 kB"),
         (1.4 * MB, "1 MB"),
         (1.6 * MB, "2 MB"),
         (45_600_000, "46 MB"),

@@ -2,6 +2,9 @@
 
 import logging
 import pickle
+import re
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +13,7 @@ import pytest
 
 import slts
 from slts import DataError
-from slts.estimators import landmark_stream, local, streams
+from slts.estimators import landmark_stream, local, memory_plan, streams
 from slts.execution import Mapper, shelf
 from tests.estimators.stream_data import CHANNELS, draw, write_lists, write_long
 
@@ -81,7 +84,7 @@ def test_sums_of_many_parts_and_files_on_disk_change_nothing(make, folder, monke
     monkeypatch.setattr(
         shelf.Shelf, "keep", lambda self, blocks: kept.append(self) or keep(self, blocks)
     )
-    monkeypatch.setattr(landmark_stream, "CHUNK", 1 << 12)
+    monkeypatch.setattr(memory_plan, "_MOST_CHUNK", 1 << 12)
     spilled = make(10, random_state=0).fit(folder)
     assert all(one.on_disk > 0 and one.in_memory <= 10_000 for one in kept)
     assert_same_model(spilled, whole)
@@ -101,8 +104,8 @@ def test_two_classes(make, tmp_path):
 
 def test_rows_that_are_lists_make_the_same_model(data, tmp_path, batch):
     path = write_lists(tmp_path / "lists.parquet", *data)
-    model = slts.BBSClassifier(9, random_state=1).fit(path, "label")
-    held = slts.BBSClassifier(9, landmarks=model.landmark_indices_).fit(batch, data[1])
+    model = slts.BBSClassifier(14, random_state=1).fit(path, "label")
+    held = slts.BBSClassifier(14, landmarks=model.landmark_indices_).fit(batch, data[1])
     assert_same_model(model, held)
 
 
@@ -177,13 +180,15 @@ def test_a_model_from_files_is_saved_and_explained(folder, batch, tmp_path):
 def test_alignments_too_many_for_memory_are_found_in_parts(folder, data, batch, monkeypatch):
     table = np.random.default_rng(0).normal(size=(60, 9))
     flat = np.repeat(["a", "b"], 30)
-    read = slts.SLTSClassifier(12, random_state=3).fit(folder)
-    whole = slts.SLTSClassifier(12, random_state=3).fit(batch, data[1])
+    how = {"random_state": 3, "scale": "robust", "homogeneous": True}
+    whole = slts.SLTSClassifier(12, **how).fit(batch, data[1])
     monkeypatch.setattr(slts.SLTSClassifier, "_products_bytes", lambda *_: float("inf"))
-    held = slts.SLTSClassifier(12, random_state=3).fit(batch, data[1])
-    assert_same_model(held, read)
-    assert not np.array_equal(whole.landmark_indices_, read.landmark_indices_)
-    model = slts.SLTSClassifier(12, gamma=1e-3).fit(table, flat)
+    monkeypatch.setattr(landmark_stream, "MOST_TUNING", 60)
+    parts = slts.SLTSClassifier(12, **how).fit(batch, data[1])
+    assert_same_model(parts, whole)
+    assert parts._rows.constant == whole._rows.constant
+    np.testing.assert_array_equal(parts.predict(batch), whole.predict(batch))
+    model = slts.SLTSClassifier(12, gamma=1e-3, random_state=0).fit(table, flat)
     assert model.n_features_in_ == 9
     with pytest.raises(DataError, match="9 features"):
         model.predict(table[:, :5])
@@ -191,15 +196,73 @@ def test_alignments_too_many_for_memory_are_found_in_parts(folder, data, batch, 
 
 def test_products_are_measured_before_they_are_made(data, batch):
     model = slts.SLTSClassifier(12)
-    assert model._products_bytes(batch, model._settings()) == N * 12 * 9 * 8
-    single = slts.SLTSClassifier(landmarks=range(7), dtype="float32", homogeneous=True)
-    assert single._products_bytes(batch, single._settings()) == N * 7 * 16 * 4
+    assert model._products_bytes(12, batch, model._settings()) == N * 12 * 9 * 8
+    single = slts.SLTSClassifier(dtype="float32")
+    assert single._products_bytes(7, batch, single._settings()) == N * 7 * 9 * 4
     for other in (
         slts.BBSClassifier(12),
         slts.SLTSClassifier(12, realign=1),
         slts.SLTSClassifier(12, regularizer="l1"),
     ):
-        assert other._products_bytes(batch, other._settings()) == 0.0
+        assert other._products_bytes(12, batch, other._settings()) == 0.0
+
+
+def test_identifiers_of_lists_may_come_back(data, tmp_path):
+    """They name people rather than series: the sample is one of series all the same."""
+    path = write_lists(tmp_path / "lists.parquet", *data)
+    table = pq.read_table(path)
+    people = pa.array(np.arange(N) // 100)
+    pq.write_table(table.append_column("id", people), path, row_group_size=17)
+    model = slts.BBSClassifier(20, random_state=0).fit(path)
+    assert len(set(model.landmark_indices_ // 100)) == 4
+
+
+def test_rare_classes_do_not_weigh_more_than_they_are(tmp_path, monkeypatch):
+    """The sample has all series of a class that is rare; calibration must know that."""
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(3, 8)) for _ in range(2000)]
+    labels = np.where(rng.random(2000) < 0.5, "a", "b").astype("U4")
+    labels[::100] = "rare"
+    path = write_long(tmp_path / "rare.parquet", series, labels)
+    plain, choose = landmark_stream.survey, slts.BBSClassifier._choose
+    seen = []
+
+    def small(stream, mapper, size, **how):
+        return plain(stream, mapper, replace(size, n_series=300), **how)
+
+    def noted(model, data, parameters, splits, importance=None):
+        seen.append((data.codes, importance))
+        return choose(model, data, parameters, splits, importance)
+
+    monkeypatch.setattr(landmark_stream, "survey", small)
+    monkeypatch.setattr(slts.BBSClassifier, "_choose", noted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        slts.BBSClassifier(30, random_state=0).fit(path)
+    codes, importance = seen[0]
+    assert np.mean(codes == 2) > 0.05
+    assert importance.mean() == pytest.approx(1.0)
+    shares = np.bincount(codes, weights=importance) / len(codes)
+    np.testing.assert_allclose(shares[2], 0.01)
+
+
+def test_a_label_that_is_not_the_scanned_one(folder):
+    scan = slts.scan_series(folder, label="label")
+    with pytest.raises(DataError, match=r"names the column 't', and the labels .* are in 'label'"):
+        slts.BBSClassifier(8).fit(scan, "t")
+
+
+def test_numbers_that_are_no_classes(data, tmp_path):
+    numbers = np.random.default_rng(0).normal(size=N)
+    path = write_long(tmp_path / "regression.parquet", data[0], numbers)
+    with pytest.raises(DataError, match="Unknown label type: continuous"):
+        slts.BBSClassifier(8).fit(path, "label")
+
+
+@pytest.mark.parametrize("weight", ["foo", {"low": float("nan")}, {"nobody": 2.0, "low": 1.0}])
+def test_bad_class_weights(weight, folder):
+    with pytest.raises(ValueError, match="class"):
+        slts.BBSClassifier(8, class_weight=weight).fit(folder)
 
 
 # -- Methods of fitted models
@@ -291,7 +354,7 @@ def test_the_local_classifier_takes_a_sample_if_not(folder, batch, monkeypatch, 
 
 def test_the_memory_is_told(folder, caplog):
     with caplog.at_level(logging.INFO, "slts"):
-        slts.SLTSClassifier(8).fit(folder)
+        slts.SLTSClassifier(8, random_state=0).fit(folder)
     assert "memory: about" in caplog.text
 
 
@@ -299,9 +362,16 @@ def test_the_memory_is_told(folder, caplog):
 def test_too_small_a_limit_says_what_would_do(limit, folder):
     for make in (slts.SLTSClassifier, slts.LocalSLTSClassifier):
         with pytest.raises(
-            ValueError, match=r"'memory_limit' parameter .* too small.*(needed|hold)"
+            ValueError, match=r"'memory_limit' parameter .* too small.*(would do|hold)"
         ):
             make(8, memory_limit=limit).fit(folder)
+
+
+def test_the_limit_that_is_named_does(folder):
+    with pytest.raises(ValueError, match="too small") as caught:
+        slts.SLTSClassifier(8, memory_limit=1000).fit(folder)
+    named = re.search(r"and (\d+ .B) would do", str(caught.value))[1]
+    slts.SLTSClassifier(8, memory_limit=named, random_state=0).fit(folder)
 
 
 @pytest.mark.parametrize("limit", ["much", -1, "12 parsec", True, float("nan"), [1]])
@@ -329,7 +399,7 @@ def test_models_of_all_series_need_them_in_memory(make, folder):
     ],
 )
 def test_options(options, message, folder):
-    model = slts.SLTSClassifier(**options)
+    model = slts.SLTSClassifier(**options, random_state=0)
     if message is None:
         model.fit(folder)
     else:
@@ -375,9 +445,13 @@ def test_a_series_that_comes_back_in_another_part(copied):
         ids[ids == 399] = 3
         return table.set_column(0, "id", pa.array(ids))
 
+    model = slts.BBSClassifier(8, random_state=0).fit(copied)
     broken(copied, change)
-    with pytest.raises(DataError, match=r"series 3 comes back in .*2\.parquet"):
-        slts.BBSClassifier(8).fit(copied)
+    for work in (slts.BBSClassifier(8).fit, model.predict, model.score):
+        with pytest.raises(DataError, match=r"series 3 comes back in .*2\.parquet"):
+            work(copied)
+    with pytest.raises(DataError, match=r"series 3 comes back|equals landmark"):
+        slts.certify(model, copied)
 
 
 def test_a_label_that_is_missing(copied):

@@ -89,6 +89,12 @@ def fit(
                 f"{data} is read part by part and not divided: give --test, or a larger "
                 f"--memory-limit"
             )
+        if large.columns is not None and large.columns.label is None:
+            unused = ", ".join(large.columns.ignored) or "none"
+            raise CommandError(
+                f"{data} has no labels that could be found: name their column: --label (columns "
+                f"that are not used: {unused})"
+            )
         if "memory_limit" not in estimator.get_params():
             raise CommandError(
                 f"--method {method.value} needs all series in memory, and {data} is read part by "
@@ -159,7 +165,9 @@ def _train(
         with log_aloud(voice):
             estimator.fit(series, labels)
     except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from error
+        limit = f"The 'memory_limit' parameter of {type(estimator).__name__}"
+        message = str(error).replace(limit, "--memory-limit").replace("(n_jobs)", "(--jobs)")
+        raise CommandError(message) from error
     if shows:
         # A property of this run, not of the model.
         estimator.set_params(verbose=False)
@@ -176,6 +184,7 @@ def _tell(
     as_json: bool,
 ) -> None:
     name, chosen = type(estimator).__name__, getattr(estimator, "best_params_", {})
+    n_sampled = getattr(estimator, "n_sampled_", None)
     if as_json:
         show_json(
             {
@@ -184,6 +193,7 @@ def _tell(
                 "parameters": given,
                 "chosen": chosen,
                 "n_series": estimator._n_series_in,
+                "n_sampled": n_sampled,
                 "n_channels": estimator._n_channels_in,
                 "classes": estimator.classes_,
                 "seconds": seconds,
@@ -193,8 +203,10 @@ def _tell(
         )
         return
     settings = ", ".join(f"{key}={value:.6g}" for key, value in chosen.items())
+    sample = f"{n_sampled} of " if n_sampled not in (None, estimator._n_series_in) else ""
     typer.echo(
-        f"{name} trained on {estimator._n_series_in} series ({estimator._n_channels_in} channels, "
+        f"{name} trained on {sample}{estimator._n_series_in} series "
+        f"({estimator._n_channels_in} channels, "
         f"{len(estimator.classes_)} classes) in {duration(seconds)}"
         + (f"; chosen: {settings}" if settings else "")
     )

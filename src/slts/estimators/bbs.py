@@ -52,10 +52,9 @@ class BBSClassifier(LandmarkClassifier):
         in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
         logged once. Model files do not keep it.
     memory_limit
-        About how much memory learning may take beside the series and Python itself, in bytes or as
-        text such as ``"2GB"``. Alignments that would take more are found part by part, and what is
-        kept of them goes to temporary files. None is half of the machine's memory, and 1 GiB for
-        series that are read from elsewhere.
+        For series that are read from elsewhere, not from memory: about how much memory learning
+        may take beside Python itself, in bytes or as text such as ``"2GB"``; None is 1 GiB.
+        Results beyond it go to temporary files.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state

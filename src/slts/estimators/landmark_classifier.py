@@ -126,6 +126,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         data: LandmarkData,
         parameters: Sequence[dict[str, float]],
         splits: Sequence[Split],
+        importance: FloatArray | None = None,
     ) -> dict[str, Any]:
         """Number of landmarks and parameters by held-out accuracy; calibrates on the way."""
         counts = self._landmark_counts(data)
@@ -134,8 +135,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         if splits:
             with self._progress("Trying parameters on held-out series") as progress:
                 found = search(
-                    data, counts, parameters, self._held_out_decisions, splits, progress=progress
-                )
+                    data, counts, parameters, self._held_out_decisions, splits,
+                    importance=importance, progress=progress,
+                )  # fmt: skip
             self._scale = found.scale
             self._keep(found)
             chosen = dict(found.candidates[found.best])
@@ -186,16 +188,20 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
             settings, parameters = self._settings(), self._parameters()
             limit = self._memory()
-            if self._products_bytes(batch, settings) > limit and sample_weight is None:
-                columns = self._n_columns_in
-                fit_stream(self, BatchStream(batch, self.classes_[codes]), limit=limit)
-                self._n_columns_in, self.n_features_in_ = columns, columns or batch.n_channels
-                return self
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             splits = self._splits(codes, seed)
             self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
             series = self._rows(batch)
             indices = self._choose_landmarks(series, settings, seed)
+            size = self._products_bytes(len(indices), series, settings)
+            if size > limit and sample_weight is None:
+                columns = self._n_columns_in
+                fit_stream(
+                    self, BatchStream(batch, self.classes_[codes]),
+                    limit=limit, rows=self._rows, landmarks=indices,
+                )  # fmt: skip
+                self._n_columns_in, self.n_features_in_ = columns, columns or batch.n_channels
+                return self
             data = self._align(series, codes, weights, series[indices], codes[indices], settings)
             chosen = self._choose(data, parameters, splits)
             data = data.first_landmarks(chosen.pop("n_landmarks"))
@@ -214,17 +220,15 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             return half_of_memory()
         return memory_bytes(self.memory_limit, type(self).__name__)
 
-    def _products_bytes(self, batch: SeriesBatch, settings: AlignmentSettings) -> float:
-        """Size of the products with all landmarks, where they have to be kept."""
+    def _products_bytes(
+        self, n_landmarks: int, rows: SeriesBatch, settings: AlignmentSettings
+    ) -> float:
+        """Size of the products with all landmarks, if these can be found in parts."""
         whole = getattr(self, "regularizer", "frobenius") != "frobenius"
         if whole or bool(getattr(self, "realign", 0)) or not self._needs_products:
             return 0.0
-        if isinstance(self.landmarks, str):
-            count = resolve_count(self._most_landmarks(len(batch)), len(batch))
-        else:
-            count = np.size(self.landmarks)
-        d = batch.n_channels + (self.homogeneous is True or batch.n_channels == 1)
-        return float(len(batch)) * count * d * d * np.dtype(settings.dtype).itemsize
+        item = np.dtype(settings.dtype).itemsize
+        return float(len(rows)) * n_landmarks * rows.n_channels**2 * item
 
     def _conclude(
         self, model: LandmarkModel, landmarks: SeriesBatch, data: LandmarkData, d: int

@@ -8,13 +8,13 @@ on the sample, in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import AlignmentSettings
@@ -25,7 +25,7 @@ from slts.alignment.reductions import (
     similarities,
 )
 from slts.errors import DataError
-from slts.estimators.memory_plan import CHUNK, MOST_TUNING, SAMPLE_SHARE, MemoryPlan
+from slts.estimators.memory_plan import MOST_TUNING, SAMPLE_SHARE, MemoryPlan
 from slts.estimators.rows import RowMap
 from slts.estimators.streams import check_read_together, mapper_for, memory_bytes, pieces_of
 from slts.estimators.survey import Survey, survey
@@ -54,12 +54,16 @@ def fit_stream(
     y: Any = None,
     sample_weight: Any = None,
     limit: float | None = None,
+    rows: RowMap | None = None,
+    landmarks: Any = None,
 ) -> None:
     """Fit a classifier over landmarks on series that are read part by part.
 
-    `limit` is the memory to take, if not that of the classifier.
+    `limit` is the memory to take, `rows` the map of the rows and `landmarks` the numbers of the
+    landmarks, if they are not to be found here.
     """
     name = type(model).__name__
+    model._check_device()
     _refuse_what_needs_memory(model, y, sample_weight)
     limit = memory_bytes(model.memory_limit, name) if limit is None else limit
     settings, parameters = model._settings(), model._parameters()
@@ -72,17 +76,19 @@ def fit_stream(
         model._remember(found.classes, found.n_series, found.n_steps, sample.series.n_channels)
         weights = _class_weights(model, found)
         uniform = sample.series[: sample.n_uniform]
-        model._rows = RowMap.fit(
+        model._rows = rows or RowMap.fit(
             uniform, settings, homogeneous=model.homogeneous, scale=model.scale
         )
-        rows = model._rows(sample.series)
-        landmarks, indices, landmark_codes = _landmarks(
-            model, stream, mapper, found, rows, settings, seed
+        drawn = model._rows(sample.series)
+        method = model.landmarks if landmarks is None else landmarks
+        kept, indices, landmark_codes = _landmarks(
+            model, method, stream, mapper, found, drawn, settings, seed
         )
         plan = MemoryPlan.make(
             limit=limit, n_series=found.n_series, n_steps=found.n_steps,
-            n_channels=uniform.n_channels, n_rows=rows.n_channels,
-            n_classes=len(found.classes), n_landmarks=len(landmarks), n_sample=len(sample),
+            n_channels=uniform.n_channels, n_rows=drawn.n_channels,
+            n_classes=len(found.classes), n_landmarks=len(kept), n_sample=sample.n_uniform,
+            n_extra=len(sample) - sample.n_uniform,
             sample=float(sample.series.values.nbytes), item=np.dtype(settings.dtype).itemsize,
             learns_metric=model._needs_products, n_workers=mapper.n_workers,
             remote=isinstance(mapper, DaskMapper),
@@ -91,21 +97,22 @@ def fit_stream(
         plan.tell()
         # The first are a uniform sample; rare classes, at the end, are wanted in any case.
         tuning = np.union1d(np.arange(plan.n_tuning), np.arange(sample.n_uniform, len(sample)))
-        mapped = model._rows(landmarks)
-        data = model._align(
-            rows[tuning], codes[tuning], weights[codes[tuning]], mapped, landmark_codes, settings
-        )
-        splits = model._splits(codes[tuning], seed)
-        chosen = model._choose(data, parameters, splits)
+        mapped = model._rows(kept)
+        codes = codes[tuning]
+        importance = found.importance(codes)
+        own = weights[codes] * (1.0 if importance is None else importance)
+        data = model._align(drawn[tuning], codes, own, mapped, landmark_codes, settings)
+        splits = model._splits(codes, seed)
+        chosen = model._choose(data, parameters, splits, importance)
         count = int(chosen.pop("n_landmarks"))
         data = data.first_landmarks(count)
-        aligning = _Aligning(model, mapped[:count], settings, plan.batch_size)
+        aligning = _Aligning(model, mapped[:count], settings, plan)
         learned = _learn(
             aligning, stream, mapper, found, plan, data, chosen, weights, model._progress
         )
         model.landmark_indices_ = indices[:count]
-        learned = model._refine(learned, data, rows, settings, splits)
-        model._conclude(learned, landmarks[:count], data, rows.n_channels)
+        learned = model._refine(learned, data, drawn, settings, splits)
+        model._conclude(learned, kept[:count], data, drawn.n_channels)
 
 
 def _refuse_what_needs_memory(model: LandmarkClassifier, y: Any, sample_weight: Any) -> None:
@@ -142,16 +149,17 @@ def _class_weights(model: LandmarkClassifier, found: Survey) -> FloatArray:
     if isinstance(given, str) and given == "balanced":
         weights = 1.0 / found.counts
     elif given is not None:
-        by_label = dict(given)
-        weights = np.array([float(by_label.get(label, 1.0)) for label in found.classes.tolist()])
-    if (weights <= 0.0).any():
-        label = found.classes[int(np.argmin(weights))]
+        by_label = dict(given) if isinstance(given, Mapping) else given
+        weights = compute_class_weight(by_label, classes=found.classes, y=found.classes)
+    if not (weights > 0.0).all():
+        label = found.classes[int(np.argmin(weights > 0.0))]
         raise DataError(f"class {label} has no weight: every class needs a positive class_weight.")
     return np.asarray(weights * (found.n_series / float(found.counts @ weights)))
 
 
 def _landmarks(
     model: LandmarkClassifier,
+    method: Any,
     stream: SeriesStream,
     mapper: Mapper,
     found: Survey,
@@ -161,7 +169,6 @@ def _landmarks(
 ) -> tuple[SeriesBatch, IntArray, IntArray]:
     """Landmarks, their numbers in the stream, and their classes."""
     sample = found.sample
-    method = model.landmarks
     if not isinstance(method, str) or method not in METHODS:
         indices = check_landmarks(method, found.n_series, type(model).__name__)
         series, labels = _fetch(stream, mapper, found, indices)
@@ -171,8 +178,8 @@ def _landmarks(
     if count > pool:
         raise ValueError(
             f"The 'n_landmarks' parameter of {type(model).__name__} asks for {count} landmarks, "
-            f"and the sample they are drawn from has {pool} series: take fewer, or raise "
-            f"memory_limit."
+            f"and the sample they are drawn from has {pool} series: take fewer. (The sample has at "
+            f"most {MOST_TUNING} series, medoids are looked for among {_MEDOID_POOL}.)"
         )
     if method == "random":
         chosen = np.arange(count)
@@ -227,17 +234,18 @@ class _Aligning:
         model: LandmarkClassifier,
         landmarks: SeriesBatch,
         settings: AlignmentSettings,
-        batch_size: int,
+        plan: MemoryPlan,
     ) -> None:
         self.rows, self.classes, self.device = model._rows, model.classes_, model.device
-        self.landmarks, self.settings, self.batch_size = landmarks, settings, batch_size
+        self.landmarks, self.settings = landmarks, settings
+        self.batch_size, self.chunk = plan.batch_size, plan.chunk
         self.learns_metric = model._needs_products
 
     def blocks(
         self, part: Part, width: int, reduce: Callable[[SeriesBatch], Result]
     ) -> Iterator[tuple[AnyArray, Result]]:
         """Classes and results of some series at a time; `width` numbers for each."""
-        step = max(1, CHUNK // (8 * width))
+        step = max(1, self.chunk // (8 * width))
         for piece in pieces_of(part, labels=True, batch_size=self.batch_size):
             series = self.rows(piece.series)
             assert piece.labels is not None

@@ -152,6 +152,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         What was tried, what was chosen, and why.
     reports_
         Objective and optimality of the solution.
+    n_sampled_ : int or None
+        How many series were drawn to learn from, of series that were read from elsewhere; None of
+        series in memory. Model files do not keep it.
 
     Examples
     --------
@@ -173,6 +176,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     group_names_: tuple[str, ...]
     selection_: tuple[Choice, ...]
     reports_: tuple[RidgeReport, ...]
+    n_sampled_: int | None
 
     def __init__(
         self,
@@ -238,6 +242,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             with self._all_or_nothing():
                 return self._fit_sample(stream, y, sample_weight)
         with self._all_or_nothing():
+            self.n_sampled_ = None
             every, codes = self._check_training_data(X, y)
             weights = self._check_weights(every, codes, sample_weight, self.class_weight)
             plan = self._check_parameters()
@@ -285,21 +290,22 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         if room < _FEWEST:
             raise ValueError(
                 f"The 'memory_limit' parameter of {name} is too small: {amount(limit)}, and "
-                f"{amount(_FIXED_BYTES + _FEWEST * _SERIES_BYTES)} hold a sample of {_FEWEST} "
-                f"series. Raise it, or take SLTSClassifier."
+                f"{amount(1.05 * (_FIXED_BYTES + _FEWEST * _SERIES_BYTES))} hold a sample of "
+                f"{_FEWEST} series. Raise it."
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         size = SampleSize(room, limit / 8, per_class=_PER_CLASS_DRAWN)
-        with mapper_for(self.n_jobs) as mapper, self._progress("Reading") as progress:
+        with mapper_for(self.n_jobs, stream) as mapper, self._progress("Reading") as progress:
             found = survey(stream, mapper, size, seed=seed, progress=progress)
         if len(found.sample) < found.n_series:
             _LOGGER.info(
                 "%s learns from a sample of %d of %d series (memory_limit: %s)",
                 name, len(found.sample), found.n_series, amount(limit),
             )  # fmt: skip
-        self.fit(found.sample.series, found.sample.labels)
+        self.fit(found.sample.series, found.sample.labels, found.importance(found.sample_codes))
         self.landmark_indices_ = found.sample_indices[self.landmark_indices_]
         self._n_series_in, self._n_steps_in = found.n_series, found.n_steps
+        self.n_sampled_ = len(found.sample)
         return self
 
     @takes_streams

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass
 
 from slts.execution import free_disk
@@ -11,8 +12,11 @@ _LOGGER = logging.getLogger("slts")
 
 # A batch of series as it is read: decoded columns, checked, put together, mapped.
 _COPIES = 6
-# Batches and blocks of results are cut to about this size.
-CHUNK = 16 * 2**20
+# Batches and blocks of results are cut to about this size, smaller where readers are many.
+_LEAST_CHUNK, _MOST_CHUNK = 2**20, 16 * 2**20
+_READING_SHARE = 1 / 4
+# Share of the limit for the problems that are solved at the same time.
+_SOLVING_SHARE = 1 / 4
 # Series that parameters are chosen on and solvers begin with; fewer do if memory is short.
 MOST_TUNING, FEWEST_TUNING = 10_000, 500
 # Shares of the limit for the sample and for its alignments; each is copied once while in use.
@@ -35,8 +39,10 @@ class MemoryPlan:
         Results for all series, at the stage that has most.
     n_tuning
         Series whose alignments are in memory.
-    batch_size
-        Series read at a time.
+    batch_size, chunk
+        Series read at a time, and bytes of a block of results.
+    at_once
+        Problems that are solved at the same time.
     remote
         Whether `held` lies on other machines.
     enough
@@ -51,6 +57,8 @@ class MemoryPlan:
     held: float
     n_tuning: int
     batch_size: int
+    chunk: int
+    at_once: int
     remote: bool
     enough: float
 
@@ -71,42 +79,58 @@ class MemoryPlan:
         learns_metric: bool,
         n_workers: int,
         remote: bool,
+        n_extra: int = 0,
     ) -> MemoryPlan:
         """Reckon with series of `n_channels` whose rows are mapped to `n_rows` channels.
 
-        `sample` is the size of the `n_sample` series that were drawn, `item` that of a number of a
-        result, and so on; all sizes are in bytes.
+        `sample` is the size of the `n_sample` series that were drawn, `n_extra` of them for rare
+        classes, `item` the size of a number of a result; all sizes are in bytes.
         """
         problems = 1 if n_classes == 2 else n_classes
         square = n_rows * n_rows
         of_sums = item * n_classes * square if learns_metric else 0
         of_similarities = item * n_landmarks * (problems if learns_metric else 1)
+        of_result = max(of_sums, of_similarities)
         per_tuning = item * n_landmarks * (square if learns_metric else 1) + 2 * of_sums
         series = 8.0 * n_channels * n_steps / n_series
-        batch_size = int(min(4096, max(16, CHUNK / series)))
         widest = max(square if learns_metric else 0, n_landmarks)
         working = max(2500.0, 10.0 * widest, n_series ** (2.0 / 3.0))
-        reading = (1 if remote else n_workers) * (
-            _COPIES * batch_size * series + 2 * CHUNK + max(of_sums, of_similarities)
-        )
-        solving = 8.0 * 4 * problems * min(working, n_series) * widest
+        per_problem = 8.0 * 4 * min(working, n_series) * widest
+        readers = 1 if remote else n_workers
         fewest = min(n_series, max(FEWEST_TUNING, n_landmarks, 4 * n_classes))
-        room = min(2 * TUNING_SHARE * limit, limit - 2 * sample - reading - solving)
-        n_tuning = max(fewest, int(room / (2 * per_tuning)))
-        n_tuning = min(n_sample, MOST_TUNING, n_tuning)
-        rest = reading + solving + 2.0 * fewest * per_tuning
-        return cls(
-            limit=limit,
-            sample=2 * sample,
-            tuning=2.0 * n_tuning * per_tuning,
-            reading=reading,
-            solving=solving,
-            held=float(n_series) * max(of_sums, of_similarities),
-            n_tuning=n_tuning,
-            batch_size=batch_size,
-            remote=remote,
-            enough=max(rest + 2 * sample, rest / (1 - 2 * SAMPLE_SHARE)),
-        )
+
+        def under(limit: float, sample: float, n_sample: int, enough: float) -> MemoryPlan:
+            chunk = limit * _READING_SHARE / readers / (_COPIES + 2)
+            chunk = min(_MOST_CHUNK, max(_LEAST_CHUNK, chunk))
+            batch_size = int(min(4096, max(1, chunk / series)))
+            batch = min(max(chunk, series), n_series * series)
+            block = min(max(chunk, of_result), n_series * of_result)
+            reading = readers * (_COPIES * batch + 2 * block)
+            at_once = min(problems, max(1, int(limit * _SOLVING_SHARE / per_problem)))
+            solving = at_once * per_problem
+            room = min(2 * TUNING_SHARE * limit, limit - 2 * sample - reading - solving)
+            n_tuning = max(fewest, int(room / (2 * per_tuning)) - n_extra)
+            n_tuning = min(n_sample, MOST_TUNING, n_tuning)
+            return cls(
+                limit=limit,
+                sample=2 * sample,
+                tuning=2.0 * (n_tuning + n_extra) * per_tuning,
+                reading=reading,
+                solving=solving,
+                held=float(n_series) * of_result,
+                n_tuning=n_tuning,
+                batch_size=batch_size,
+                chunk=int(chunk),
+                at_once=at_once,
+                remote=remote,
+                enough=enough,
+            )
+
+        # A larger limit lets the sample grow too.
+        enough = 1e6
+        while under(enough, max(sample, enough * SAMPLE_SHARE), n_series, enough).needed > enough:
+            enough *= 1.1
+        return under(limit, sample, n_sample, enough)
 
     @property
     def needed(self) -> float:
@@ -128,8 +152,9 @@ class MemoryPlan:
         if self.needed > self.limit:
             raise ValueError(
                 f"The 'memory_limit' parameter of {owner} is too small: {amount(self.limit)}, and "
-                f"at least {amount(1.05 * self.enough)} are needed ({self._parts()}). Raise it, or "
-                f"take fewer n_landmarks."
+                f"{amount(math.ceil(1.1 * self.enough / 1e6) * 1e6)} would do ({self._parts()}). "
+                f"Raise it, or take fewer "
+                f"{'threads (n_jobs)' if self.reading > self.tuning else 'n_landmarks'}."
             )
         if self.spilled > free_disk():
             raise OSError(
@@ -169,7 +194,10 @@ def amount(size: float) -> str:
     Examples
     --------
     >>> from slts.estimators.memory_plan import amount
-    >>> amount(2_340_000_000), amount(45_600_000), amount(700)
-    ('2.3 GB', '46 MB', '1 MB')
+    >>> amount(2_340_000_000), amount(45_600_000), amount(7_000), amount(2)
+    ('2.3 GB', '46 MB', '7 kB', '2 bytes')
     """
-    return f"{size / 1e9:.1f} GB" if size >= 0.9995e9 else f"{max(1.0, size / 1e6):.0f} MB"
+    for unit, name, digits in ((1e9, "GB", 1), (1e6, "MB", 0), (1e3, "kB", 0)):
+        if size >= 0.9995 * unit:
+            return f"{size / unit:.{digits}f} {name}"
+    return f"{size:.0f} bytes"

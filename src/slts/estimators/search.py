@@ -55,6 +55,7 @@ def search(
     decide: Decide,
     splits: Sequence[Split],
     *,
+    importance: FloatArray | None = None,
     progress: Progress | None = None,
 ) -> Search:
     """Score every (number of landmarks, parameters) by held-out accuracy.
@@ -71,6 +72,9 @@ def search(
         Learns on one part and decides on the other, for all `parameters`.
     splits
         (train, test) pairs.
+    importance
+        How many series each one stands for, where the data are a sample that has more of some
+        classes; None is 1 for all.
     progress
         Told after each split and number of landmarks.
     """
@@ -83,10 +87,18 @@ def search(
             for p, values in enumerate(decisions):
                 row = c * len(parameters) + p
                 values = two_sided(values)
-                scores[row, k] = np.mean(values.argmax(axis=1) == data.codes[test])
+                right = values.argmax(axis=1) == data.codes[test]
+                scores[row, k] = np.average(
+                    right, weights=None if importance is None else importance[test]
+                )
                 held_out[row].append(values)
             if progress is not None:
                 progress(k * len(counts) + c + 1, len(splits) * len(counts))
     best = int(np.argmax(scores.mean(axis=1)))
-    truth = np.concatenate([data.codes[test] for _, test in splits])
-    return Search(candidates, scores, best, fit_scale(np.concatenate(held_out[best]), truth))
+    everyone = np.concatenate([test for _, test in splits])
+    scale = fit_scale(
+        np.concatenate(held_out[best]),
+        data.codes[everyone],
+        None if importance is None else importance[everyone],
+    )
+    return Search(candidates, scores, best, scale)

@@ -19,7 +19,7 @@ from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped, runn
 from slts.files import scan_series
 from slts.files.dask_collections import is_collection
 from slts.series import SeriesBatch
-from slts.series.stream import Part, Piece, SeriesStream
+from slts.series.stream import Digests, Part, Piece, SeriesStream, digests_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -45,7 +45,27 @@ def as_stream(
     if isinstance(X, str | os.PathLike) or is_collection(X):
         return scan_series(X, label=label, expect=expect)
     # Not isinstance: that would ask a stream for its size.
-    return X if callable(getattr(type(X), "parts", None)) else None
+    if not callable(getattr(type(X), "parts", None)):
+        return None
+    found = getattr(getattr(X, "columns", None), "label", label)
+    if label is not None and found != label:
+        raise DataError(
+            f"y names the column {label!r}, and the labels of {X.name} are in {found!r}: say "
+            f"scan_series(..., label={label!r})."
+        )
+    stream: SeriesStream = X
+    return stream
+
+
+def require_labels(stream: SeriesStream) -> None:
+    """Refuse a table without a column of labels before anything is read."""
+    columns = getattr(stream, "columns", None)
+    if columns is not None and columns.label is None:
+        others = ", ".join(columns.ignored) or "none"
+        raise DataError(
+            f"{stream.name} has no labels: name their column, for instance fit(path, 'label') or "
+            f"slts.scan_series(path, label='label'). Columns that are not used: {others}."
+        )
 
 
 @dataclass(frozen=True)
@@ -178,29 +198,94 @@ def over_parts(model: Any, stream: SeriesStream, method: str, progress: Any) -> 
     """Result of a model's method on every part that has series, in order."""
     single = copy.copy(model)
     single.n_jobs, single.verbose = 1, False
-    with mapper_for(model.n_jobs) as mapper:
-        found = mapper.map(_apply, stream.parts(labels=False), (single, method), progress=progress)
-        yield from (result for result in found if result is not None)
+    parts, seen = stream.parts(labels=False), Identifiers(stream)
+    with mapper_for(model.n_jobs, stream) as mapper:
+        for result, digests in mapper.map(_apply, parts, (single, method), progress=progress):
+            seen.add(digests)
+            if result is not None:
+                yield result
+    seen.check(parts)
 
 
-def _apply(part: Part, common: tuple[Any, str], _: None) -> Any:
+def _apply(part: Part, common: tuple[Any, str], _: None) -> tuple[Any, Digests]:
     model, method = common
-    results = [getattr(model, method)(piece.series) for piece in pieces_of(part, labels=False)]
-    return np.concatenate(results) if results else None
+    results, digests = [], []
+    for piece in pieces_of(part, labels=False):
+        results.append(getattr(model, method)(piece.series))
+        digests.append(digests_in(piece))
+    return np.concatenate(results) if results else None, joined_digests(digests)
 
 
 def labels_of(stream: SeriesStream, n_jobs: int | None) -> AnyArray:
     """All labels of a stream."""
-    with mapper_for(n_jobs) as mapper:
-        found = [labels for labels in mapper.map(_labels, stream.parts()) if labels is not None]
+    require_labels(stream)
+    parts, seen, found = stream.parts(), Identifiers(stream), []
+    with mapper_for(n_jobs, stream) as mapper:
+        for labels, digests in mapper.map(_labels, parts):
+            seen.add(digests)
+            if labels is not None:
+                found.append(labels)
+    seen.check(parts)
     if not found:
         raise empty(stream)
     return np.concatenate(found)
 
 
-def _labels(part: Part, _: None, __: None) -> AnyArray | None:
-    found = [piece.labels for piece in pieces_of(part, labels=True)]
-    return np.concatenate(found) if found else None  # type: ignore[arg-type]
+def _labels(part: Part, _: None, __: None) -> tuple[AnyArray | None, Digests]:
+    found: list[AnyArray] = []
+    digests = []
+    for piece in pieces_of(part, labels=True):
+        assert piece.labels is not None
+        found.append(piece.labels)
+        digests.append(digests_in(piece))
+    return np.concatenate(found) if found else None, joined_digests(digests)
+
+
+class Identifiers:
+    """Digests of the series of all parts: one that comes back would count as two."""
+
+    def __init__(self, stream: SeriesStream) -> None:
+        self._in_rows = stream.in_rows
+        self._digests: list[Digests] = []
+
+    def add(self, digests: Digests) -> None:
+        """Take those of the next part."""
+        self._digests.append(digests if self._in_rows else digests[:0])
+
+    def check(self, parts: Sequence[Part]) -> None:
+        """Refuse a series that begins in two parts."""
+        digests = joined_digests(self._digests)
+        order = np.argsort(digests, kind="stable")
+        twice = np.flatnonzero(digests[order[1:]] == digests[order[:-1]])
+        if not len(twice):
+            return
+        ends = np.cumsum([len(found) for found in self._digests])
+        pair = order[[twice[0], twice[0] + 1]]
+        one, other = (int(k) for k in np.searchsorted(ends, pair, side="right"))
+        raise DataError(
+            f"series {_identifier(parts[other], digests[pair[1]])} comes back in "
+            f"{parts[other].name} after {parts[one].name}; rows of a series must stand together, "
+            f"in files that follow each other by name, and in one partition of a Dask data frame. "
+            f"Sort the data by their identifier."
+        )
+
+
+def digests_in(piece: Piece) -> Digests:
+    """Digests of the series of a piece; none where it has no identifiers."""
+    return np.empty(0, np.uint64) if piece.ids is None else digests_of(piece.ids)
+
+
+def joined_digests(digests: Sequence[Digests]) -> Digests:
+    """Digests one after the other."""
+    return np.concatenate([np.empty(0, np.uint64), *digests])
+
+
+def _identifier(part: Part, digest: np.uint64) -> str:
+    for piece in part.batches(labels=False, batch_size=BATCH):
+        if piece.ids is not None:
+            for k in np.flatnonzero(digests_of(piece.ids) == digest):
+                return repr(piece.ids.tolist()[k])
+    return "?"
 
 
 def empty(stream: SeriesStream) -> DataError:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
-from slts._typing import AnyArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.estimators.streams import empty, pieces_of
+from slts.estimators.streams import (
+    Identifiers,
+    digests_in,
+    empty,
+    joined_digests,
+    pieces_of,
+    require_labels,
+)
 from slts.execution import Mapper, Progress
 from slts.landmarks.reservoir import Ceilings, Reservoir, Sample, SampleSize, sampling_keys
 from slts.series.stream import Digests, Part, SeriesStream, digests_of
 
 # Series without identifiers are numbered part by part, so many for each.
 _PART_NUMBERS = 1 << 40
+_NONE = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -29,8 +38,8 @@ class Survey:
         Labels, sorted, and how many series have each.
     offsets
         Number of the first series of every part, and of all series.
-    n_steps, longest
-        Steps of all series together, and of the longest.
+    n_steps
+        Steps of all series together.
     sample
         Series that were drawn.
     """
@@ -39,7 +48,6 @@ class Survey:
     counts: IntArray
     offsets: IntArray
     n_steps: int
-    longest: int
     sample: Sample
 
     @property
@@ -57,12 +65,23 @@ class Survey:
         """Classes of the sampled series, 0 and up."""
         return np.searchsorted(self.classes, self.sample.labels).astype(np.int64)
 
+    def importance(self, codes: IntArray) -> FloatArray | None:
+        """How many series each of some stands for, mean 1; None if classes are as in the whole.
+
+        A sample may have more of rare classes than their share.
+        """
+        own = np.bincount(codes, minlength=len(self.classes)) / len(codes)
+        share = self.counts / self.n_series
+        if np.array_equal(own, share):
+            return None
+        weights = (share / np.where(own > 0.0, own, 1.0))[codes]
+        return np.asarray(weights / weights.mean())
+
 
 @dataclass(frozen=True)
 class _PartSurvey:
     n_series: int
     n_steps: int
-    longest: int
     labels: AnyArray
     counts: IntArray
     digests: Digests
@@ -79,21 +98,24 @@ def survey(
     progress: Progress | None = None,
 ) -> Survey:
     """Read all series once, count them and draw a sample."""
-    parts = stream.parts()
+    require_labels(stream)
+    parts, seen = stream.parts(), Identifiers(stream)
     reservoir = Reservoir(size)
     found: list[_PartSurvey] = []
     results = mapper.map(
-        _look, parts, (size, seed), lambda number: (number, reservoir.ceilings), progress=progress
-    )
+        _look, parts, (size, seed, stream.in_rows),
+        lambda number: (number, reservoir.ceilings), progress=progress,
+    )  # fmt: skip
     for result in results:
-        found.append(result)
         reservoir.merge(result.reservoir)
+        seen.add(result.digests)
+        # Their series and identifiers are elsewhere now.
+        found.append(replace(result, reservoir=Reservoir(size), digests=_NONE))
     sample = reservoir.sample()
     if sample is None:
         raise empty(stream)
     _check_channels(found, parts)
-    if stream.in_rows:
-        _check_identifiers(found, parts)
+    seen.check(parts)
     labels = [part.labels for part in found if len(part.labels)]
     kinds = {array.dtype.kind in "US" for array in labels}
     if len(kinds) > 1:
@@ -111,26 +133,26 @@ def survey(
         counts,
         np.cumsum([0, *(part.n_series for part in found)], dtype=np.int64),
         sum(part.n_steps for part in found),
-        max(part.longest for part in found),
         sample,
     )
 
 
-def _look(part: Part, common: tuple[SampleSize, int], own: tuple[int, Ceilings]) -> _PartSurvey:
-    size, seed = common
+def _look(
+    part: Part, common: tuple[SampleSize, int, bool], own: tuple[int, Ceilings]
+) -> _PartSurvey:
+    size, seed, in_rows = common
     number, ceilings = own
     reservoir = Reservoir(size, ceilings)
-    n_series = n_steps = longest = 0
+    n_series = n_steps = 0
     digests: list[Digests] = []
     labels: list[AnyArray] = []
     channels: Any = None
     for piece in pieces_of(part, labels=True):
         series, n = piece.series, len(piece.series)
-        if piece.ids is None:
-            numbers = np.arange(n_series, n_series + n) + number * _PART_NUMBERS
-            found = digests_of(numbers)
-        else:
-            found = digests_of(piece.ids)
+        found = digests_in(piece) if in_rows else _NONE
+        if not len(found):
+            # Identifiers that may come back, or none, do not tell series apart: places do.
+            found = digests_of(np.arange(n_series, n_series + n) + number * _PART_NUMBERS)
         assert piece.labels is not None
         _check_labels(piece.labels, part)
         keys = sampling_keys(found, seed)
@@ -138,13 +160,12 @@ def _look(part: Part, common: tuple[SampleSize, int], own: tuple[int, Ceilings])
         digests.append(found)
         labels.append(piece.labels)
         n_series, n_steps = n_series + n, n_steps + series.n_steps
-        longest = max(longest, int(series.lengths.max(initial=0)))
         channels = channels or (series.n_channels, series.channel_names)
     names, counts = np.unique(np.concatenate(labels or [np.empty(0)]), return_counts=True)
     reservoir.sample()
     return _PartSurvey(
-        n_series, n_steps, longest, names, counts,
-        np.concatenate(digests) if digests else np.empty(0, np.uint64), channels, reservoir,
+        n_series, n_steps, names, counts, joined_digests(digests if in_rows else []),
+        channels, reservoir,
     )  # fmt: skip
 
 
@@ -155,6 +176,10 @@ def _check_labels(labels: AnyArray, part: Part) -> None:
         missing = bool(np.isnan(labels).any())
     if missing:
         raise DataError(f"{part.name} has labels that are missing or of several types.")
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise DataError(f"{part.name}: {error}") from error
 
 
 def _check_channels(found: Sequence[_PartSurvey], parts: Sequence[Part]) -> None:
@@ -172,28 +197,3 @@ def _in_words(channels: tuple[int, tuple[str, ...] | None] | None) -> str:
     assert channels is not None
     count, names = channels
     return f"{count} channels" + (f" ({', '.join(names)})" if names else "")
-
-
-def _check_identifiers(found: Sequence[_PartSurvey], parts: Sequence[Part]) -> None:
-    """A series that begins in two parts would be learned as two."""
-    digests = np.concatenate([part.digests for part in found])
-    order = np.argsort(digests, kind="stable")
-    twice = np.flatnonzero(digests[order[1:]] == digests[order[:-1]])
-    if not len(twice):
-        return
-    ends = np.cumsum([part.n_series for part in found])
-    pair = order[[twice[0], twice[0] + 1]]
-    one, other = (int(k) for k in np.searchsorted(ends, pair, side="right"))
-    raise DataError(
-        f"series {_identifier(parts[other], digests[pair[1]])} comes back in {parts[other].name} "
-        f"after {parts[one].name}; rows of a series must stand together to be read piece by "
-        f"piece. Sort the data by their identifier."
-    )
-
-
-def _identifier(part: Part, digest: np.uint64) -> str:
-    for piece in part.batches(labels=False, batch_size=1024):
-        if piece.ids is not None:
-            for k in np.flatnonzero(digests_of(piece.ids) == digest):
-                return repr(piece.ids.tolist()[k])
-    return "?"

@@ -18,15 +18,26 @@ _AHEAD = 4
 
 
 def running_client() -> Any | None:
-    """Give the Dask client of this process, if there is one; Dask is not imported for it."""
+    """Give the Dask client of this process, if there is one; Dask is not imported for it.
+
+    Inside a task there is none: it would wait for workers that wait for it.
+    """
     distributed = sys.modules.get("distributed")
-    if distributed is None:
+    if distributed is None or _is_in_a_task(distributed):
         return None
     try:
         client = distributed.default_client()
     except ValueError:
         return None
     return client if client.status == "running" else None
+
+
+def _is_in_a_task(distributed: Any) -> bool:
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 class DaskMapper:
@@ -45,6 +56,7 @@ class DaskMapper:
         self._client = client
         self._run = uuid.uuid4().hex[:8]
         self._count = 0
+        self._held: list[Sequence[Any]] = []
 
     @property
     def n_workers(self) -> int:
@@ -90,6 +102,7 @@ class DaskMapper:
         """See `Mapper.hold`; memory is what Dask gives its workers, and so are files."""
         shared = self._shared(common)
         held = [self._submit(_Listed(task), part, shared, None) for part in parts]
+        self._held.append(held)
         finished = sys.modules["distributed"].as_completed(held, raise_errors=True)
         try:
             for done, future in enumerate(finished):
@@ -106,6 +119,7 @@ class DaskMapper:
         """See `Mapper.release`."""
         for future in held:
             future.release()
+        self._held = [others for others in self._held if others is not held]
 
     def __enter__(self) -> Self:
         """Use as a context."""
@@ -117,7 +131,9 @@ class DaskMapper:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Futures are released by Dask when nobody refers to them."""
+        """Let the workers forget what is held; a traceback may still refer to it."""
+        for held in list(self._held):
+            self.release(held)
 
     def _shared(self, common: Any) -> Any:
         """What all tasks need, as a task of its own: scattered data would be lost with a worker."""

@@ -94,7 +94,7 @@ class ThreadMapper:
 
     def __init__(self, n_jobs: int | None) -> None:
         self._workers = int(effective_n_jobs(n_jobs))
-        self._shelves: list[tuple[Sequence[Any], Shelf]] = []
+        self._shelves: list[tuple[list[Kept], Shelf]] = []
 
     @property
     def n_workers(self) -> int:
@@ -147,6 +147,7 @@ class ThreadMapper:
     def release(self, held: Sequence[Any]) -> None:
         """See `Mapper.release`."""
         for entry in [entry for entry in self._shelves if entry[0] is held]:
+            entry[0].clear()
             entry[1].close()
             self._shelves.remove(entry)
 
@@ -161,9 +162,8 @@ class ThreadMapper:
         trace: TracebackType | None,
     ) -> None:
         """Remove what is held."""
-        for _, shelf in self._shelves:
-            shelf.close()
-        self._shelves.clear()
+        for held, _ in list(self._shelves):
+            self.release(held)
 
     def _in_order(
         self, call: Callable[[int, Any], Result], count: int, own: Own | None

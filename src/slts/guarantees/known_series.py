@@ -10,9 +10,16 @@ from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.estimators.streams import mapper_for, pieces_of
+from slts.estimators.streams import (
+    Identifiers,
+    digests_in,
+    joined_digests,
+    mapper_for,
+    pieces_of,
+    require_labels,
+)
 from slts.series import SeriesBatch
-from slts.series.stream import Part, SeriesStream
+from slts.series.stream import Digests, Part, SeriesStream
 
 
 @dataclass(frozen=True)
@@ -65,29 +72,35 @@ class KnownSeries:
 
 def labels_of_unknown(model: SeriesClassifier, stream: SeriesStream) -> AnyArray:
     """Labels of a stream, none of whose series the model keeps."""
+    require_labels(stream)
     known, labels, n_before = KnownSeries.of(model), [], 0
-    with mapper_for(model.n_jobs) as mapper:
-        for found, of_part in mapper.map(_look, stream.parts(), (model, known)):
+    parts, seen = stream.parts(), Identifiers(stream)
+    with mapper_for(model.n_jobs, stream) as mapper:
+        for found, of_part, digests in mapper.map(_look, parts, (model, known)):
             if known is not None and found is not None:
                 known.refuse((n_before + found[0], found[1]))
+            seen.add(digests)
             labels.append(of_part)
             n_before += len(of_part)
+    seen.check(parts)
     return np.concatenate([part for part in labels if len(part)] or [np.empty(0)])
 
 
 def _look(
     part: Part, common: tuple[SeriesClassifier, KnownSeries | None], _: None
-) -> tuple[tuple[int, int] | None, AnyArray]:
+) -> tuple[tuple[int, int] | None, AnyArray, Digests]:
     model, known = common
-    first, labels, found = 0, [], None
+    first, labels, digests, found = 0, [], [], None
     for piece in pieces_of(part, labels=True):
         assert piece.labels is not None
         labels.append(piece.labels)
+        digests.append(digests_in(piece))
         if known is not None and found is None:
             here = known.find(model._check_new_data(piece.series))
             found = None if here is None else (first + here[0], here[1])
         first += len(piece.series)
-    return found, np.concatenate(labels) if labels else np.empty(0)
+    every = np.concatenate(labels) if labels else np.empty(0)
+    return found, every, joined_digests(digests)
 
 
 def _seven_digits(x: FloatArray) -> tuple[tuple[int, ...], bytes]:

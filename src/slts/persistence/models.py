@@ -175,7 +175,7 @@ _LOCAL: Mapping[str, Kind] = {
 YOUNGER: Mapping[str, None] = {"path_metrics_": None}
 # What scikit-learn adds: `set_output` is kept; metadata requests are objects, and are not.
 OPTIONAL: Mapping[str, Kind] = {"_sklearn_output_config": dict_of(TEXT, TEXT)}
-NOT_KEPT = frozenset({"_metadata_request"})
+NOT_KEPT = frozenset({"_metadata_request", "n_sampled_"})
 
 
 @dataclass(frozen=True)
