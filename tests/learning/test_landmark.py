@@ -1,8 +1,11 @@
 """Learning over landmarks: classes, splits and parameters from one set of aligned products."""
 
+import pickle
+
 import numpy as np
 import pytest
 
+from slts.execution import ThreadMapper
 from slts.learning import one_vs_rest_features, solve_metric, solve_separator
 from slts.learning.landmark import (
     LandmarkData,
@@ -12,6 +15,7 @@ from slts.learning.landmark import (
     project,
     slts_decisions,
 )
+from slts.learning.landmark_parts import Held, metrics_in_parts, separators_in_parts
 from slts.learning.metric import strength_of
 
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -155,3 +159,42 @@ def test_threads_change_nothing(data):
     one, two = (fit_slts(data, 0.05, 0.1, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one.coef, two.coef)
     np.testing.assert_array_equal(one.metrics, two.metrics)
+
+
+class Recording(ThreadMapper):
+    """Remembers the bytes that all parts are sent together, and those of every part alone."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.common, self.own = [], []
+
+    def map(self, task, parts, common=None, own=None, *, progress=None):
+        self.common.append(len(pickle.dumps(common)))
+        self.own.append(max(len(pickle.dumps(own(part))) for part in range(len(parts))))
+        return super().map(task, parts, common, own, progress=progress)
+
+
+def test_coefficients_travel_once_not_to_every_part(rng):
+    data = make(rng, m=6000, n=200, d=2)
+    weights = np.full(3, 1 / 6000)
+    cuts = range(0, 6000, 300)
+    sample = LandmarkData(
+        data.similarities[::5], data.products[::5], data.codes[::5], data.landmark_codes,
+        data.weights[::5], 3,
+    )  # fmt: skip
+    mapper = Recording()
+    sums = data.class_sums()
+    parts = [[(data.codes[b:][:300], sums[b:][:300])] for b in cuts]
+    metrics = metrics_in_parts(Held(mapper, parts, 6000, weights), sample, gamma=0.1, lam=0.1)
+    parts = [[(data.codes[b:][:300], data.similarities[b:][:300, None])] for b in cuts]
+    planes = separators_in_parts(Held(mapper, parts, 6000, weights), sample, None, gamma=0.1)
+    for k in data.positives:
+        Z, y = one_vs_rest_features(sums, k, data.n_landmarks), data.labels(k)
+        known = solve_metric(Z, y, gamma=0.1, lam=0.1)
+        assert metrics[k].primal == pytest.approx(known.primal, rel=1e-6)
+        plane = solve_separator(data.similarities, y, gamma=0.1)
+        assert abs(planes[k].objective - plane.objective) <= 1e-6 * max(plane.objective, 1e-2)
+    # The positions of known rows are a part's own: at most 300 in each of three problems.
+    assert max(mapper.common) > 3 * 8 * data.n_landmarks
+    assert max(mapper.own) < 3 * (8 * 300 + 200)
+    assert min(mapper.own) < 200

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +16,15 @@ from slts.learning import metric, separator, solve_metric, solve_separator
 from slts.learning.hinge import HingeRows
 from slts.learning.part_queries import (
     Check,
+    CheckParts,
     CheckReply,
     PartsQuery,
     Reply,
     Split,
     SplitReply,
     answer,
+    distinct,
+    lone,
 )
 from slts.learning.partitioned import (
     MetricInParts,
@@ -422,3 +426,185 @@ def test_bad_parameters_and_rows_are_named(rng: np.random.Generator) -> None:
     empty = (np.zeros((0, 2)), np.zeros(0), np.zeros(0))
     with pytest.raises(DataError, match="no row of positive weight"):
         metric_of(empty, sample, Parts(empty), 1.0)
+
+
+def idle(rng: np.random.Generator, m: int, dtype: Any = np.float64) -> Part:
+    """Two noisy classes, and one whose rows are all the same: two in five."""
+    X = 0.3 * rng.normal(size=(m, 16))
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    X[:, 0] += 0.3 * y
+    X[:, 15] = 0.0
+    same = rng.random(m) < 0.4
+    X[same], y[same] = np.eye(16)[15], 1.0
+    return X.astype(dtype), y, np.full(m, 1.0 / m)
+
+
+def merged_by_hand(rows: Part) -> Part:
+    X, y, w = rows
+    signed, owner = np.unique(X.astype(np.float64) * y[:, None], axis=0, return_inverse=True)
+    return signed, np.ones(len(signed)), np.bincount(owner.ravel(), weights=w)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equal_rows_count_as_one_and_cost_as_one(rng: np.random.Generator, dtype: Any) -> None:
+    rows = idle(rng, 60_000, dtype)
+    X, y, w = merged_by_hand(rows)
+    assert len(y) < 40_000
+    plane = solve_separator(X, y, gamma=0.1, sample_weight=w)
+    matrix = solve_metric(X, y, gamma=0.5, lam=0.1, sample_weight=w)
+    sample, parts = sample_of(rows, slice(None, None, 20)), Parts(rows, range(3000, 60_000, 3000))
+    ways: dict[str, Any] = {
+        "in memory": lambda: solve_separator(*rows[:2], gamma=0.1),
+        "in parts": lambda: separator_of(rows, sample, parts, 0.1),
+        "metric in memory": lambda: solve_metric(*rows[:2], gamma=0.5, lam=0.1),
+        "metric in parts": lambda: metric_of(rows, sample, parts, 0.1),
+    }
+    for way, solve in ways.items():
+        tracemalloc.start()
+        found = solve()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20 * 8 * rows[0].size, way
+        assert found.converged, way
+        if "metric" in way:
+            assert found.primal == pytest.approx(matrix.primal, rel=1e-6), way
+        else:
+            assert found.objective == pytest.approx(plane.objective, rel=1e-6), way
+            assert found.vertex, way
+        if "parts" in way:
+            assert found.n_taken < 10_000, way
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_merging_keeps_the_problem_and_leaves_distinct_rows_alone(
+    rng: np.random.Generator, dtype: Any
+) -> None:
+    rows = HingeRows(*idle(rng, 3000, dtype))
+    fewer = distinct(rows)
+    assert fewer.n_rows == len(merged_by_hand((rows.features, rows.labels, rows.weights))[1])
+    assert fewer.features.dtype == dtype
+    for coef in rng.normal(size=(3, 16)):
+        loss = rows.loss(rows.margins(coef))
+        assert fewer.loss(fewer.margins(coef)) == pytest.approx(loss, rel=1e-12)
+    np.testing.assert_allclose(fewer.combine(fewer.weights), rows.combine(rows.weights))
+    assert distinct(fewer) is fewer
+    once = lone(rows)
+    np.testing.assert_array_equal(once.features, fewer.features)
+    np.testing.assert_array_equal(once.weights, rows.weights[: once.n_rows])
+    assert lone(fewer) is fewer
+
+
+def test_rows_of_equal_hash_are_told_apart(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slts.learning.part_queries._mix", lambda bits: bits % np.uint64(5))
+    rows = idle(rng, 3000)
+    fewer = distinct(HingeRows(*rows))
+    signed, _, weights = merged_by_hand(rows)
+    order = np.lexsort(fewer.take(np.arange(fewer.n_rows)).T[::-1])
+    taken = fewer.take(order)
+    heavy = np.argmax(weights)
+    mine = np.all(taken == signed[heavy], axis=1)
+    assert fewer.weights[order][mine].sum() == pytest.approx(weights[heavy])
+    np.testing.assert_array_equal(np.unique(taken, axis=0), signed)
+
+
+@pytest.mark.parametrize("limit", [3, 10_000])
+def test_a_merged_row_stands_for_all_its_positions(rng: np.random.Generator, limit: int) -> None:
+    X, y, w = rows = idle(rng, 2000)
+    signed = X * y[:, None]
+    reference, coef = np.zeros(16), rng.normal(size=16)
+    coef[15] = 1.5
+    blocks = [(X[b:][:300], y[b:][:300], w[b:][:300], b) for b in range(0, 2000, 300)]
+    split = answer(Split(reference, np.inf), blocks)
+    assert isinstance(split, SplitReply)
+    check = answer(Check(coef, reference, np.arange(0, 2000, 7), 0.0, limit), blocks)
+    assert isinstance(check, CheckReply)
+    assert split.inside.n_rows < 1300 < split.inside.index.size == split.n_rows == 2000
+    assert check.wrong.n_rows == min(limit, check.n_wrong) < check.wrong.index.size
+    assert not np.any(check.wrong.index % 7 == 0)
+    for found in (split.inside, check.wrong, check.wrong.take(check.score >= check.score.max())):
+        assert np.all(np.diff(found.index) > 0)
+        np.testing.assert_array_equal(found.features[found.owner], signed[found.index])
+        sums = np.bincount(found.owner, weights=w[found.index])
+        np.testing.assert_allclose(found.weights, sums, rtol=1e-12)
+    again = answer(Check(coef, reference, split.inside.index, 0.0, limit), blocks)
+    assert isinstance(again, CheckReply)
+    assert again.n_wrong == 0
+    # Equal rows do not crowd out the others of a random choice, unless all are to be alike.
+    some, like_all = (
+        answer(Split(reference, np.inf, rate=500.0, seed=1, merge=merge), [(*rows, 0)])
+        for merge in (True, False)
+    )
+    assert isinstance(some, SplitReply)
+    assert isinstance(like_all, SplitReply)
+    for drawn, copies in ((some.inside, 1), (like_all.inside, 200)):
+        same = drawn.features[:, 15] == 1.0
+        assert np.count_nonzero(same) == pytest.approx(copies, rel=0.2)
+        assert drawn.weights[same].sum() == pytest.approx(0.4, rel=0.2)
+        assert np.count_nonzero(~same) == pytest.approx(300, rel=0.2)
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(0.0, 0.05), (0.2, 0.2), (0.4, 0.2)])
+def test_equal_rows_do_not_narrow_the_search(
+    rng: np.random.Generator, mean: float, spread: float
+) -> None:
+    # The class of equal rows against the others: they are most of the rows near the margin.
+    X, y, w = idle(rng, 60_000)
+    y[X[:, 15] != 1.0] = -1.0
+    others = y < 0.0
+    X[others, 15] = rng.normal(mean, spread, size=np.count_nonzero(others))
+    X[others, :15] += 0.2
+    rows, parts = (X, y, w), Parts((X, y, w), range(3000, 60_000, 3000))
+    found = separator_of(rows, sample_of(rows, slice(None, None, 20)), parts, 0.1)
+    known = solve_separator(X, y, gamma=0.1)
+    assert found.objective == pytest.approx(known.objective, rel=1e-6)
+    assert found.n_rounds <= 6
+
+
+def test_all_parts_together_return_no_more_rows_than_the_limit(rng: np.random.Generator) -> None:
+    rows = problem("noisy", rng, 40_000, 12)
+    parts = Parts(rows, range(500, 40_000, 500))
+    returned: list[tuple[int, int, int]] = []
+
+    def ask(queries: dict[Any, PartsQuery]) -> dict[Any, list[Reply]]:
+        replies = parts.ask(queries)
+        if isinstance(query := queries[0], CheckParts):
+            checks = [reply for reply in replies[0] if isinstance(reply, CheckReply)]
+            sent, wrong = sum(c.score.size for c in checks), sum(c.n_wrong for c in checks)
+            returned.append((sent, wrong, query.limit))
+        return replies
+
+    sample = HingeRows(-rows[0][:2000], rows[1][:2000], rows[2][:2000])
+    solver = metric_in_parts(sample, 40_000, gamma=0.5, lam=1e-4)
+    found = solve_together({0: solver}, ask)[0]
+    assert any(wrong > limit for _, wrong, limit in returned)
+    assert all(sent <= limit + 80 for sent, _, limit in returned)
+    known = solve_metric(*rows[:2], gamma=0.5, lam=1e-4)
+    assert found.primal == pytest.approx(known.primal, rel=1e-6)
+
+
+def test_a_limit_goes_where_rows_were_wrong() -> None:
+    known = tuple(np.arange(k) for k in range(4))
+    queries = [
+        CheckParts(np.ones(2), np.zeros(2), known, 0.0, 100, np.array(shares, dtype=float))
+        for shares in ([0, 0, 0, 0], [0, 0, 0, 7], [1, 1, 1, 1])
+    ]
+    limits = [[query.for_part(k).limit for k in range(4)] for query in queries]
+    assert limits == [[25] * 4, [13, 13, 13, 63], [25] * 4]
+
+
+def test_only_what_differs_between_parts_is_their_own(rng: np.random.Generator) -> None:
+    known = (np.arange(3), np.arange(5, 9))
+    check = CheckParts(rng.normal(size=4), rng.normal(size=4), known, 1e-9, 10, np.ones(2))
+    split = Split(rng.normal(size=4), 0.3)
+    assert split.own(1) is None
+    assert split.common().with_own(split.own(1)) is split
+    for part in (0, 1):
+        own = check.own(part)
+        assert own.known is known[part]
+        whole, joined = check.for_part(part), check.common().with_own(own)
+        for name in ("coef", "reference", "known", "slack", "limit"):
+            np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
+        np.testing.assert_array_equal(joined.coef, check.coef)
+    assert check.common().known.size == 0

@@ -18,7 +18,7 @@ from slts.execution import Mapper, Progress, check_stopped
 from slts.learning.hinge import HingeRows
 from slts.learning.landmark import LandmarkData, project
 from slts.learning.metric import MetricSolution, one_vs_rest_features
-from slts.learning.part_queries import PartQuery, PartsQuery, Reply
+from slts.learning.part_queries import Own, PartQuery, PartsQuery, Reply
 from slts.learning.partitioned import metric_in_parts, separator_in_parts, solve_together
 from slts.learning.separator import SeparatorSolution
 
@@ -39,12 +39,15 @@ class Held:
         Of all parts together.
     weights
         Weight of a series by its class, so that all series together have weight one.
+    at_once
+        Problems to solve at the same time, at most.
     """
 
     mapper: Mapper
     parts: Sequence[Any]
     n_series: int
     weights: FloatArray
+    at_once: int = 32
 
 
 def metrics_in_parts(
@@ -167,23 +170,32 @@ def _solve(
     progress: Progress | None,
 ) -> dict[int, Solution]:
     def ask(queries: Mapping[int, PartsQuery]) -> dict[int, list[Reply]]:
-        def own(part: int) -> dict[int, PartQuery]:
-            return {c: query.for_part(part) for c, query in queries.items()}
+        def own(part: int) -> dict[int, Own | None]:
+            return {c: query.own(part) for c, query in queries.items()}
 
-        common = (features, held.weights)
+        common = (features, held.weights, {c: query.common() for c, query in queries.items()})
         replies = list(held.mapper.map(_answer, held.parts, common, own))
         return {c: [reply[c] for reply in replies] for c in queries}
 
-    return solve_together(solvers, ask, progress)
+    # Problems that are solved together share each pass, and the memory.
+    solved: dict[int, Solution] = {}
+    keys = list(solvers)
+    for begin in range(0, len(keys), held.at_once):
+        group = {c: solvers[c] for c in keys[begin : begin + held.at_once]}
+        solved |= solve_together(group, ask)
+        if progress is not None:
+            progress(len(solved), len(solvers))
+    return solved
 
 
 def _answer(
     blocks: Iterable[tuple[IntArray, npt.NDArray[Any]]],
-    common: tuple[_OneVsRest | _Column, FloatArray],
-    queries: Mapping[int, PartQuery],
+    common: tuple[_OneVsRest | _Column, FloatArray, Mapping[int, PartQuery]],
+    own: Mapping[int, Own | None],
 ) -> dict[int, Reply]:
     """Answer the queries of all problems in one pass over a part."""
-    features, weights = common
+    features, weights, shared = common
+    queries = {c: query.with_own(own[c]) for c, query in shared.items()}
     nothing = np.empty(0)
     blank = HingeRows(np.empty((0, features.n_columns)), nothing, nothing)
     found: dict[int, list[Any]] = {c: [query.answer(blank, 0)] for c, query in queries.items()}

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
 from slts.learning.hinge import HingeRows, ray_minimiser
+from slts.learning.part_queries import distinct
 from slts.learning.ridge import Ridge
 from slts.learning.working_set import WorkingSet
 
@@ -311,8 +312,11 @@ def scale_rows(rows: HingeRows) -> HingeRows:
 
 
 def _compress(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
-    """Scale the longest row to length one; with fewer rows than columns, use their span."""
-    rows = scale_rows(rows)
+    """Scale the longest row to length one; with fewer rows than columns, use their span.
+
+    Equal rows are merged first.
+    """
+    rows = scale_rows(distinct(rows))
     if rows.n_rows >= rows.n_columns:
         return rows, None
     basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))

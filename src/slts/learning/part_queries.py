@@ -2,13 +2,16 @@
 
 An answer is a pure function of the query and the rows, so a part may be asked again, elsewhere.
 The answers of the blocks of a part merge in block order to the answer of the part.
+
+Many rows may be equal, for instance where all series of a class are the same: one row with the sum
+of their weights stands for them, here (:class:`Rows`) and in memory (:func:`distinct`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +20,114 @@ from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
 from slts.learning.hinge import HingeRows
 
+# Fewer rows than these are not searched for equal ones: in an answer, and in memory.
+_FEW, _FEW_IN_MEMORY = 64, 1000
+_WORTHWHILE = 0.9  # share of distinct rows above which all rows are kept as they are
+_PASS_ELEMENTS = 1 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that leave their part: signed features, weights, and positions in the part."""
+    """Rows that leave their part: signed features and weights, and the positions they stand for.
+
+    A row may stand for several equal ones of the part: ``index`` are the positions of all of them,
+    and ``owner`` the row that stands for each.
+    """
 
     features: FloatArray
     weights: FloatArray
     index: IntArray
+    owner: npt.NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, each of which may stand for several."""
+        return int(self.weights.size)
+
+    @classmethod
+    def picked(cls, rows: HingeRows, index: npt.NDArray[np.intp], first: int) -> Rows:
+        """Return rows of a block, the first of which has position ``first`` in the part."""
+        at = index.astype(np.int64) + first
+        return cls(rows.take(index), rows.weights[index], at, np.arange(index.size))
 
     @classmethod
     def concatenated(cls, several: Sequence[Rows]) -> Rows:
         """Return all rows, in order."""
+        before = np.cumsum([0, *(rows.n_rows for rows in several)])
         return cls(
             np.concatenate([rows.features for rows in several]),
             np.concatenate([rows.weights for rows in several]),
             np.concatenate([rows.index for rows in several]),
+            np.concatenate([rows.owner + n for rows, n in zip(several, before, strict=False)]),
         )
 
     def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Rows:
-        """Return some of the rows."""
-        return Rows(self.features[index], self.weights[index], self.index[index])
+        """Return some of the rows, in their order, with all positions they stand for."""
+        kept = np.zeros(self.n_rows, dtype=bool)
+        kept[index] = True
+        rank, some = np.cumsum(kept) - 1, kept[self.owner]
+        return Rows(
+            self.features[kept], self.weights[kept], self.index[some], rank[self.owner[some]]
+        )
+
+    def groups(self, apart: npt.NDArray[np.bool_] | None = None) -> Groups | None:
+        """Return the groups of equal rows that agree in ``apart``; None if they save little."""
+        if self.n_rows < _FEW:
+            return None
+        return _groups(HingeRows(self.features, np.ones(self.n_rows), self.weights), apart)
+
+    def merged(self, groups: Groups | None) -> Rows:
+        """Return one row for each group."""
+        if groups is None:
+            return self
+        return Rows(
+            self.features[groups.first],
+            groups.sums(self.weights),
+            self.index,
+            groups.owner[self.owner],
+        )
+
+
+class Groups(NamedTuple):
+    """Equal rows: the first of each group, in order, and the group of every row."""
+
+    first: npt.NDArray[np.intp]
+    owner: npt.NDArray[np.intp]
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up the values of each group."""
+        sums = np.bincount(self.owner, weights=values, minlength=self.first.size)
+        return np.asarray(sums, dtype=np.float64)
+
+
+def distinct(rows: HingeRows) -> HingeRows:
+    """Return one row, with the sum of the weights, for rows that are equal with their labels.
+
+    The problem stays the same. Where equal rows are few, ``rows`` itself is returned.
+    """
+    groups = _groups(rows) if rows.n_rows >= _FEW_IN_MEMORY else None
+    if groups is None:
+        return rows
+    return replace(_first_of(rows, groups), weights=groups.sums(rows.weights))
+
+
+def lone(rows: HingeRows) -> HingeRows:
+    """Return each of several equal rows once, with its own weight only.
+
+    Such rows tell how many different ones there are. Where equal rows are few, ``rows`` itself is
+    returned.
+    """
+    groups = _groups(rows) if rows.n_rows >= _FEW else None
+    return rows if groups is None else _first_of(rows, groups)
+
+
+def _first_of(rows: HingeRows, groups: Groups) -> HingeRows:
+    return replace(
+        rows,
+        features=rows.features[groups.first],
+        labels=rows.labels[groups.first],
+        weights=rows.weights[groups.first],
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +137,7 @@ class SplitReply:
     ``n_rows`` counts the rows of positive weight; ``loss`` is that of all rows at the reference;
     ``n_below``, ``weight`` and ``vector`` are
     the number, weight and weighted signed sum of the rows outside with a margin below one.
+    Equal rows inside are merged if the query says so.
     """
 
     inside: Rows
@@ -55,17 +146,20 @@ class SplitReply:
     weight: float
     vector: FloatArray
     loss: float
+    merge: bool
 
     @classmethod
     def merged(cls, replies: Sequence[SplitReply]) -> SplitReply:
         """Return the answer of consecutive blocks together."""
+        inside, merge = Rows.concatenated([reply.inside for reply in replies]), replies[0].merge
         return cls(
-            Rows.concatenated([reply.inside for reply in replies]),
+            inside.merged(inside.groups()) if merge else inside,
             sum(reply.n_rows for reply in replies),
             sum(reply.n_below for reply in replies),
             float(sum(reply.weight for reply in replies)),
             np.sum([reply.vector for reply in replies], axis=0),
             float(sum(reply.loss for reply in replies)),
+            merge,
         )
 
 
@@ -75,16 +169,30 @@ class Split:
 
     With a finite ``rate`` only a random choice of them is taken: each with a chance of ``rate``
     times its weight, and a weight that makes up for it. The lot is drawn from ``seed`` and the row
-    itself, so it does not depend on how the rows are cut, except where rows are repeated.
+    itself, so it does not depend on how the rows are cut, except where rows are repeated. Equal
+    rows are merged before, so that they do not crowd out the others, unless ``merge`` is False: the
+    rows drawn are then like all rows, and so are halves of them.
     """
 
     reference: FloatArray
     width: float
     rate: float = np.inf
     seed: int = 0
+    merge: bool = True
+
+    def common(self) -> Split:
+        """Return what all parts need to know."""
+        return self
+
+    def own(self, part: int) -> None:
+        """Return what only ``part`` needs to know: nothing."""
+
+    def with_own(self, own: Own | None) -> Split:
+        """Return the query of a part, from what is common and what is its own."""
+        return self
 
     def for_part(self, part: int) -> Split:
-        """Return what ``part`` needs to know."""
+        """Return all that ``part`` needs to know."""
         return self
 
     def answer(self, rows: HingeRows, first: int) -> SplitReply:
@@ -94,8 +202,9 @@ class Split:
         short = 1.0 - margins
         near = (np.abs(short) <= self.width) & used
         below = (short > 0.0) & used & ~near
-        index = np.flatnonzero(near)
-        inside = Rows(rows.take(index), weights[index], index.astype(np.int64) + first)
+        inside = Rows.picked(rows, np.flatnonzero(near), first)
+        if self.merge:
+            inside = inside.merged(inside.groups())
         if np.isfinite(self.rate):
             chance = np.minimum(1.0, self.rate * inside.weights)
             lucky = _lottery(inside, self.seed) < chance
@@ -107,6 +216,7 @@ class Split:
             float(weights[below].sum()),
             rows.combine(np.where(below, weights, 0.0)),
             float(rows.loss(margins)),
+            self.merge,
         )
 
 
@@ -115,7 +225,8 @@ class CheckReply:
     """Loss of all rows at the coefficients, and the rows whose side has changed.
 
     ``below`` and ``score`` belong to the rows in ``wrong``: whether the margin was below one at the
-    reference, and by how much (times the weight) it is wrong now. ``n_wrong`` counts all of them.
+    reference, and by how much (times the weight) it is wrong now. ``n_wrong`` counts all of them,
+    equal ones that were found together once.
     """
 
     loss: float
@@ -128,15 +239,34 @@ class CheckReply:
     @classmethod
     def merged(cls, replies: Sequence[CheckReply]) -> CheckReply:
         """Return the answer of consecutive blocks together."""
-        wrong = Rows.concatenated([reply.wrong for reply in replies])
-        below = np.concatenate([reply.below for reply in replies])
-        score = np.concatenate([reply.score for reply in replies])
-        limit = replies[0].limit
-        if score.size > limit:
-            worst = np.sort(np.lexsort((wrong.index, -score))[:limit])
+        return cls(
+            float(sum(reply.loss for reply in replies)),
+            Rows.concatenated([reply.wrong for reply in replies]),
+            np.concatenate([reply.below for reply in replies]),
+            np.concatenate([reply.score for reply in replies]),
+            sum(reply.n_wrong for reply in replies),
+            replies[0].limit,
+        ).shortened()
+
+    def shortened(self) -> CheckReply:
+        """Merge equal rows of the same side before, and keep the most wrong ones."""
+        wrong, below, score, n_wrong = self.wrong, self.below, self.score, self.n_wrong
+        groups = wrong.groups(below)
+        if groups is not None:
+            n_wrong -= wrong.n_rows - groups.first.size
+            wrong, below, score = wrong.merged(groups), below[groups.first], groups.sums(score)
+        if score.size > self.limit:
+            worst = np.argsort(-score, kind="stable")[: self.limit]
+            worst.sort()
             wrong, below, score = wrong.take(worst), below[worst], score[worst]
-        loss = float(sum(reply.loss for reply in replies))
-        return cls(loss, wrong, below, score, sum(reply.n_wrong for reply in replies), limit)
+        return CheckReply(self.loss, wrong, below, score, n_wrong, self.limit)
+
+
+class Own(NamedTuple):
+    """What a :class:`Check` tells one part only."""
+
+    known: IntArray
+    limit: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +283,10 @@ class Check:
     slack: float
     limit: int
 
+    def with_own(self, own: Own | None) -> Check:
+        """Return the query of a part, from what is common and what is its own."""
+        return self if own is None else replace(self, known=own.known, limit=own.limit)
+
     def answer(self, rows: HingeRows, first: int) -> CheckReply:
         """Answer for a block of rows, the first of which has position ``first`` in the part."""
         margins, before = _margins(rows, first, self.coef, self.reference)
@@ -161,34 +295,46 @@ class Check:
         begin, end = np.searchsorted(self.known, [first, first + rows.n_rows])
         wrong[self.known[begin:end] - first] = False
         index = np.flatnonzero(wrong)
-        n_wrong = index.size
-        score = rows.weights[index] * np.abs(short[index])
-        if n_wrong > self.limit:
-            worst = np.sort(np.lexsort((index, -score))[: self.limit])
-            index, score = index[worst], score[worst]
         return CheckReply(
             rows.loss(margins),
-            Rows(rows.take(index), rows.weights[index], index.astype(np.int64) + first),
+            Rows.picked(rows, index, first),
             below[index],
-            score,
-            n_wrong,
+            rows.weights[index] * np.abs(short[index]),
+            index.size,
             self.limit,
-        )
+        ).shortened()
 
 
 @dataclass(frozen=True, eq=False)
 class CheckParts:
-    """A :class:`Check` of every part; they differ in the rows that are known already."""
+    """A :class:`Check` of every part.
+
+    They differ in the rows that are known already, and in how many of the ``limit`` rows a part may
+    return: half of these are shared evenly, half by ``shares``, so that all parts together return
+    at most ``limit`` and one for each part.
+    """
 
     coef: FloatArray
     reference: FloatArray
     known: tuple[IntArray, ...]
     slack: float
     limit: int
+    shares: FloatArray
+
+    def common(self) -> Check:
+        """Return what all parts need to know."""
+        return Check(self.coef, self.reference, np.empty(0, dtype=np.int64), self.slack, 0)
+
+    def own(self, part: int) -> Own:
+        """Return what only ``part`` needs to know."""
+        total = float(self.shares.sum())
+        even = 1.0 / len(self.known)
+        share = float(self.shares[part]) / total if total > 0.0 else even
+        return Own(self.known[part], int(np.ceil(0.5 * self.limit * (even + share))))
 
     def for_part(self, part: int) -> Check:
-        """Return what ``part`` needs to know."""
-        return Check(self.coef, self.reference, self.known[part], self.slack, self.limit)
+        """Return all that ``part`` needs to know."""
+        return self.common().with_own(self.own(part))
 
 
 Block: TypeAlias = tuple[
@@ -234,12 +380,13 @@ def _margins(rows: HingeRows, first: int, *coefs: FloatArray) -> FloatArray:
 
 def _lottery(rows: Rows, seed: int) -> FloatArray:
     """Draw a number in [0, 1) for each row from its bits; repeated rows also from the position."""
-    bits = (rows.features + 0.0).view(np.uint64)
+    bits = _bits(rows.features)
     factors = np.random.default_rng(seed).integers(2**64, size=bits.shape[1], dtype=np.uint64)
     lots = _mix((bits ^ (bits >> np.uint64(29))) @ (factors | np.uint64(1)))
     repeated = np.ones(lots.size, dtype=bool)
     repeated[np.unique(lots, return_index=True)[1]] = False
-    lots[repeated] = _mix(lots[repeated] + _mix(rows.index[repeated].astype(np.uint64)))
+    first = rows.index[np.unique(rows.owner, return_index=True)[1]]
+    lots[repeated] = _mix(lots[repeated] + _mix(first[repeated].astype(np.uint64)))
     return (lots >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -248,3 +395,33 @@ def _mix(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return bits ^ (bits >> np.uint64(31))
+
+
+def _bits(features: FloatArray) -> npt.NDArray[np.uint64]:
+    """Return the bits of numbers, the same for both zeros."""
+    return (features + 0.0).view(np.uint64)
+
+
+def _groups(rows: HingeRows, apart: npt.NDArray[np.bool_] | None = None) -> Groups | None:
+    """Return the groups of equal signed rows that agree in ``apart``; None if they save little."""
+    n, step = rows.n_rows, max(1, _PASS_ELEMENTS // max(1, rows.n_columns))
+    factors = np.random.default_rng(0).integers(2**64, size=rows.n_columns, dtype=np.uint64)
+    factors |= np.uint64(1)
+    every = np.arange(n)
+    pieces = [every[at : at + step] for at in range(0, n, step)]
+    hashes = np.concatenate([_mix(_bits(rows.take(piece))) @ factors for piece in pieces])
+    if apart is not None:
+        hashes += apart
+    _, first, owner = np.unique(hashes, return_index=True, return_inverse=True)
+    if first.size > _WORTHWHILE * n:
+        return None
+    # Equal hashes do not prove equal rows: a row that differs from the first stays on its own.
+    leader = first[owner]
+    for piece in pieces:
+        copies = piece[leader[piece] != piece]
+        differs = np.any(rows.take(copies) != rows.take(leader[copies]), axis=1)
+        if apart is not None:
+            differs |= apart[copies] != apart[leader[copies]]
+        leader[copies[differs]] = copies[differs]
+    first, owner = np.unique(leader, return_inverse=True)
+    return Groups(first, owner)

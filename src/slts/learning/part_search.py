@@ -19,6 +19,7 @@ from slts.learning.part_queries import (
     Rows,
     Split,
     SplitReply,
+    lone,
 )
 
 Solution = TypeVar("Solution")
@@ -96,6 +97,7 @@ class Master:
 
     def __init__(self, replies: Sequence[SplitReply]) -> None:
         merged = SplitReply.merged(replies)
+        # Positions in their parts; of the merged rows they mean nothing.
         self.known = tuple(reply.inside.index for reply in replies)
         self._taken = merged.inside
         self._n_below, self._weight, self._vector = merged.n_below, merged.weight, merged.vector
@@ -104,13 +106,13 @@ class Master:
 
     @property
     def n_taken(self) -> int:
-        """Number of rows that came from the parts."""
-        return self._taken.index.size
+        """Number of rows that came from the parts, equal ones counted once."""
+        return self._taken.n_rows
 
     @property
     def whole(self) -> bool:
         """Whether all rows came."""
-        return self.n_taken == self.n_rows
+        return sum(known.size for known in self.known) == self.n_rows
 
     def rows(self) -> HingeRows:
         """Return the rows of the problem in memory; the mean row, if there is one, is the last."""
@@ -138,7 +140,8 @@ class Master:
             for known, rows in zip(self.known, wrong, strict=True)
         )
         joined = Rows.concatenated(wrong)
-        self._taken = Rows.concatenated([self._taken, joined])
+        taken = Rows.concatenated([self._taken, joined])
+        self._taken = taken.merged(taken.groups())
         left = joined.take(np.concatenate([reply.below for reply in replies])[chosen])
         self._n_below -= left.index.size
         self._weight -= float(left.weights.sum())
@@ -184,8 +187,10 @@ class Search:
             if reference is None:
                 return
 
-    def _split(self, reference: FloatArray, rate: float = np.inf, seed: int = 0) -> Solver[Master]:
-        replies = yield Split(reference, self._width, rate, seed)
+    def _split(
+        self, reference: FloatArray, rate: float = np.inf, seed: int = 0, *, merge: bool = True
+    ) -> Solver[Master]:
+        replies = yield Split(reference, self._width, rate, seed, merge)
         self.n_rounds += 1
         return Master(cast(list[SplitReply], replies))
 
@@ -209,6 +214,7 @@ class Search:
         problem, tol = self._problem, self._tol
         least = max(problem.first_tol, 0.1 * tol)
         target, start = least, reference
+        shares = np.array([known.size for known in master.known], dtype=np.float64)
         for _ in range(_MAX_ROUNDS):
             limit = 2 * max(problem.size, master.n_taken)
             self.n_taken = max(self.n_taken, master.n_taken)
@@ -220,7 +226,9 @@ class Search:
                 self._offer(found.coef, found.loss, found.vertex)
                 self._settled = True
                 return None
-            replies = yield CheckParts(found.coef, reference, master.known, problem.slack, limit)
+            replies = yield CheckParts(
+                found.coef, reference, master.known, problem.slack, limit, shares
+            )
             self.n_rounds += 1
             checks = cast(list[CheckReply], replies)
             loss, n_wrong = sum(check.loss for check in checks), sum(c.n_wrong for c in checks)
@@ -240,6 +248,8 @@ class Search:
                 return (yield from self._refine(best, 8.0 * self._width))
             if n_wrong:
                 master.join(checks, limit)
+                # Where many rows were wrong, many may be left.
+                shares = np.array([check.n_wrong for check in checks], dtype=np.float64)
                 target = min(max(0.01 * self._gap / self._unit, 0.1 * tol), least)
             elif target > _LAST_TOL * tol:
                 target = min(0.1 * target, 0.1 * tol)
@@ -255,11 +265,13 @@ class Search:
         if n_rows <= 2 * size:
             return zero
         if sample is None or np.count_nonzero(sample.weights) < _FEWEST_SAMPLED:
-            drawn = yield from self._split(zero, rate=self._draw, seed=1)
+            drawn = yield from self._split(zero, rate=self._draw, seed=1, merge=False)
             sample = drawn.rows()
             if drawn.n_taken == 0:
                 return zero
         self._sample = HingeRows.build(sample.features, sample.labels, sample.weights)
+        # Equal rows come as one, so only different ones are counted.
+        self._lone = lone(self._sample)
         return (yield from self._refine(*self._guess()))
 
     def _refine(self, coef: FloatArray, error: float) -> Solver[FloatArray]:
@@ -268,7 +280,7 @@ class Search:
         While they are too many, a random choice of them, with the exact sum of all others, gives a
         reference with a fraction of the error.
         """
-        sample, last, lowest, crowd = self._sample, coef, np.inf, np.inf
+        sample, last, lowest, crowd = self._lone, coef, np.inf, np.inf
         for seed in range(2, 2 + _MAX_THINNED):
             distance = np.abs(1.0 - sample.margins(coef))
             self._width = max(error, self._width_of(self._problem.size, distance), _NARROWEST)
@@ -310,12 +322,12 @@ class Search:
         return found, max(float(np.quantile(apart, 0.9) * np.sqrt(rest)), _SAMPLE_ERROR)
 
     def _width_of(self, count: int, distance: FloatArray) -> float:
-        """Return the width that holds about ``count`` of all rows.
+        """Return the width that holds about ``count`` of all rows, equal ones counted once.
 
         A solution of the sample has some of its rows exactly at the margin, so small widths are
         extrapolated from more rows.
         """
-        expected = count * distance.size / self._n_rows
+        expected = count * self._sample.n_rows / self._n_rows
         rank = min(distance.size, max(int(np.ceil(expected)), 2 * self.coef.size + 50))
         return float(np.partition(distance, rank - 1)[rank - 1] * min(1.0, expected / rank))
 

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slts._typing import FloatArray
 from slts.learning.hinge import HingeRows
 from slts.learning.l1ball import L1Ball
+from slts.learning.part_queries import distinct
 from slts.learning.vertex import (
     read_sides,
     smallest_separator,
@@ -123,7 +124,7 @@ def solve_separator_path(
     ConvergenceWarning
         If a gap stays above ``tol``.
     """
-    rows = HingeRows.build(K, labels, sample_weight)
+    rows = distinct(HingeRows.build(K, labels, sample_weight))
     rows = scale_rows(rows)
     check_gammas(gammas)
     gammas = [float(gamma) for gamma in gammas]
@@ -200,7 +201,7 @@ def report(point: Point, coef: FloatArray, gamma: float, tol: float) -> Separato
 
 def solve_rows(rows: HingeRows, gamma: float, tol: float, max_iter: int) -> Point:
     """Minimise on all of ``rows`` at once; ``coef`` is in their units."""
-    rows = scale_rows(rows)
+    rows = scale_rows(distinct(rows))
     point = _solve(rows, L1Ball(1.0 / (gamma * rows.scale)), None, tol, max_iter, rows.n_rows)
     return point._replace(coef=point.coef * rows.scale)
 
@@ -209,7 +210,7 @@ def approach_rows(
     rows: HingeRows, gamma: float, tol: float, max_iter: int
 ) -> tuple[FloatArray, int]:
     """Return a point near the optimum on ``rows``, not a vertex, and the iterations it took."""
-    rows = scale_rows(rows)
+    rows = scale_rows(distinct(rows))
     ball = L1Ball(1.0 / (gamma * rows.scale))
     solver = WorkingSet(
         rows, ball, start=None, size=rows.n_rows, max_iter=max_iter, floor=LOSS_FLOOR

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lstsq
 from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from slts._typing import FloatArray
 from slts.learning.hinge import HingeRows
@@ -201,12 +202,9 @@ def _restricted_program(
     unit = float(weights.mean()) if index.size else 1.0  # keeps the costs far from tolerances
     cost = np.concatenate([-linear, linear, weights]) / unit
     cost[: 2 * n] += price
-    upper = np.vstack(
-        [
-            np.hstack([-matrix, matrix, -np.eye(index.size)]),
-            np.concatenate([np.ones(2 * n), np.zeros(index.size)]),
-        ]
-    )
+    signed = csr_array(matrix)
+    norm = csr_array(np.concatenate([np.ones(2 * n), np.zeros(index.size)])[np.newaxis])
+    upper = vstack([hstack([-signed, signed, -eye_array(index.size)]), norm], format="csc")
     right = np.append(-np.ones(index.size), radius)
     result = linprog(cost, A_ub=upper, b_ub=right, method="highs-ds")
     if result.status != 0:
