@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ pytest.importorskip("narwhals")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slts import DataError
+from slts import DataError, as_series
 from slts.files import iter_series, read_series
 from tests.files.forms import (
     csv_text,
@@ -322,6 +323,14 @@ def test_bad_ts_names_the_line(tmp_path):
     refused(path, "line 4")
     write_compressed(path, b"\xff\xfe\x00")
     refused(path, "UTF-8")
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_in_the_place_of_series_is_explained(kind, tmp_path):
+    path = write_form(".parquet", tmp_path, *make_data())
+    message = r"X is of type .*A file is read by slts.files.read_series, or by slts.scan_series if"
+    with pytest.raises(DataError, match=message):
+        as_series(kind(path))
 
 
 def test_missing_extra_is_named(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slts import DataError, SeriesBatch
-from slts.files import is_collection, iter_series, read_series, scan_series
+from slts.files import dask_collections, is_collection, iter_series, read_series, scan_series
 from slts.files.dataset import join
 from slts.series.stream import SeriesStream
 from tests.files.forms import FORMS, csv_text, list_table, long_table, make_data, write_form
@@ -98,6 +98,65 @@ def test_a_series_may_go_on_through_parts_and_files(text, tmp_path):
     owned = [sum(map(len, part.batches(labels=True, batch_size=9))) for part in scan.parts()]
     assert sum(owned) == 5
     assert owned.count(0) >= 5
+
+
+def many_files(folder, lengths, rows_per_file):
+    """Write series of the given lengths to files that end inside series."""
+    folder.mkdir()
+    data = made(lengths)
+    table = long_table(*data)
+    for number, start in enumerate(range(0, table.num_rows, rows_per_file)):
+        pq.write_table(table.slice(start, rows_per_file), folder / f"part-{number:05d}.parquet")
+    return data
+
+
+@pytest.mark.parametrize("n_files", [40, 300])
+def test_a_part_of_many_files_is_small(n_files, tmp_path, monkeypatch):
+    many_files(tmp_path / "folder", [5] * n_files, 5)
+    # Sixteen parts, and one part a file.
+    for parts in (16, 1 << 20):
+        monkeypatch.setattr("slts.files.row_groups._PARTS", parts)
+        scan = scan_series(tmp_path / "folder")
+        assert len(scan.parts()) == min(n_files, parts)
+        assert max(len(pickle.dumps(part)) for part in scan.parts()) < 2000
+
+
+@pytest.mark.parametrize("n_files", [3, 12])
+def test_a_series_may_span_files(n_files, tmp_path, monkeypatch):
+    # More files than a part knows of: the others are found when the series goes on.
+    monkeypatch.setattr("slts.files.row_groups._PARTS", 1 << 20)
+    batch, _, ids = many_files(tmp_path / "folder", [10, 10 * n_files, 10, 7], 9)
+    scan = assert_parts_are_the_whole(tmp_path / "folder")
+    found = scan.read()
+    assert found.series == batch
+    assert found.ids.tolist() == ids.tolist()
+
+
+def test_a_folder_that_has_changed_is_noticed_where_it_is_listed_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.row_groups._PARTS", 1 << 20)
+    many_files(tmp_path / "folder", [3, 100, 5], 9)
+    first = scan_series(tmp_path / "folder").parts()[0]
+    (tmp_path / "folder" / "part-00011.parquet").unlink()
+    with pytest.raises(DataError, match=r"folder has 11 Parquet files, and had 12 when it was sca"):
+        list(first.batches(labels=True, batch_size=5))
+
+
+@pytest.mark.parametrize("rows_per_group", [100, 33])
+def test_rows_that_are_series_are_cut_inside_row_groups_too(rows_per_group, tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.row_groups._PIECE_STEPS", 8)
+    batch, labels, ids = made(np.arange(100) % 7 + 1)
+    path = tmp_path / "data.parquet"
+    table = list_table(batch, labels, ids)
+    pq.write_table(table, path, row_group_size=rows_per_group)
+    scan = assert_parts_are_the_whole(path, id="id")
+    parts = scan.parts()
+    counts = [sum(map(len, part.batches(labels=True, batch_size=9))) for part in parts]
+    assert len(counts) > -(-100 // rows_per_group)
+    assert max(counts) <= 14
+    assert len({part.name for part in parts}) == len(parts)
+    assert max(piece.share for piece in pieces_of(scan)) == 1.0
+    pq.write_table(table.drop_columns(["id"]), path, row_group_size=rows_per_group)
+    assert join(pieces_of(scan_series(path))).ids.tolist() == list(range(100))
 
 
 def test_neighbours_in_different_parts_may_look_alike(tmp_path):
@@ -544,6 +603,40 @@ def test_bad_dask_frames():
     gappy = table.set_column(table.schema.get_field_index("c1"), "c1", pa.array(gaps))
     with pytest.raises(DataError, match=r"partition 1, row 2 \(series 'r005'\): 'c1' is missing"):
         scan_series(frame_of([gappy.slice(0, cut), gappy.slice(cut)])).read()
+
+
+def test_columns_are_found_in_the_head_of_a_partition(monkeypatch):
+    computed = []
+
+    def watched(payload):
+        computed.append(compute(payload))
+        return computed[-1]
+
+    compute = dask_collections._computed
+    monkeypatch.setattr(dask_collections, "_computed", watched)
+    ids = np.repeat(np.arange(300), 100)
+    scan = scan_series(frame_of([pa.table({"id": ids, "x": np.ones(len(ids))})]), id="id")
+    assert [len(frame) for frame in computed] == [20_000]
+    assert len(scan.read()) == 300
+
+
+def test_what_a_cluster_holds_is_read_by_its_client():
+    distributed = pytest.importorskip("distributed")
+    batch, labels, ids = make_data()
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        frame = frame_of(partitions(batch, labels, ids))
+        bag = bag_of(list(zip(batch, labels, strict=True)), 3)
+        for collection in (frame, frame.persist(), bag, bag.persist()):
+            found = scan_series(collection).read()
+            assert np.array_equal(found.series.values, batch.values)
+            assert found.labels.tolist() == labels.tolist()
+    # Without the cluster, all is computed here again.
+    assert len(scan_series(bag_of(list(batch), 3)).read()) == len(batch)
 
 
 def test_other_things_are_no_collections(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import Chunk
+from slts.files.chunks import BATCH_BYTES, Chunk
 from slts.files.columns import NUMERIC, kind_of
 from slts.files.dataset import Columns
 
@@ -22,6 +22,7 @@ __all__ = [
     "check_schema",
     "chunk_of",
     "opened_parquet",
+    "parquet_files",
 ]
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -29,6 +30,10 @@ ARROW_SUFFIXES = (".feather", ".arrow", ".ipc")
 
 # Rows that are looked at to tell the columns apart; fewer where every row is a series.
 _SAMPLE_ROWS, _SAMPLE_LISTS = 20_000, 200
+# Values read at a time: a little less than a batch, as lists differ in length.
+_READ_BYTES = BATCH_BYTES * 3 // 4
+# Bytes of every column read ahead. Without, all of a row group is in memory, whatever its size.
+_BUFFER_BYTES = 1 << 18
 
 
 class ArrowTable:
@@ -48,19 +53,22 @@ class ArrowTable:
 
     @cached_property
     def sample(self) -> Any:
-        """The first rows."""
+        """The first rows; lists are left out, as only their type is looked at."""
         pa: Any = import_extra("pyarrow", "io")
         schema, batches, missing = None, [], _SAMPLE_ROWS
+        names: list[str] | None = None
         for path in self._paths:
             with _opened(path) as file:
                 if schema is None:
                     schema = file.schema
                     lists = any(kind_of(field.type) == "list" for field in schema)
-                    missing = _SAMPLE_LISTS if lists else _SAMPLE_ROWS
+                    if lists:
+                        missing = _SAMPLE_LISTS
+                        names = [field.name for field in schema if kind_of(field.type) != "list"]
                 if file.schema != schema:
                     break
-                for _, batch in file.batches(None, missing):
-                    batches.append(batch)
+                for _, batch in file.batches(names, missing):
+                    batches.append(batch if names is None else _with_nulls(batch, schema))
                     missing -= batch.num_rows
                     if missing <= 0:
                         break
@@ -90,6 +98,27 @@ class ArrowTable:
                     yield chunk_of(batch, names, str(path), start, share)
 
 
+def parquet_files(folder: Path) -> list[Path]:
+    """List the Parquet files of a folder and its folders, in the order they are read."""
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in PARQUET_SUFFIXES and not file.name.startswith((".", "_"))
+    )
+
+
+def _with_nulls(batch: Any, schema: Any) -> Any:
+    """Put in columns that were not read."""
+    pa: Any = import_extra("pyarrow", "io")
+    columns = [
+        batch.column(field.name)
+        if field.name in batch.schema.names
+        else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def chunk_of(
     batch: Any, names: Sequence[str], where: str, start: int, share: float | None
 ) -> Chunk:
@@ -115,7 +144,9 @@ class ParquetFile:
     def __init__(self, path: Path) -> None:
         parquet: Any = import_extra("pyarrow.parquet", "io")
         self._path = path
-        self._file = parquet.ParquetFile(path, page_checksum_verification=True)
+        self._file = parquet.ParquetFile(
+            path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+        )
         self.schema = self._file.schema_arrow
         self.n_rows: int = self._file.metadata.num_rows
         self.n_groups: int = self._file.num_row_groups
@@ -123,16 +154,25 @@ class ParquetFile:
     def batches(
         self, names: Sequence[str] | None, rows: int, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Read row groups from `start` to before `stop`; with each batch comes its first row."""
-        first = sum(self.group_rows(group) for group in range(start))
+        """Read row groups from `start` to before `stop`; with each batch comes its first row.
+
+        A batch has at most `rows` rows, and fewer where rows are large.
+        """
+        first = self.rows_before(start)
         for group in range(start, self.n_groups if stop is None else stop):
             with _errors(f"{self._path}, row group {group}"):
                 # A generator: what is wrong with a row group shows when its batches are taken.
                 for batch in self._file.iter_batches(
-                    rows, row_groups=[group], columns=None if names is None else list(names)
+                    min(rows, self._rows_at_a_time(group, names)),
+                    row_groups=[group],
+                    columns=None if names is None else list(names),
                 ):
                     yield first, batch
                     first += batch.num_rows
+
+    def rows_before(self, group: int) -> int:
+        """Number of rows before a row group."""
+        return sum(self.group_rows(number) for number in range(group))
 
     def group_rows(self, group: int) -> int:
         """Number of rows of a row group."""
@@ -142,6 +182,12 @@ class ParquetFile:
         """Number of values of a column in a row group: of all lists together, if it has lists."""
         columns = self._file.metadata.row_group(group)
         return int(columns.column(self._leaf(name)).num_values)
+
+    def _rows_at_a_time(self, group: int, names: Sequence[str] | None) -> int:
+        """Rows that are about as large as a batch, if lists are as long as they are on average."""
+        names = self.schema.names if names is None else names
+        n_values = sum(self.group_values(group, name) for name in names)
+        return max(1, _READ_BYTES * self.group_rows(group) // max(1, 8 * n_values))
 
     @cache  # noqa: B019 - lives as long as the file is open
     def _leaf(self, name: str) -> int:

@@ -13,7 +13,19 @@ from slts.errors import DataError
 from slts.extras import import_extra
 from slts.files.dataset import Columns
 
-__all__ = ["Chunk", "Rows", "Table", "check_chunk", "first_true", "plain_column"]
+__all__ = [
+    "BATCH_BYTES",
+    "Chunk",
+    "Rows",
+    "Table",
+    "check_chunk",
+    "first_true",
+    "plain_column",
+]
+
+# Values in a batch, about, however many series were asked for: the number of series alone says
+# nothing of the memory. A series that is larger is a batch of its own.
+BATCH_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)

@@ -243,10 +243,12 @@ class DaskOrigin:
 
     def _resolved(self, wanted: Wanted) -> Columns:
         """Find the columns in the first partition that has rows."""
+        dask: Any = import_extra("dask", "dask")
         for number, payload in enumerate(self._payloads):
-            frame = _computed(payload)
+            # Cut where the partition is: all of it may be large, and far away.
+            frame = _computed(dask.delayed(_first_rows)(payload))
             if len(frame):
-                rows = _FrameRows(_frame_name(number), frame.iloc[:_SAMPLE_ROWS])
+                rows = _FrameRows(_frame_name(number), frame)
                 return resolve_columns(rows.table(), wanted, self.name, place=rows.place)
         raise DataError(f"{self.name} has no rows")
 
@@ -255,6 +257,21 @@ def _frame_name(number: int) -> str:
     return f"dask DataFrame, partition {number}"
 
 
+def _first_rows(frame: Any) -> Any:
+    return frame.iloc[:_SAMPLE_ROWS]
+
+
 def _computed(payload: Any) -> Any:
+    """Compute here, unless a client runs: what is persisted there cannot be computed elsewhere."""
     dask: Any = import_extra("dask", "dask")
-    return dask.compute(payload, scheduler="synchronous")[0]
+    return dask.compute(payload, scheduler=_client() or "synchronous")[0]
+
+
+def _client() -> Any | None:
+    # Not `dask.base.get_scheduler`: it fails where the configuration still names a closed client.
+    distributed: Any = sys.modules.get("distributed")
+    try:
+        client = None if distributed is None else distributed.default_client()
+    except ValueError:
+        return None
+    return client if client is not None and client.status == "running" else None

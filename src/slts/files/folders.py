@@ -13,7 +13,7 @@ import numpy as np
 
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import check_chunk
+from slts.files.chunks import BATCH_BYTES, check_chunk
 from slts.files.columns import Wanted, resolve_columns
 from slts.files.csv_tables import CsvTable
 from slts.files.dataset import Dataset, join
@@ -70,17 +70,23 @@ def iter_folder(
     columns = None
     wanted = replace(wanted, id=None, label=None)
     names = list(files)
-    for start in range(0, len(names), batch_size):
-        parts = []
-        chosen = names[start : start + batch_size]
-        for name in chosen:
+    start = 0
+    while start < len(names):
+        parts: list[Dataset] = []
+        n_bytes = 0
+        for name in names[start : start + batch_size]:
             part = _read_one(files[name], wanted)
             if columns is None:
                 columns = part.columns
                 assert columns is not None
                 wanted = Wanted(time=columns.time, channels=columns.channels)
             parts.append(part)
+            n_bytes += part.series.values.nbytes
+            if n_bytes >= BATCH_BYTES:
+                break
         whole = join(parts)
+        chosen = names[start : start + len(parts)]
+        start += len(parts)
         yield Dataset(
             whole.series,
             None if given is None else np.array([given[name] for name in chosen]),
@@ -88,7 +94,7 @@ def iter_folder(
             str(folder),
             columns,
             whole.notes,
-            min(1.0, (start + batch_size) / len(names)),
+            start / len(names),
         )
 
 

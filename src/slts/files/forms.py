@@ -17,7 +17,12 @@ from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
 from slts.files import folders
 from slts.files.arrays import read_npz
-from slts.files.arrow_tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, ArrowTable
+from slts.files.arrow_tables import (
+    ARROW_SUFFIXES,
+    PARQUET_SUFFIXES,
+    ArrowTable,
+    parquet_files,
+)
 from slts.files.chunks import Table
 from slts.files.columns import Wanted, kind_of, resolve_columns
 from slts.files.csv_tables import CsvTable
@@ -83,11 +88,7 @@ class Place:
         if self._is_named or self._given == STDIN:
             return
         if self._path.is_dir():
-            self.parquet = sorted(
-                file
-                for file in self._path.rglob("*")
-                if file.suffix.lower() in PARQUET_SUFFIXES and not file.name.startswith((".", "_"))
-            )
+            self.parquet = parquet_files(self._path)
         elif not self._path.exists():
             raise FileNotFoundError(
                 f"{self._given}: there is no such file, folder or data set (`slts datasets` lists "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import Chunk, Rows, first_true, plain_column
+from slts.files.chunks import BATCH_BYTES, Chunk, Rows, first_true, plain_column
 from slts.files.dataset import Columns, Dataset
 from slts.series import SeriesBatch
 
@@ -42,9 +43,8 @@ def iter_lists(
     """
     names = columns.used(labels=labels)
     label = columns.label if labels else None
-    for chunk in table.chunks(columns, names, batch_size):
-        if chunk.rows.num_rows == 0:
-            continue
+    pieces = (_pieces(chunk, columns) for chunk in table.chunks(columns, names, batch_size))
+    for chunk in chain.from_iterable(pieces):
         ids = None if columns.id is None else _scalars(chunk, columns.id, "id")
         if ids is None and first is not None:
             ids = np.arange(first, first + chunk.rows.num_rows)
@@ -58,6 +58,19 @@ def iter_lists(
             (),
             chunk.share,
         )
+
+
+def _pieces(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
+    """Cut where the lists together are larger than a batch."""
+    compute: Any = import_extra("pyarrow.compute", "io")
+    lengths = compute.list_value_length(chunk.rows[columns.channels[0]]).fill_null(0)
+    ends = np.cumsum(lengths.to_numpy().astype(np.int64)) * 8 * len(columns.channels)
+    start, before = 0, 0
+    while start < len(ends):
+        fitting = int(np.searchsorted(ends, before + BATCH_BYTES, side="right"))
+        stop = max(start + 1, fitting)
+        yield chunk.between(start, stop)
+        start, before = stop, int(ends[stop - 1])
 
 
 def _scalars(chunk: Chunk, name: str, role: str) -> AnyArray:

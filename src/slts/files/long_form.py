@@ -15,16 +15,15 @@ import numpy as np
 from slts._typing import AnyArray, IntArray
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import Chunk, Rows, check_chunk
+from slts.files.chunks import BATCH_BYTES, Chunk, Rows, check_chunk
 from slts.files.dataset import Columns, Dataset
 from slts.series import SeriesBatch, as_series
 from slts.series.stream import Digests, digests_of
 
 __all__ = ["SeenIds", "iter_long", "read_long"]
 
-# Rows taken from a file at a time, and rows after which a batch is given though it is not full.
+# Rows taken from a file at a time, at most; fewer where there are many channels.
 _CHUNK_ROWS = 1 << 16
-_BATCH_ROWS = 1 << 20
 
 
 def read_long(table: Rows, columns: Columns, *, labels: bool) -> Dataset:
@@ -77,23 +76,26 @@ def iter_long(table: Rows, columns: Columns, *, labels: bool, batch_size: int) -
     convert = _Converter(table.name, columns, labels)
     assert columns.id is not None
     waiting = _Waiting(columns.id)
+    most = _rows_of_a_batch(columns)
     share: float | None = None
     for chunk in _checked(table, columns, labels):
         waiting.add(chunk)
         share = chunk.share
-        while waiting.n_complete >= batch_size:
-            yield convert(*waiting.take(batch_size), share)
-        if waiting.n_rows >= _BATCH_ROWS and waiting.n_complete:
-            yield convert(*waiting.take(waiting.n_complete), share)
+        while waiting.n_complete and (waiting.n_complete >= batch_size or waiting.n_rows >= most):
+            yield convert(*waiting.take(batch_size, most), share)
     waiting.finish()
     while waiting.n_complete:
-        count = min(batch_size, waiting.n_complete)
-        yield convert(*waiting.take(count), share)
+        yield convert(*waiting.take(batch_size, most), share)
+
+
+def _rows_of_a_batch(columns: Columns) -> int:
+    return max(1, BATCH_BYTES // (8 * len(columns.channels)))
 
 
 def _checked(table: Rows, columns: Columns, labels: bool) -> Iterator[Chunk]:
     names = columns.used(labels=labels)
-    for chunk in table.chunks(columns, names, _CHUNK_ROWS):
+    rows = min(_CHUNK_ROWS, max(1, _rows_of_a_batch(columns) // 4))
+    for chunk in table.chunks(columns, names, rows):
         if chunk.rows.num_rows:
             yield check_chunk(chunk, columns, names)
 
@@ -209,8 +211,14 @@ class _Waiting:
         """Say that no row follows."""
         self._finished = True
 
-    def take(self, count: int) -> tuple[Any, IntArray]:
-        """Give away the rows of the first complete series, and where each begins."""
+    def take(self, n_series: int, n_rows: int) -> tuple[Any, IntArray]:
+        """Give away the rows of the first complete series, and where each begins.
+
+        No more series and rows than told, but at least one series.
+        """
+        # Series that begin within the rows, less the one that goes on behind them.
+        begun = int(np.searchsorted(np.append(self._starts, self.n_rows), n_rows, side="right"))
+        count = max(1, min(n_series, self.n_complete, begun - 1))
         starts = self._starts[:count]
         stop = int(self._starts[count]) if count < len(self._starts) else self.n_rows
         everything = self._pa.concat_tables(self._tables)

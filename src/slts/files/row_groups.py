@@ -2,14 +2,14 @@
 
 Row groups end inside series. So a part of long form owns the series that start in its row groups:
 it passes over rows that go on with the series before, and reads on behind its end until its last
-series is complete.
+series is complete. Where every row is a series, large row groups are cut too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,13 @@ import numpy as np
 from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.arrow_tables import ParquetFile, check_schema, chunk_of, opened_parquet
+from slts.files.arrow_tables import (
+    ParquetFile,
+    check_schema,
+    chunk_of,
+    opened_parquet,
+    parquet_files,
+)
 from slts.files.chunks import Chunk, plain_column
 from slts.files.dataset import Columns, Dataset
 from slts.files.list_form import iter_lists
@@ -29,22 +35,28 @@ __all__ = ["ParquetOrigin", "ParquetPart"]
 
 # Steps in a part; fewer where that would give fewer parts than this.
 _PART_STEPS, _PARTS = 1 << 20, 16
+# Pieces of a row group, at most, and steps in a piece, at least. A piece is reached by reading over
+# those before it: each one costs all later ones some time.
+_PIECES, _PIECE_STEPS = 8, 1 << 17
+# Files behind its end that a part knows; should its last series go on, the folder is listed again.
+_NEXT_FILES = 2
 # Rows read at a time behind the end of a part: most series end soon.
 _TAIL_ROWS = 1 << 12
 
 
 class Spot(NamedTuple):
-    """A row group: number of its file, and its own number there."""
+    """A row of a row group: number of the file, of the group there, and of the row in the group."""
 
     file: int
     group: int
+    row: int = 0
 
 
 class StoredFile(NamedTuple):
-    """A file as it was when it was scanned."""
+    """A file, named from the folder that was scanned, and its rows then if they were counted."""
 
-    path: str
-    n_rows: int
+    name: str
+    n_rows: int | None
 
 
 @dataclass(frozen=True)
@@ -54,11 +66,16 @@ class ParquetPart:
     Attributes
     ----------
     source
-        Name of the whole, for messages.
+        The file, or the folder of all files.
     files
-        Those from where the part, or the row group before it, begins to the last of the source.
+        Those from where the part, or the row group before it, begins to a few behind its end: with
+        all of them, the parts of many files would be large.
+    first_file
+        Number of the first of `files` in the whole source.
+    n_files
+        Number of files of the whole source.
     start, stop
-        First row group, and the first that follows the part.
+        Where it begins, and what follows it; files are counted from the first of `files`.
     before
         The last row group before the part that has rows.
     first_row
@@ -73,6 +90,8 @@ class ParquetPart:
 
     source: str
     files: tuple[StoredFile, ...]
+    first_file: int
+    n_files: int
     start: Spot
     stop: Spot
     before: Spot | None
@@ -84,7 +103,28 @@ class ParquetPart:
     @property
     def name(self) -> str:
         """File and row group where it begins."""
-        return f"{self.files[self.start.file].path}, from row group {self.start.group}"
+        row = f", row {self.start.row}" if self.start.row else ""
+        return f"{self.path(self.start.file)}, from row group {self.start.group}{row}"
+
+    def path(self, number: int) -> str:
+        """Return where one of `files` is."""
+        return str(Path(self.source, self.files[number].name))
+
+    def with_all_files(self) -> ParquetPart:
+        """Return a part that knows all files behind it; the folder must still have the same."""
+        if self.first_file + len(self.files) >= self.n_files:
+            return self
+        folder = Path(self.source)
+        found = [str(path.relative_to(folder)) for path in parquet_files(folder)]
+        later = self.first_file + len(self.files)
+        known = [file.name for file in self.files]
+        if len(found) != self.n_files or found[self.first_file : later] != known:
+            raise DataError(
+                f"{self.source} has {len(found)} Parquet files, and had {self.n_files} when it was "
+                f"scanned, or they have other names now: scan it again"
+            )
+        more = tuple(StoredFile(name, None) for name in found[later:])
+        return replace(self, files=self.files + more)
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series that start in the part; there may be none."""
@@ -123,18 +163,37 @@ class _Span:
     def _between(
         self, names: Sequence[str], rows: int, start: Spot, stop: Spot | None
     ) -> Iterator[Chunk]:
-        """Give the rows from one row group to before another, or to the end of the last file."""
-        files = self._part.files
-        end = Spot(len(files), 0) if stop is None else stop
-        for number in range(start.file, end.file + (end.group > 0)):
-            with _unchanged(files[number], names) as file:
-                first = start.group if number == start.file else 0
-                last = end.group if number == end.file else file.n_groups
-                for row, batch in file.batches(names, rows, first, last):
-                    if batch.num_rows:
-                        self._n_read += batch.num_rows
-                        share = min(1.0, self._n_read / self._part.n_rows)
-                        yield chunk_of(batch, names, files[number].path, row, share)
+        """Give the rows from one spot to before another, or to the end of the last file."""
+        number = start.file
+        while stop is None or Spot(number, 0) < stop:
+            if number == len(self._part.files):
+                # Only a series that goes on behind the part comes here.
+                self._part = self._part.with_all_files()
+                if number == len(self._part.files):
+                    return
+            begin = start if number == start.file else Spot(number, 0)
+            end = stop if stop is not None and number == stop.file else None
+            yield from self._in_file(names, rows, begin, end)
+            number += 1
+
+    def _in_file(
+        self, names: Sequence[str], rows: int, start: Spot, stop: Spot | None
+    ) -> Iterator[Chunk]:
+        """Give the rows of one file."""
+        path = self._part.path(start.file)
+        with _unchanged(path, self._part.files[start.file].n_rows, names) as file:
+            low = file.rows_before(start.group) + start.row
+            high = file.n_rows if stop is None else file.rows_before(stop.group) + stop.row
+            end = file.n_groups if stop is None else stop.group + (stop.row > 0)
+            for row, batch in file.batches(names, rows, start.group, end):
+                first, last = max(row, low), min(row + batch.num_rows, high)
+                if first < last:
+                    self._n_read += last - first
+                    share = min(1.0, self._n_read / self._part.n_rows)
+                    owned = batch.slice(first - row, last - first)
+                    yield chunk_of(owned, names, path, first, share)
+                if last == high:
+                    return
 
 
 class _OwnedRows(_Span):
@@ -182,21 +241,23 @@ def _leading(chunk: Chunk, id: str, value: Any) -> int:
 
 
 @contextmanager
-def _unchanged(stored: StoredFile, names: Sequence[str]) -> Iterator[ParquetFile]:
+def _unchanged(path: str, n_rows: int | None, names: Sequence[str]) -> Iterator[ParquetFile]:
     """Open a file, which must still be the one that was scanned."""
-    with opened_parquet(Path(stored.path)) as file:
-        if file.n_rows != stored.n_rows:
+    with opened_parquet(Path(path)) as file:
+        if n_rows is not None and file.n_rows != n_rows:
             raise DataError(
-                f"{stored.path} has {file.n_rows} rows, and had {stored.n_rows} when it was "
-                f"scanned: scan it again"
+                f"{path} has {file.n_rows} rows, and had {n_rows} when it was scanned: scan it "
+                f"again"
             )
         for name in names:
             if name not in file.schema.names:
-                raise DataError(f"{stored.path} has no column {name!r}, which other files have")
+                raise DataError(f"{path} has no column {name!r}, which other files have")
         yield file
 
 
 class _Group(NamedTuple):
+    """A row group, or a piece of one."""
+
     spot: Spot
     n_rows: int
     n_steps: int
@@ -208,7 +269,7 @@ class ParquetOrigin:
     Parameters
     ----------
     name
-        What to call them in messages.
+        The file, or the folder of all files.
     paths
         The files.
     columns
@@ -269,15 +330,16 @@ class ParquetOrigin:
     ) -> ParquetPart:
         first = self._groups[start].spot
         end = self._groups[stop].spot if stop < len(self._groups) else Spot(len(self._files), 0)
-        # Rows of long form may go on in any later file.
         low = first.file if before is None or self._lists else before.file
-        high = end.file + (end.group > 0) if self._lists else len(self._files)
+        high = end.file + (end > Spot(end.file, 0)) + (0 if self._lists else _NEXT_FILES)
         return ParquetPart(
             source=self.name,
             files=tuple(self._files[low:high]),
-            start=Spot(first.file - low, first.group),
-            stop=Spot(end.file - low, end.group),
-            before=None if before is None else Spot(before.file - low, before.group),
+            first_file=low,
+            n_files=len(self._files),
+            start=first._replace(file=first.file - low),
+            stop=end._replace(file=end.file - low),
+            before=None if before is None else before._replace(file=before.file - low),
             first_row=first_row,
             n_rows=n_rows,
             columns=self.columns,
@@ -294,18 +356,26 @@ class ParquetOrigin:
             with opened_parquet(path) as file:
                 self._check(file.schema, names, path)
                 self._schemas.append(file.schema)
-                self._files.append(StoredFile(str(path), file.n_rows))
-                self._groups += [
-                    _Group(Spot(number, group), file.group_rows(group), self._steps(file, group))
-                    for group in range(file.n_groups)
-                ]
+                name = str(path.relative_to(Path(self.name)))
+                self._files.append(StoredFile(name, file.n_rows))
+                for group in range(file.n_groups):
+                    self._groups += self._pieces(file, Spot(number, group))
 
     def _check(self, schema: Any, names: Sequence[str], path: Path) -> None:
         expected = self._schemas[0] if self._schemas else schema
         origin = self._paths[0].name
         check_schema(schema, expected, self.columns, names, str(path), origin)
 
-    def _steps(self, file: ParquetFile, group: int) -> int:
-        if self._lists:
-            return file.group_values(group, self.columns.channels[0])
-        return file.group_rows(group)
+    def _pieces(self, file: ParquetFile, spot: Spot) -> list[_Group]:
+        """Cut a row group where every row is a series."""
+        n_rows = file.group_rows(spot.group)
+        if not self._lists:
+            return [_Group(spot, n_rows, n_rows)]
+        n_steps = file.group_values(spot.group, self.columns.channels[0])
+        count = max(1, min(_PIECES, n_rows, n_steps // _PIECE_STEPS))
+        rows = [n_rows * piece // count for piece in range(count + 1)]
+        steps = [n_steps * piece // count for piece in range(count + 1)]
+        return [
+            _Group(spot._replace(row=rows[i]), rows[i + 1] - rows[i], steps[i + 1] - steps[i])
+            for i in range(count)
+        ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import overload
 
 import numpy as np
@@ -151,6 +152,11 @@ def _flatten(X: object, layout: Layout) -> _Flat:
         as_numbers(X, "X")  # raises the TypeError for sparse data
     if isinstance(X, Mapping):
         raise DataError(f"X is a {type(X).__name__}, expected {_ACCEPTED}: try list(X.values())")
+    if isinstance(X, str | PathLike):
+        raise DataError(
+            f"X is of type {type(X).__name__}, expected {_ACCEPTED}. A file is read by "
+            f"slts.files.read_series, or by slts.scan_series if it is larger than memory"
+        )
     if not hasattr(X, "__array__"):
         raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}")
     array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
