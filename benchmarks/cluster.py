@@ -48,7 +48,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as scratch,
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="4GB"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="4GB"
         ) as cluster,
     ):
         folder = options.folder or Path(scratch)

@@ -121,7 +121,7 @@ def workers_with_gpus(n_workers: int, n_gpus: int) -> distributed.SpecCluster:
         }
         for k in range(n_workers)
     }
-    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard_address": None}}
+    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard_address": ":0"}}
     return distributed.SpecCluster(
         workers=workers, scheduler=scheduler, silence_logs=logging.WARNING
     )

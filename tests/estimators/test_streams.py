@@ -91,6 +91,14 @@ def test_sums_of_many_parts_and_files_on_disk_change_nothing(make, folder, monke
     np.testing.assert_allclose(spilled.coef_, whole.coef_, atol=1e-8)
 
 
+def test_problems_solved_one_by_one_are_the_same(folder, monkeypatch):
+    together = slts.SLTSClassifier(10, random_state=0).fit(folder)
+    monkeypatch.setattr(memory_plan, "_SOLVING_SHARE", 0.0)
+    alone = slts.SLTSClassifier(10, random_state=0).fit(folder)
+    assert_same_model(alone, together)
+    np.testing.assert_array_equal(alone.coef_, together.coef_)
+
+
 @pytest.mark.parametrize("make", LANDMARKED)
 def test_two_classes(make, tmp_path):
     series, labels = draw(np.random.default_rng(0), 120, n_classes=2, noise=0.5)

@@ -314,7 +314,7 @@ def _learn(
     def held(stage: _Stage) -> Held:
         with bar("Aligning with landmarks") as progress:
             kept = mapper.hold(align_part, parts, stage, memory=plan.resident, progress=progress)
-        return Held(mapper, kept, found.n_series, shares)
+        return Held(mapper, kept, found.n_series, shares, plan.at_once)
 
     if aligning.learns_metric:
         groups = np.zeros((data.n_classes, data.n_landmarks))
