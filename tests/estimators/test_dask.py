@@ -115,6 +115,11 @@ def test_the_model_of_a_cluster_is_the_local_one(client, path, local, data):
     assert model.score(path) == local.score(*data)
 
 
+def test_a_path_from_here_is_the_same_for_workers(client, path, local, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    assert_same_model(make().fit(path.name), local)
+
+
 @pytest.mark.parametrize("make_other", [slts.BBSClassifier, slts.SLTSClassifierCV])
 def test_other_models_too(client, path, make_other):
     model = make_other(8, random_state=0).fit(path)

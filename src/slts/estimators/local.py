@@ -176,7 +176,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     group_names_: tuple[str, ...]
     selection_: tuple[Choice, ...]
     reports_: tuple[RidgeReport, ...]
-    n_sampled_: int | None
+    n_sampled_: int | None = None
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             with self._all_or_nothing():
                 return self._fit_sample(stream, y, sample_weight)
         with self._all_or_nothing():
-            self.n_sampled_ = None
+            self.__dict__.pop("n_sampled_", None)
             every, codes = self._check_training_data(X, y)
             weights = self._check_weights(every, codes, sample_weight, self.class_weight)
             plan = self._check_parameters()

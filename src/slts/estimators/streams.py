@@ -43,6 +43,9 @@ def as_stream(
     if isinstance(X, SeriesBatch):
         return None
     if isinstance(X, str | os.PathLike) or is_collection(X):
+        if not is_collection(X) and running_client() is not None and os.path.exists(X):
+            # Workers may have been started in another folder.
+            X = os.path.abspath(X)
         return scan_series(X, label=label, expect=expect)
     # Not isinstance: that would ask a stream for its size.
     if not callable(getattr(type(X), "parts", None)):
