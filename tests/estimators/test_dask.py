@@ -14,6 +14,7 @@ from slts.execution import DaskMapper, ThreadMapper
 from tests.estimators.stream_data import CHANNELS, draw, write_long
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+dask = pytest.importorskip("dask", reason="needs the extra dask")
 bag = pytest.importorskip("dask.bag", reason="needs the extra dask")
 frame = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
@@ -43,6 +44,8 @@ def client(cluster):
     with distributed.Client(cluster) as connected:
         connected.wait_for_workers(2, timeout=60)
         yield connected
+    # A client that a test has closed leaves its scheduler behind, for tests of other files.
+    dask.config.config.pop("scheduler", None)
 
 
 def make(**options):
