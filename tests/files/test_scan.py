@@ -1,3 +1,4 @@
+import gc
 import pickle
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from slts import DataError, SeriesBatch
 from slts.files import dask_collections, is_collection, iter_series, read_series, scan_series
+from slts.files.arrow_tables import ParquetFile
 from slts.files.dataset import join
 from slts.series.stream import SeriesStream
 from tests.files.forms import FORMS, csv_text, list_table, long_table, make_data, write_form
@@ -272,6 +274,19 @@ def test_columns_are_found_once(tmp_path):
     scan = scan_series(folder)
     assert scan.columns.id == "unit"
     assert [p.ids.tolist() for p in pieces_of(scan, batch_size=9)] == [[1, 2], [3, 4, 5, 6]]
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_files_that_have_been_read_are_let_go(lists, tmp_path):
+    """Open files hold memory; a fit reads every part several times."""
+    batch, labels, ids = made([3, 5, 2, 4] * 5)
+    table = (list_table if lists else long_table)(batch, labels, ids)
+    write_groups(tmp_path / "a.parquet", table, [7] * 3)
+    scan = scan_series(tmp_path / "a.parquet")
+    pieces_of(scan)
+    gc.collect()
+    held = [o for o in gc.get_objects() if isinstance(o, ParquetFile | pq.ParquetFile)]
+    assert held == []
 
 
 def test_standard_input_and_other_things_are_no_source():

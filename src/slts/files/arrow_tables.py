@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +181,7 @@ class ParquetFile:
     def group_values(self, group: int, name: str) -> int:
         """Number of values of a column in a row group: of all lists together, if it has lists."""
         columns = self._file.metadata.row_group(group)
-        return int(columns.column(self._leaf(name)).num_values)
+        return int(columns.column(self._leaves[name]).num_values)
 
     def _rows_at_a_time(self, group: int, names: Sequence[str] | None) -> int:
         """Rows that are about as large as a batch, if lists are as long as they are on average."""
@@ -189,14 +189,15 @@ class ParquetFile:
         n_values = sum(self.group_values(group, name) for name in names)
         return max(1, _READ_BYTES * self.group_rows(group) // max(1, 8 * n_values))
 
-    @cache  # noqa: B019 - lives as long as the file is open
-    def _leaf(self, name: str) -> int:
-        """Position of the column of values that belongs to a column, perhaps of lists."""
+    @cached_property
+    def _leaves(self) -> dict[str, int]:
+        """Position of the column of values that belongs to each column, perhaps of lists."""
         schema = self._file.schema
-        paths = (schema.column(position).path for position in range(len(schema.names)))
-        return next(
-            i for i, path in enumerate(paths) if path == name or path.startswith(f"{name}.")
-        )
+        paths = [schema.column(position).path for position in range(len(schema.names))]
+        return {
+            name: next(i for i, p in enumerate(paths) if p == name or p.startswith(f"{name}."))
+            for name in self.schema.names
+        }
 
     def close(self) -> None:
         """Close it."""
