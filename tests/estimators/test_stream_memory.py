@@ -1,0 +1,57 @@
+"""Learning from files takes about the memory it is allowed, whatever it keeps in between."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("narwhals")
+
+LIMIT = 150_000_000
+PROGRAM = """
+import sys
+import slts
+
+def status(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1000 for line in lines if line.startswith(name))
+
+slts.scan_series(sys.argv[1]).parts()  # imports what reading needs
+before = status("VmRSS")
+slts.SLTSClassifier(
+    100, gamma=1e-3, memory_limit=int(sys.argv[2]), n_jobs=1, random_state=0
+).fit(sys.argv[1], "label")
+print(status("VmHWM") - before)
+"""
+
+
+def write(path, n_series):
+    rng = np.random.default_rng(0)
+    labels, lengths = rng.integers(5, size=n_series), rng.integers(8, 16, size=n_series)
+    ends = np.cumsum(lengths)
+    step = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+    angle = 2 * np.pi * step / np.repeat(lengths, lengths) * np.repeat(1 + labels, lengths)
+    values = np.sin(angle[:, np.newaxis] + np.arange(6)) + 0.5 * rng.normal(size=(len(step), 6))
+    columns = {"id": np.repeat(np.arange(n_series), lengths), "label": np.repeat(labels, lengths)}
+    columns |= {f"c{c}": values[:, c] for c in range(6)}
+    pq.write_table(pa.table(columns), path, row_group_size=20_000)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read memory from")
+def test_a_fit_takes_little_more_than_its_limit(tmp_path):
+    write(tmp_path / "train.parquet", 20_000)
+    # All products would take four times the limit: 20,000 x 100 x 6 x 6 numbers.
+    assert 3.8 * LIMIT < 20_000 * 100 * 36 * 8
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "train.parquet"), str(LIMIT)],
+        capture_output=True, text=True, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 1.7 * LIMIT
+    assert [path.name for path in tmp_path.iterdir()] == ["train.parquet"]
