@@ -24,7 +24,8 @@ import distributed
 import numpy as np
 
 import slts
-from slts.execution import DaskMapper, ThreadMapper, running_client
+from slts.execution import DaskMapper, ThreadMapper
+from slts.extras import running_client
 
 _CHANNELS, _CLASSES = 13, 5
 _PER_PART = 1_000

@@ -1,11 +1,13 @@
-"""Import of optional dependencies, with an error that names the pip extra."""
+"""Optional dependencies: imported with an error that names the pip extra, or used if in use."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 from types import ModuleType
+from typing import Any
 
-__all__ = ["import_extra"]
+__all__ = ["dask_client", "import_extra", "running_client"]
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
@@ -39,3 +41,29 @@ def import_extra(module: str, extra: str) -> ModuleType:
             f'{package} is needed for this and is not installed: pip install "slts[{extra}]"',
             name=error.name,
         ) from error
+
+
+def dask_client() -> Any | None:
+    """Give the Dask client of this process, if one runs; Dask is not imported for it."""
+    # Not `dask.base.get_scheduler`: it fails where the configuration still names a closed client.
+    distributed: Any = sys.modules.get("distributed")
+    try:
+        client = None if distributed is None else distributed.default_client()
+    except ValueError:
+        return None
+    return client if client is not None and client.status == "running" else None
+
+
+def running_client() -> Any | None:
+    """Give the Dask client that work can be handed to.
+
+    Inside a task there is none: it would wait for workers that wait for it.
+    """
+    client = dask_client()
+    if client is None:
+        return None
+    try:
+        sys.modules["distributed"].get_worker()
+    except ValueError:
+        return client
+    return None

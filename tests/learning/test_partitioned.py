@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts.errors import DataError
 from slts.learning import metric, separator, solve_metric, solve_separator
+from slts.learning.equal_rows import distinct, lone
 from slts.learning.hinge import HingeRows
 from slts.learning.part_queries import (
     Check,
@@ -23,8 +24,6 @@ from slts.learning.part_queries import (
     Split,
     SplitReply,
     answer,
-    distinct,
-    lone,
 )
 from slts.learning.partitioned import (
     MetricInParts,
@@ -497,7 +496,7 @@ def test_merging_keeps_the_problem_and_leaves_distinct_rows_alone(
 def test_rows_of_equal_hash_are_told_apart(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slts.learning.part_queries._mix", lambda bits: bits % np.uint64(5))
+    monkeypatch.setattr("slts.learning.equal_rows.scrambled", lambda bits: bits % np.uint64(5))
     rows = idle(rng, 3000)
     fewer = distinct(HingeRows(*rows))
     signed, _, weights = merged_by_hand(rows)

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from slts._typing import AnyArray
-from slts.cli.data import load_model, read_labelled
-from slts.cli.large_data import Spelled, limit_of, scan_if_large
+from slts.cli.data import load_model
+from slts.cli.large_data import limit_of, read_or_scan
 from slts.cli.options import (
     Channels,
     ColumnOptions,
@@ -27,7 +26,6 @@ from slts.cli.options import (
 )
 from slts.cli.terminal import Voice, show_json
 from slts.guarantees import certify
-from slts.series import SeriesBatch
 
 
 class Sample(StrEnum):
@@ -66,16 +64,7 @@ def certify_model(
     voice = Voice(quiet, verbose)
     fitted = load_model(model, jobs, device=device, shows_progress=voice.shows_progress)
     columns = ColumnOptions(id, time, label, channels)
-    series: SeriesBatch | Spelled
-    truth: AnyArray | None = None
-    large = scan_if_large(
-        data, columns, voice, limit_of(memory_limit), expect=fitted._channel_names_in
-    )
-    if large is None:
-        found, truth = read_labelled(data, columns, voice, model=fitted)
-        series, source = found.series, found.source
-    else:
-        series, source = Spelled(large, fitted.classes_), large.name
+    series, truth, source = read_or_scan(data, columns, voice, limit_of(memory_limit), fitted)
     certificate = certify(
         fitted, series, truth, delta=delta, n_models=n_models, sample=sample.value
     )

@@ -9,8 +9,8 @@ import typer
 
 from slts._typing import AnyArray, FloatArray
 from slts.cli.answers import accuracy_in_words, answer, scores
-from slts.cli.data import load_model, read_labelled
-from slts.cli.large_data import Spelled, limit_of, scan_if_large
+from slts.cli.data import load_model
+from slts.cli.large_data import Spelled, limit_of, read_or_scan
 from slts.cli.options import (
     Channels,
     ColumnOptions,
@@ -29,7 +29,6 @@ from slts.cli.options import (
 from slts.cli.terminal import CommandError, Voice, show_json, show_table
 from slts.errors import DataError
 from slts.guarantees import Certificate, certify
-from slts.series import SeriesBatch
 
 
 def evaluate(
@@ -50,18 +49,12 @@ def evaluate(
     voice = Voice(quiet, verbose)
     fitted = load_model(model, jobs, device=device, shows_progress=voice.shows_progress)
     columns = ColumnOptions(id, time, label, channels)
-    series: SeriesBatch | Spelled
-    truth: AnyArray | None = None
-    large = scan_if_large(
-        data, columns, voice, limit_of(memory_limit), expect=fitted._channel_names_in
-    )
-    if large is None:
-        found, truth = read_labelled(data, columns, voice, model=fitted)
-        series, source = found.series, found.source
-        figures = scores(fitted.classes_, *answer(fitted, found.series), truth)
+    series, truth, source = read_or_scan(data, columns, voice, limit_of(memory_limit), fitted)
+    if isinstance(series, Spelled):
+        figures = scores(fitted.classes_, *_answers(fitted, series, voice))
     else:
-        series, source = (spelled := Spelled(large, fitted.classes_)), large.name
-        figures = scores(fitted.classes_, *_answers(fitted, spelled, voice))
+        assert truth is not None
+        figures = scores(fitted.classes_, *answer(fitted, series), truth)
     certificate: Certificate | None = None
     try:
         certificate = certify(fitted, series, truth)

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from slts._typing import AnyArray
 from slts.cli.answers import accuracy_in_words, accuracy_of, answer
 from slts.cli.data import read_labelled
-from slts.cli.large_data import Spelled, limit_of, log_aloud, scan_if_large
+from slts.cli.large_data import Spelled, limit_of, log_aloud, read_or_scan, scan_if_large
 from slts.cli.methods import Method, make_estimator
 from slts.cli.options import (
     Channels,
@@ -130,12 +130,11 @@ def _measured(
     estimator: Any, test: str, columns: ColumnOptions, limit: int, voice: Voice
 ) -> dict[str, Any]:
     """Accuracy on other data, read part by part where they are large."""
-    large = scan_if_large(test, columns, voice, limit, expect=estimator._channel_names_in)
-    if large is None:
-        found, truth = read_labelled(test, columns, voice, model=estimator)
-        return accuracy_of(answer(estimator, found.series)[0], truth)
-    spelled = Spelled(large, estimator.classes_)
-    return accuracy_of(estimator.predict(spelled), labels_of(spelled, estimator.n_jobs))
+    series, truth, _ = read_or_scan(test, columns, voice, limit, estimator)
+    if isinstance(series, Spelled):
+        truth = labels_of(series, estimator.n_jobs)
+    assert truth is not None
+    return accuracy_of(estimator.predict(series), truth)
 
 
 def _divide(

@@ -11,13 +11,14 @@ from typing import Any
 import typer
 
 from slts._typing import AnyArray
-from slts.cli.data import keep_signals, match_labels
+from slts.cli.data import keep_signals, match_labels, read_labelled
 from slts.cli.options import ColumnOptions
 from slts.cli.terminal import Voice
 from slts.estimators.memory_plan import amount
 from slts.estimators.streams import half_of_memory, memory_bytes
 from slts.files import Dataset, SeriesScan, scan_series
 from slts.files.opening import STDIN
+from slts.series import SeriesBatch
 
 # Reading and learning take about so many times the memory of the series themselves.
 _TIMES = 20
@@ -56,6 +57,20 @@ def scan_if_large(
         voice.say(f"columns: {scan.columns}")
     voice.say(f"{scan.name}: about {amount(size)} of series, read part by part")
     return scan
+
+
+def read_or_scan(
+    data: str, columns: ColumnOptions, voice: Voice, limit: int, model: Any
+) -> tuple[SeriesBatch | Spelled, AnyArray | None, str]:
+    """Labelled series for a model: with their labels if they fit in memory, else a scan.
+
+    The last is what to call them.
+    """
+    large = scan_if_large(data, columns, voice, limit, expect=model._channel_names_in)
+    if large is not None:
+        return Spelled(large, model.classes_), None, large.name
+    found, truth = read_labelled(data, columns, voice, model=model)
+    return found.series, truth, found.source
 
 
 @dataclass(frozen=True)

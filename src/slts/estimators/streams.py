@@ -15,7 +15,8 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import DataError
-from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped, running_client
+from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped
+from slts.extras import running_client
 from slts.files import scan_series
 from slts.files.dask_collections import is_collection
 from slts.series import SeriesBatch

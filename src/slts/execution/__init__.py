@@ -11,7 +11,7 @@ Knows nothing of alignments: work is a callable, its size a number.
 """
 
 from slts.execution.blocks import Block, partition
-from slts.execution.dask_parts import DaskMapper, running_client
+from slts.execution.dask_parts import DaskMapper
 from slts.execution.mapping import map_blocks
 from slts.execution.parts import Mapper, ThreadMapper, check_stopped
 from slts.execution.progress import Progress, progress_bar
@@ -28,5 +28,4 @@ __all__ = [
     "map_blocks",
     "partition",
     "progress_bar",
-    "running_client",
 ]

@@ -6,10 +6,10 @@ import dataclasses
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from contextlib import contextmanager
+from typing import Any
 
-from slts.execution.parts import Own, Result, Task
+from slts.execution.parts import Crew, Mapper, Result, Task
 from slts.execution.progress import Progress
 from slts.execution.shelf import Block
 
@@ -17,30 +17,7 @@ from slts.execution.shelf import Block
 _AHEAD = 4
 
 
-def running_client() -> Any | None:
-    """Give the Dask client of this process, if there is one; Dask is not imported for it.
-
-    Inside a task there is none: it would wait for workers that wait for it.
-    """
-    distributed = sys.modules.get("distributed")
-    if distributed is None or _is_in_a_task(distributed):
-        return None
-    try:
-        client = distributed.default_client()
-    except ValueError:
-        return None
-    return client if client.status == "running" else None
-
-
-def _is_in_a_task(distributed: Any) -> bool:
-    try:
-        distributed.get_worker()
-    except ValueError:
-        return False
-    return True
-
-
-class DaskMapper:
+class DaskMapper(Mapper):
     """Parts on the workers of a cluster.
 
     What is held stays on the workers. What is lost with a worker is computed again by the
@@ -53,39 +30,28 @@ class DaskMapper:
     """
 
     def __init__(self, client: Any) -> None:
+        super().__init__()
         self._client = client
         self._run = uuid.uuid4().hex[:8]
         self._count = 0
-        self._held: list[Sequence[Any]] = []
 
     @property
     def n_workers(self) -> int:
         """Threads of all workers together."""
         return max(1, int(sum(self._client.nthreads().values())))
 
-    def map(
-        self,
-        task: Task[Result],
-        parts: Sequence[Any],
-        common: Any = None,
-        own: Own | None = None,
-        *,
-        progress: Progress | None = None,
-    ) -> Iterator[Result]:
-        """See `Mapper.map`."""
+    @contextmanager
+    def _crew(
+        self, task: Task[Result], parts: Sequence[Any], common: Any
+    ) -> Iterator[Crew[Result]]:
         shared = self._shared(common)
-        ahead = _AHEAD * self.n_workers
         running: dict[int, Any] = {}
-        begun = 0
+
+        def begin(number: int, mine: Any) -> None:
+            running[number] = self._submit(task, parts[number], shared, mine)
+
         try:
-            for number in range(len(parts)):
-                while begun < min(len(parts), number + ahead):
-                    mine = None if own is None else own(begun)
-                    running[begun] = self._submit(task, parts[begun], shared, mine)
-                    begun += 1
-                yield running.pop(number).result()
-                if progress is not None:
-                    progress(number + 1, len(parts))
+            yield Crew(begin, lambda n: running.pop(n).result(), _AHEAD * self.n_workers)
         except BaseException:
             self._client.cancel(list(running.values()))
             raise
@@ -115,25 +81,9 @@ class DaskMapper:
             raise
         return held
 
-    def release(self, held: Sequence[Any]) -> None:
-        """See `Mapper.release`."""
+    def _forget(self, held: Sequence[Any]) -> None:
         for future in held:
             future.release()
-        self._held = [others for others in self._held if others is not held]
-
-    def __enter__(self) -> Self:
-        """Use as a context."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Let the workers forget what is held; a traceback may still refer to it."""
-        for held in list(self._held):
-            self.release(held)
 
     def _shared(self, common: Any) -> Any:
         """What all tasks need, as a task of its own: scattered data would be lost with a worker."""

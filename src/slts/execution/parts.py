@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
@@ -21,12 +24,41 @@ Task: TypeAlias = Callable[[Any, Any, Any], Result]
 Own: TypeAlias = Callable[[int], Any]
 
 
-class Mapper(Protocol):
+@dataclass(frozen=True)
+class Crew(Generic[Result]):
+    """Workers that have been given a task; parts go by their numbers.
+
+    Attributes
+    ----------
+    begin
+        Takes a part and what is its own.
+    wait
+        Gives the result of a part that was begun.
+    ahead
+        Parts to begin before the next result is wanted.
+    """
+
+    begin: Callable[[int, Any], None]
+    wait: Callable[[int], Result]
+    ahead: int
+
+
+class Mapper(ABC):
     """Calls tasks on parts. Tasks are pure: one that is lost with its worker is called again."""
 
+    def __init__(self) -> None:
+        self._held: list[Sequence[Any]] = []
+
     @property
+    @abstractmethod
     def n_workers(self) -> int:
         """How many tasks run at a time."""
+
+    @abstractmethod
+    def _crew(
+        self, task: Task[Result], parts: Sequence[Any], common: Any
+    ) -> AbstractContextManager[Crew[Result]]:
+        """Workers for a task; an error while they work stops what was begun."""
 
     def map(
         self,
@@ -41,7 +73,17 @@ class Mapper(Protocol):
 
         `own` is asked shortly before a part is begun, so that it may depend on earlier results.
         """
+        begun = 0
+        with self._crew(task, parts, common) as crew:
+            for number in range(len(parts)):
+                while begun < min(len(parts), number + crew.ahead):
+                    crew.begin(begun, None if own is None else own(begun))
+                    begun += 1
+                yield crew.wait(number)
+                if progress is not None:
+                    progress(number + 1, len(parts))
 
+    @abstractmethod
     def hold(
         self,
         task: Task[Iterator[Block]],
@@ -56,17 +98,28 @@ class Mapper(Protocol):
         What is beyond `memory` bytes on this machine goes to temporary files.
         """
 
+    @abstractmethod
+    def _forget(self, held: Any) -> None:
+        """Let go of what `hold` gave."""
+
     def release(self, held: Sequence[Any]) -> None:
         """Say that what was held is not needed any more."""
+        self._forget(held)
+        self._held = [others for others in self._held if others is not held]
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        """Use as a context."""
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        """Release everything; a traceback may still refer to it."""
+        for held in list(self._held):
+            self.release(held)
 
 
 class Stopped(Exception):  # noqa: N818 - nobody sees it
@@ -83,7 +136,15 @@ def check_stopped() -> None:
         raise Stopped
 
 
-class ThreadMapper:
+class _Shelved(list[Kept]):
+    """What the parts have made, and the shelf it lies on."""
+
+    def __init__(self, memory: float) -> None:
+        super().__init__()
+        self.shelf = Shelf(memory)
+
+
+class ThreadMapper(Mapper):
     """Parts in threads of this process.
 
     Parameters
@@ -93,32 +154,13 @@ class ThreadMapper:
     """
 
     def __init__(self, n_jobs: int | None) -> None:
+        super().__init__()
         self._workers = int(effective_n_jobs(n_jobs))
-        self._shelves: list[tuple[list[Kept], Shelf]] = []
 
     @property
     def n_workers(self) -> int:
         """Number of threads."""
         return self._workers
-
-    def map(
-        self,
-        task: Task[Result],
-        parts: Sequence[Any],
-        common: Any = None,
-        own: Own | None = None,
-        *,
-        progress: Progress | None = None,
-    ) -> Iterator[Result]:
-        """See `Mapper.map`."""
-
-        def call(number: int, mine: Any) -> Result:
-            return task(parts[number], common, mine)
-
-        for done, result in enumerate(self._in_order(call, len(parts), own)):
-            yield result
-            if progress is not None:
-                progress(done + 1, len(parts))
 
     def hold(
         self,
@@ -130,12 +172,11 @@ class ThreadMapper:
         progress: Progress | None = None,
     ) -> Sequence[Kept]:
         """See `Mapper.hold`."""
-        shelf = Shelf(memory)
-        held: list[Kept] = []
-        self._shelves.append((held, shelf))
+        held = _Shelved(memory)
+        self._held.append(held)
 
         def shelved(part: Any, common: Any, mine: Any) -> Kept:
-            return shelf.keep(task(part, common, mine))
+            return held.shelf.keep(task(part, common, mine))
 
         try:
             held.extend(self.map(shelved, parts, common, progress=progress))
@@ -144,55 +185,37 @@ class ThreadMapper:
             raise
         return held
 
-    def release(self, held: Sequence[Any]) -> None:
-        """See `Mapper.release`."""
-        for entry in [entry for entry in self._shelves if entry[0] is held]:
-            entry[0].clear()
-            entry[1].close()
-            self._shelves.remove(entry)
+    def _forget(self, held: _Shelved) -> None:
+        held.clear()
+        held.shelf.close()
 
-    def __enter__(self) -> Self:
-        """Use as a context."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Remove what is held."""
-        for held, _ in list(self._shelves):
-            self.release(held)
-
-    def _in_order(
-        self, call: Callable[[int, Any], Result], count: int, own: Own | None
-    ) -> Iterator[Result]:
-        workers = min(self._workers, count)
+    @contextmanager
+    def _crew(
+        self, task: Task[Result], parts: Sequence[Any], common: Any
+    ) -> Iterator[Crew[Result]]:
+        workers = min(self._workers, len(parts))
+        own: dict[int, Any] = {}
         if workers <= 1:
-            for number in range(count):
-                yield call(number, None if own is None else own(number))
+            yield Crew(own.__setitem__, lambda n: task(parts[n], common, own.pop(n)), 1)
             return
         stop = threading.Event()
+        running: dict[int, Future[Result]] = {}
 
         def stoppable(number: int, mine: Any) -> Result:
             _current.stop = stop
             # A thread that has just been stopped must not begin another part.
             check_stopped()
-            return call(number, mine)
+            return task(parts[number], common, mine)
 
-        running: dict[int, Future[Result]] = {}
-        begun = 0
         # Threads that each call BLAS must not each start threads of their own.
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+
+            def begin(number: int, mine: Any) -> None:
+                running[number] = pool.submit(stoppable, number, mine)
+
             try:
-                for number in range(count):
-                    # One waiting for every thread: a slow part must not leave the others idle.
-                    while begun < min(count, number + 2 * workers):
-                        mine = None if own is None else own(begun)
-                        running[begun] = pool.submit(stoppable, begun, mine)
-                        begun += 1
-                    yield _patiently(running.pop(number))
+                # One waiting for every thread: a slow part must not leave the others idle.
+                yield Crew(begin, lambda n: _patiently(running.pop(n)), 2 * workers)
             except BaseException:
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from slts.errors import DataError
-from slts.extras import import_extra
+from slts.extras import dask_client, import_extra
 from slts.files.chunks import Chunk
 from slts.files.columns import NUMERIC, Wanted, kind_of, resolve_columns
 from slts.files.dataset import Columns, Dataset
@@ -264,14 +264,4 @@ def _first_rows(frame: Any) -> Any:
 def _computed(payload: Any) -> Any:
     """Compute here, unless a client runs: what is persisted there cannot be computed elsewhere."""
     dask: Any = import_extra("dask", "dask")
-    return dask.compute(payload, scheduler=_client() or "synchronous")[0]
-
-
-def _client() -> Any | None:
-    # Not `dask.base.get_scheduler`: it fails where the configuration still names a closed client.
-    distributed: Any = sys.modules.get("distributed")
-    try:
-        client = None if distributed is None else distributed.default_client()
-    except ValueError:
-        return None
-    return client if client is not None and client.status == "running" else None
+    return dask.compute(payload, scheduler=dask_client() or "synchronous")[0]

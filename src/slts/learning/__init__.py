@@ -11,6 +11,7 @@ calibration.py    probabilities from held-out decision values
 Metric and separator share an interior-point method:
 
 hinge.py          the rows of a hinge loss, and what a regularizer must offer
+equal_rows.py     one row, with the sum of the weights, for rows that are equal
 working_set.py    solve on the rows that decide, certify on all of them
 interior.py       predictor-corrector steps
 ridge.py          Newton equations of the squared norm

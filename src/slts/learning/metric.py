@@ -18,8 +18,8 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
+from slts.learning.equal_rows import distinct
 from slts.learning.hinge import HingeRows, ray_minimiser
-from slts.learning.part_queries import distinct
 from slts.learning.ridge import Ridge
 from slts.learning.working_set import WorkingSet
 

@@ -4,7 +4,7 @@ An answer is a pure function of the query and the rows, so a part may be asked a
 The answers of the blocks of a part merge in block order to the answer of the part.
 
 Many rows may be equal, for instance where all series of a class are the same: one row with the sum
-of their weights stands for them, here (:class:`Rows`) and in memory (:func:`distinct`).
+of their weights stands for them (:class:`Rows`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,9 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
+from slts.learning.equal_rows import FEW, Groups, bits_of, groups_of
 from slts.learning.hinge import HingeRows
-
-# Fewer rows than these are not searched for equal ones: in an answer, and in memory.
-_FEW, _FEW_IN_MEMORY = 64, 1000
-_WORTHWHILE = 0.9  # share of distinct rows above which all rows are kept as they are
-_PASS_ELEMENTS = 1 << 20
+from slts.series.stream import scrambled
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +69,9 @@ class Rows:
 
     def groups(self, apart: npt.NDArray[np.bool_] | None = None) -> Groups | None:
         """Return the groups of equal rows that agree in ``apart``; None if they save little."""
-        if self.n_rows < _FEW:
+        if self.n_rows < FEW:
             return None
-        return _groups(HingeRows(self.features, np.ones(self.n_rows), self.weights), apart)
+        return groups_of(HingeRows(self.features, np.ones(self.n_rows), self.weights), apart)
 
     def merged(self, groups: Groups | None) -> Rows:
         """Return one row for each group."""
@@ -86,48 +83,6 @@ class Rows:
             self.index,
             groups.owner[self.owner],
         )
-
-
-class Groups(NamedTuple):
-    """Equal rows: the first of each group, in order, and the group of every row."""
-
-    first: npt.NDArray[np.intp]
-    owner: npt.NDArray[np.intp]
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Add up the values of each group."""
-        sums = np.bincount(self.owner, weights=values, minlength=self.first.size)
-        return np.asarray(sums, dtype=np.float64)
-
-
-def distinct(rows: HingeRows) -> HingeRows:
-    """Return one row, with the sum of the weights, for rows that are equal with their labels.
-
-    The problem stays the same. Where equal rows are few, ``rows`` itself is returned.
-    """
-    groups = _groups(rows) if rows.n_rows >= _FEW_IN_MEMORY else None
-    if groups is None:
-        return rows
-    return replace(_first_of(rows, groups), weights=groups.sums(rows.weights))
-
-
-def lone(rows: HingeRows) -> HingeRows:
-    """Return each of several equal rows once, with its own weight only.
-
-    Such rows tell how many different ones there are. Where equal rows are few, ``rows`` itself is
-    returned.
-    """
-    groups = _groups(rows) if rows.n_rows >= _FEW else None
-    return rows if groups is None else _first_of(rows, groups)
-
-
-def _first_of(rows: HingeRows, groups: Groups) -> HingeRows:
-    return replace(
-        rows,
-        features=rows.features[groups.first],
-        labels=rows.labels[groups.first],
-        weights=rows.weights[groups.first],
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,48 +335,11 @@ def _margins(rows: HingeRows, first: int, *coefs: FloatArray) -> FloatArray:
 
 def _lottery(rows: Rows, seed: int) -> FloatArray:
     """Draw a number in [0, 1) for each row from its bits; repeated rows also from the position."""
-    bits = _bits(rows.features)
+    bits = bits_of(rows.features)
     factors = np.random.default_rng(seed).integers(2**64, size=bits.shape[1], dtype=np.uint64)
-    lots = _mix((bits ^ (bits >> np.uint64(29))) @ (factors | np.uint64(1)))
+    lots = scrambled((bits ^ (bits >> np.uint64(29))) @ (factors | np.uint64(1)))
     repeated = np.ones(lots.size, dtype=bool)
     repeated[np.unique(lots, return_index=True)[1]] = False
     first = rows.index[np.unique(rows.owner, return_index=True)[1]]
-    lots[repeated] = _mix(lots[repeated] + _mix(first[repeated].astype(np.uint64)))
+    lots[repeated] = scrambled(lots[repeated] + scrambled(first[repeated].astype(np.uint64)))
     return (lots >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _mix(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Scramble (splitmix64)."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return bits ^ (bits >> np.uint64(31))
-
-
-def _bits(features: FloatArray) -> npt.NDArray[np.uint64]:
-    """Return the bits of numbers, the same for both zeros."""
-    return (features + 0.0).view(np.uint64)
-
-
-def _groups(rows: HingeRows, apart: npt.NDArray[np.bool_] | None = None) -> Groups | None:
-    """Return the groups of equal signed rows that agree in ``apart``; None if they save little."""
-    n, step = rows.n_rows, max(1, _PASS_ELEMENTS // max(1, rows.n_columns))
-    factors = np.random.default_rng(0).integers(2**64, size=rows.n_columns, dtype=np.uint64)
-    factors |= np.uint64(1)
-    every = np.arange(n)
-    pieces = [every[at : at + step] for at in range(0, n, step)]
-    hashes = np.concatenate([_mix(_bits(rows.take(piece))) @ factors for piece in pieces])
-    if apart is not None:
-        hashes += apart
-    _, first, owner = np.unique(hashes, return_index=True, return_inverse=True)
-    if first.size > _WORTHWHILE * n:
-        return None
-    # Equal hashes do not prove equal rows: a row that differs from the first stays on its own.
-    leader = first[owner]
-    for piece in pieces:
-        copies = piece[leader[piece] != piece]
-        differs = np.any(rows.take(copies) != rows.take(leader[copies]), axis=1)
-        if apart is not None:
-            differs |= apart[copies] != apart[leader[copies]]
-        leader[copies[differs]] = copies[differs]
-    first, owner = np.unique(leader, return_inverse=True)
-    return Groups(first, owner)

@@ -10,6 +10,7 @@ import numpy as np
 
 from slts._typing import FloatArray
 from slts.errors import DataError
+from slts.learning.equal_rows import lone
 from slts.learning.hinge import HingeRows, ray_minimiser
 from slts.learning.part_queries import (
     CheckParts,
@@ -19,7 +20,6 @@ from slts.learning.part_queries import (
     Rows,
     Split,
     SplitReply,
-    lone,
 )
 
 Solution = TypeVar("Solution")

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
+from slts.learning.equal_rows import distinct
 from slts.learning.hinge import HingeRows
 from slts.learning.l1ball import L1Ball
-from slts.learning.part_queries import distinct
 from slts.learning.vertex import (
     read_sides,
     smallest_separator,

@@ -91,7 +91,11 @@ def digests_of(ids: Sequence[Any] | AnyArray) -> Digests:
 def mixed(values: Digests) -> Digests:
     """One-to-one scrambling of 64 bits (the finaliser of splitmix64)."""
     with np.errstate(over="ignore"):
-        x = values + np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(x ^ (x >> np.uint64(31)))
+        return scrambled(values + np.uint64(0x9E3779B97F4A7C15))
+
+
+def scrambled(values: Digests) -> Digests:
+    """Like `mixed`, but zero stays zero."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(values ^ (values >> np.uint64(31)))
