@@ -11,6 +11,8 @@ pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 pytest.importorskip("narwhals")
 
+import pyarrow.parquet as pq
+
 import slts
 from slts.cli import application, fit
 from tests.cli.conftest import draw
@@ -168,6 +170,33 @@ def test_labels_are_matched_by_their_text(tmp_path, run):
     # The training series themselves prove nothing.
     assert "no certificate" in messages
     assert json.loads(output)["certificate"] is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("limit", [(), ("--memory-limit", "1kB")], ids=["memory", "parts"])
+def test_the_label_need_not_be_named_again(suffix, limit, tmp_path, run):
+    paths = []
+    for name, count, seed in (("train", 45, 0), ("test", 30, 1)):
+        X, y, ids = draw(count, seed)
+        table = long_table(X, np.searchsorted(["high", "low", "mid"], y), ids)
+        table = table.append_column("fold", [np.repeat(np.arange(count) % 2, X.lengths)])
+        paths.append(tmp_path / f"{name}{suffix}")
+        if suffix == ".csv":
+            paths[-1].write_text(csv_text(table))
+        else:
+            pq.write_table(table, paths[-1])
+    (train, test), model = paths, tmp_path / "m.slts"
+    told = ("--label", "speaker", "--channels", "c1..c3")
+    assert run("fit", train, "--model", model, "--method", "slts", *told)[0] == 0
+    for command in ("evaluate", "certify"):
+        expected = run(command, model, test, "--json", *told, *limit)
+        found = run(command, model, test, "--json", *limit)
+        assert found == expected
+        assert found[0] == 0, found[2]
+        assert "label=speaker, channels=c1..c3, not used: fold" in found[2]
+    code, _, messages = run("report", model, "--data", test, "--out", tmp_path / "report.html")
+    assert code == 0
+    assert "label=speaker" in messages
 
 
 @pytest.mark.parametrize("names", [("0", "1", "2"), ("0.0", "1.0", "2.0")])

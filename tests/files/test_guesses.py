@@ -112,6 +112,53 @@ def test_channels_of_a_model_are_taken_in_its_order():
         guess(table, expect=("a", "c"))
 
 
+ABC = np.repeat(["a", "b", "c"], 3)
+ONE_TWO_THREE = np.repeat([1, 2, 3], 3)
+TWO = np.repeat([1, 1, 2], 3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "classes", "label"),
+    [
+        ({"speaker": ONE_TWO_THREE}, [1, 2, 3], "speaker"),
+        # Text files give text where others give numbers.
+        ({"speaker": ONE_TWO_THREE}, ["01", "02", "03"], "speaker"),
+        ({"speaker": ONE_TWO_THREE.astype(float)}, [1, 2, 3], "speaker"),
+        ({"speaker": ONE_TWO_THREE.astype(str)}, [3, 2, 1], "speaker"),
+        ({"ok": ONE_TWO_THREE > 1}, ["true", "false"], "ok"),
+        # Others that are no channels have other values, some of them, or change within series.
+        ({"speaker": ABC, "mood": np.repeat(["u", "v", "v"], 3)}, ["a", "b", "c", "d"], "speaker"),
+        ({"fold": TWO, "speaker": ONE_TWO_THREE}, [1, 2, 3], "speaker"),
+        ({"heard": STEPS, "speaker": np.repeat([0, 1, 2], 3)}, [0, 1, 2], "speaker"),
+        ({"class": np.repeat(["u", "v", "v"], 3), "speaker": ABC}, ["a", "b", "c"], "speaker"),
+        # What is named so stays the label, though another column holds more classes.
+        ({"label": TWO, "heard": ONE_TWO_THREE}, [1, 2, 3], "label"),
+        ({"label": ABC, "heard": ABC}, ["a", "b", "c"], "label"),
+        # Not enough to tell.
+        ({"fold": TWO}, [1, 2, 3], None),
+        ({"speaker": ONE_TWO_THREE, "heard": ONE_TWO_THREE}, [1, 2, 3], None),
+        # The values will be refused with a message about them.
+        ({"class": ABC}, ["u", "v"], "class"),
+    ],
+)
+def test_the_label_of_a_model_is_known_by_its_classes(columns, classes, label):
+    table = frame(id=IDS, x=VALUES, **columns)
+    assert guess(table, expect=("x",), classes=classes).label == label
+    assert guess(table, channels=["x"], classes=classes).label == label
+
+
+def test_classes_do_not_make_a_label_of_what_may_be_a_channel():
+    table = frame(id=IDS, x=VALUES, z=ONE_TWO_THREE)
+    found = guess(table, classes=[1, 2, 3])
+    assert (found.label, found.channels) == (None, ("x", "z"))
+
+
+def test_the_label_of_lists_is_known_by_the_classes_of_a_model():
+    table = frame(name=["a", "b"], speaker=[1, 2], x=[[1.0, 2.0], [3.0]])
+    assert guess(table, expect=["x"]).label is None
+    assert guess(table, expect=["x"], classes=[2, 1]).label == "speaker"
+
+
 def test_lists_are_whole_series():
     table = frame(name=["a", "b"], label=["u", "v"], x=[[1.0, 2.0], [3.0]], y=[[1, 2], [3]])
     found = guess(table)

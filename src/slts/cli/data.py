@@ -47,11 +47,20 @@ def check_device(model: Any) -> None:
 
 
 def read_data(
-    data: str, columns: ColumnOptions, voice: Voice, *, expect: Sequence[str] | None = None
+    data: str,
+    columns: ColumnOptions,
+    voice: Voice,
+    *,
+    expect: Sequence[str] | None = None,
+    classes: AnyArray | None = None,
 ) -> Dataset:
-    """Read series, with labels if there are any, and say how they were understood."""
+    """Read series, with labels if there are any, and say how they were understood.
+
+    Channels and labels of a model tell the columns apart.
+    """
     keep_signals()
-    found = read_series(data, expect=expect, **columns.as_keywords())  # type: ignore[arg-type]
+    known = None if classes is None else classes.tolist()
+    found = read_series(data, expect=expect, classes=known, **columns.as_keywords())  # type: ignore[arg-type]
     if found.columns is not None:
         voice.say(f"columns: {found.columns}")
     for note in found.notes:
@@ -91,7 +100,7 @@ def read_labelled(
         expect, classes = model._channel_names_in, model.classes_
     elif like is not None:
         expect, classes = like[0].channel_names, like[1]
-    found = read_data(data, columns, voice, expect=expect)
+    found = read_data(data, columns, voice, expect=expect, classes=classes)
     if like is not None and found.series.n_channels != like[0].n_channels:
         raise DataError(
             f"{found.source} has {found.series.n_channels} channels, and the series to train on "

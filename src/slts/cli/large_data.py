@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,13 +43,21 @@ def scan_if_large(
     voice: Voice,
     limit: int,
     *,
-    expect: Sequence[str] | None = None,
+    model: Any = None,
 ) -> SeriesScan | None:
-    """Give a scan of data that would take more than `limit` bytes; None if they fit in memory."""
+    """Give a scan of data that would take more than `limit` bytes; None if they fit in memory.
+
+    Channels and labels of a model tell the columns apart.
+    """
     if data == STDIN:
         return None
     keep_signals()
-    scan = scan_series(data, expect=expect, **columns.as_keywords())  # type: ignore[arg-type]
+    scan = scan_series(
+        data,
+        expect=None if model is None else model._channel_names_in,
+        classes=None if model is None else model.classes_.tolist(),
+        **columns.as_keywords(),  # type: ignore[arg-type]
+    )
     size = scan.n_bytes
     if size is None or _TIMES * size <= limit:
         return None
@@ -66,7 +74,7 @@ def read_or_scan(
 
     The last is what to call them.
     """
-    large = scan_if_large(data, columns, voice, limit, expect=model._channel_names_in)
+    large = scan_if_large(data, columns, voice, limit, model=model)
     if large is not None:
         return Spelled(large, model.classes_), None, large.name
     found, truth = read_labelled(data, columns, voice, model=model)

@@ -21,8 +21,9 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="A .ts, .csv, .tsv, .parquet, .feather or .npz file (text files may end in .gz, .bz2, "
-        ".xz or .zst), a folder of Parquet files, a folder with one CSV per series and labels.csv, "
-        "- for CSV from standard input, or a data set such as japanese_vowels:test.",
+        ".xz or .zst), a folder of Parquet files or a pattern in quotes such as 'part-*.parquet', "
+        "a folder with one CSV per series and labels.csv, - for CSV from standard input, or a data "
+        "set such as japanese_vowels:test.",
         show_default=False,
     ),
 ]

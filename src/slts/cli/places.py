@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from slts.cli.terminal import CommandError
 from slts.files.opening import base_suffix
 from slts.files.reading import TABLES
+from slts.files.sources import ParquetSource, is_pattern
 
 
 def check_place(path: Path, what: str, inputs: Iterable[str | Path | None] = ()) -> None:
@@ -32,9 +34,9 @@ def check_place(path: Path, what: str, inputs: Iterable[str | Path | None] = ())
         raise CommandError(f"{what} cannot be written to {path}: {folder} is not writable")
     if not path.exists():
         return
-    for source in inputs:
+    for source in chain.from_iterable(map(_files_of, inputs)):
         # Other names, such as - and those of data sets, are not there.
-        if source is None or not os.path.exists(source):
+        if not os.path.exists(source):
             continue
         # Of a folder, what may be a table belongs to the data.
         inside = (
@@ -46,3 +48,10 @@ def check_place(path: Path, what: str, inputs: Iterable[str | Path | None] = ())
             raise CommandError(
                 f"{what} would overwrite {path}, which is read from; choose another name"
             )
+
+
+def _files_of(source: str | Path | None) -> Sequence[str | Path]:
+    """Return what is read: of a pattern, the files that match."""
+    if source is None:
+        return []
+    return ParquetSource.at(source).files() if is_pattern(str(source)) else [source]

@@ -55,7 +55,8 @@ def report(
     X = y = ids = None
     if data is not None:
         columns = ColumnOptions(id, time, label, channels)
-        found = read_data(data, columns, voice, expect=fitted._channel_names_in)
+        expect, classes = fitted._channel_names_in, fitted.classes_
+        found = read_data(data, columns, voice, expect=expect, classes=classes)
         X, ids = found.series, None if found.ids is None else found.ids.tolist()
         y = None if found.labels is None else match_labels(found, fitted.classes_)
     write_report(fitted, out, X=X, y=y, ids=ids, title=title, verbose=voice.shows_progress)

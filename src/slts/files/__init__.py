@@ -5,7 +5,8 @@ opening      files, compressed or not, and standard input
 columns      which column is id, time, label and channel: told, or guessed from names and values
 chunks       pieces of a table, checked row by row; errors name the file and the line
 csv_tables   CSV in long form -> chunks
-arrow_tables Parquet and Arrow files, and folders of them -> chunks
+arrow_tables Parquet and Arrow files -> chunks
+sources      which Parquet files are one table: those of a folder, a pattern or a list
 long_form    chunks of rows, one row per step -> series, joined where a chunk ends inside one
 list_form    chunks of rows, one row per series and a list per channel -> series
 arrays       `.npz`

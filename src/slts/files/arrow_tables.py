@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, and folders of them, as one table read in row-group batches."""
+"""Parquet and Arrow files as one table read in row-group batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ __all__ = [
     "check_schema",
     "chunk_of",
     "opened_parquet",
-    "parquet_files",
 ]
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -96,15 +95,6 @@ class ArrowTable:
                     done += batch.num_rows
                     share = min(1.0, done / total) if total else None
                     yield chunk_of(batch, names, str(path), start, share)
-
-
-def parquet_files(folder: Path) -> list[Path]:
-    """List the Parquet files of a folder and its folders, in the order they are read."""
-    return sorted(
-        file
-        for file in folder.rglob("*")
-        if file.suffix.lower() in PARQUET_SUFFIXES and not file.name.startswith((".", "_"))
-    )
 
 
 def _with_nulls(batch: Any, schema: Any) -> Any:
@@ -192,8 +182,9 @@ class ParquetFile:
     @cached_property
     def _leaves(self) -> dict[str, int]:
         """Position of the column of values that belongs to each column, perhaps of lists."""
-        schema = self._file.schema
-        paths = [schema.column(position).path for position in range(len(schema.names))]
+        # Not from `_file.schema`: it and the footer hold each other, so that both would stay.
+        group = self._file.metadata.row_group(0)
+        paths = [group.column(position).path_in_schema for position in range(group.num_columns)]
         return {
             name: next(i for i, p in enumerate(paths) if p == name or p.startswith(f"{name}."))
             for name in self.schema.names
@@ -297,6 +288,6 @@ def check_schema(
         both_numbers = kind_of(found) in NUMERIC and kind_of(first) in NUMERIC
         if found != first and not (name in columns.channels and both_numbers):
             raise DataError(
-                f"{where}: column {name!r} has type {found}, and {first} in {origin}: the files of "
-                f"one folder must have one schema"
+                f"{where}: column {name!r} has type {found}, and {first} in {origin}: files that "
+                f"are read as one table must have one schema"
             )

@@ -59,6 +59,8 @@ class Wanted:
     expect
         Channels that a model was trained with: taken, in this order, unless `channels` names
         others.
+    classes
+        Labels that a model knows: they tell its label from other columns that are no channels.
     """
 
     id: str | None = None
@@ -66,6 +68,7 @@ class Wanted:
     label: str | None = None
     channels: str | Sequence[str] | None = None
     expect: Sequence[str] | None = None
+    classes: Sequence[object] | None = None
 
 
 def kind_of(dtype: Any) -> Kind:
@@ -158,6 +161,8 @@ class _Resolver:
         label = wanted.label
         if label is None and not one_series:
             label = self._guess_label(series)
+            if channels is not None and wanted.classes is not None:
+                label = self._label_of_model(label, series, wanted.classes)
         if label is not None:
             self._taken.add(label)
         guessed = {
@@ -319,6 +324,31 @@ class _Resolver:
         texts = [n for n in texts if self._constant(n, codes) and self._distinct(n) < n_series]
         return texts[0] if len(texts) == 1 else None
 
+    def _label_of_model(
+        self, guess: str | None, series: str | None, classes: Sequence[object]
+    ) -> str | None:
+        """Keep a guess that holds classes of the model, or take the only column that does.
+
+        Numbers must be all of its classes: those of folds and sessions are often some of them.
+        """
+        known = {_spelling(name) for name in classes}
+        values = {
+            name: {_spelling(value) for value in self._sample[name].unique().to_pylist()}
+            for name in self._free()
+            if self._kinds[name] in ("text", *NUMERIC)
+        }
+        if guess is not None and values[guess] <= known:
+            return guess
+        found = [
+            name
+            for name in values
+            if values[name] == known or (self._kinds[name] == "text" and values[name] <= known)
+        ]
+        if series is not None and not self._lists:
+            found = [name for name in found if self._constant(name, self._codes(series))]
+        complete = [name for name in found if values[name] == known]
+        return next((only[0] for only in (found, complete) if len(only) == 1), guess)
+
     def _other_channels(self) -> tuple[str, ...]:
         kinds = ("list",) if self._lists else ("number", "integer")
         found = tuple(n for n in self._free() if self._kinds[n] in kinds)
@@ -414,6 +444,14 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _spelling(label: object) -> str | float:
+    """What is equal for labels that may be meant by each other, in text files and others."""
+    try:
+        return float(str(label))
+    except ValueError:
+        return str(label).lower()
 
 
 def _plain(name: str) -> str:

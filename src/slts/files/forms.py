@@ -21,7 +21,6 @@ from slts.files.arrow_tables import (
     ARROW_SUFFIXES,
     PARQUET_SUFFIXES,
     ArrowTable,
-    parquet_files,
 )
 from slts.files.chunks import Table
 from slts.files.columns import Wanted, kind_of, resolve_columns
@@ -30,6 +29,7 @@ from slts.files.dataset import Columns, Dataset
 from slts.files.list_form import iter_lists
 from slts.files.long_form import iter_long
 from slts.files.opening import STDIN, base_suffix, is_compressed, open_source
+from slts.files.sources import ParquetSource, Paths, is_pattern
 from slts.series import SeriesBatch, as_series
 
 __all__ = ["TABLES", "Place", "understood"]
@@ -37,7 +37,7 @@ __all__ = ["TABLES", "Place", "understood"]
 TABLES = (".csv", ".tsv", *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 _FORMS = (
     ".ts, .csv or .tsv (these also with .gz, .bz2, .xz or .zst after it), .parquet, .feather, "
-    ".npz, a folder, or - for CSV from standard input"
+    ".npz, a folder, a pattern or list of Parquet files, or - for CSV from standard input"
 )
 
 
@@ -72,23 +72,28 @@ class Place:
     Parameters
     ----------
     path
-        Name of a file, a folder or a data set, or ``"-"``.
+        Name of a file, a folder or a data set, ``"-"``, a pattern, or a list of Parquet files.
     wanted
         What the caller says about the columns.
     """
 
-    def __init__(self, path: str | os.PathLike[str], wanted: Wanted) -> None:
-        self._given = os.fspath(path)
-        self._path = Path(path)
+    def __init__(self, path: Paths, wanted: Wanted) -> None:
+        self.source = ParquetSource.at(path)
+        self._given = self.source.name
+        self._path = Path(self._given)
         self.wanted = wanted
-        self._suffix = ".csv" if self._given == STDIN else base_suffix(path)
         self.parquet: list[Path] = []
+        self._is_named = False
+        self._suffix = ".csv" if self._given == STDIN else base_suffix(self._given)
+        if not isinstance(path, str | os.PathLike) or is_pattern(self._given):
+            self.parquet = self.source.files()
+            return
         name = self._given.partition(":")[0]
         self._is_named = not self._path.exists() and name in list_datasets()
         if self._is_named or self._given == STDIN:
             return
         if self._path.is_dir():
-            self.parquet = parquet_files(self._path)
+            self.parquet = self.source.files()
         elif not self._path.exists():
             raise FileNotFoundError(
                 f"{self._given}: there is no such file, folder or data set (`slts datasets` lists "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 from slts.errors import DataError
@@ -11,6 +10,7 @@ from slts.files.dataset import Dataset, join
 from slts.files.forms import TABLES, Place, understood
 from slts.files.list_form import iter_lists
 from slts.files.long_form import read_long
+from slts.files.sources import Paths
 
 __all__ = ["TABLES", "iter_series", "read_series"]
 
@@ -19,26 +19,28 @@ _AT_A_TIME = 1 << 14
 
 
 def read_series(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     id: str | None = None,
     time: str | None = None,
     label: str | None = None,
     channels: Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
+    classes: Sequence[object] | None = None,
     labels: bool = True,
 ) -> Dataset:
     """Read all series of a file.
 
     Parameters
     ----------
-    path : str or path
+    path : str, path, or list of them
         A file whose suffix tells its form: `.ts`; `.csv`, `.tsv`, `.parquet` or `.feather` in long
         form (one row per step; Parquet and Feather also with one row per series and a list per
         channel); `.npz` (`X` and `y`, or `values`, `offsets` and `y`). Text files may be
-        compressed (`.gz`, `.bz2`, `.xz`, `.zst`). Or a folder of Parquet files; a folder with one
-        CSV per series, and labels in `labels.csv`; ``"-"``, CSV on standard input; or a data set of
-        `slts.datasets`, such as ``"japanese_vowels:train"``.
+        compressed (`.gz`, `.bz2`, `.xz`, `.zst`). Or several Parquet files, read as one: a folder
+        of them, a pattern such as ``"data/part-*.parquet"``, or a list, in its order. Or a folder
+        with one CSV per series, and labels in `labels.csv`; ``"-"``, CSV on standard input; or a
+        data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
     id, time, label : str, optional
         Columns of a table; guessed by default, and the guess is in `Dataset.columns`.
     channels : sequence of str, optional
@@ -47,6 +49,9 @@ def read_series(
     expect : sequence of str, optional
         Channels of a trained model: taken, in this order, from data that name their channels;
         `channels` may name others, that stand for them one after the other.
+    classes : sequence, optional
+        Labels a trained model knows: where `label` is not given, the column that holds them is
+        taken among those that are no channels.
     labels : bool
         Whether labels are wanted. If not, they may be missing.
 
@@ -64,7 +69,7 @@ def read_series(
     --------
     iter_series : The same batch by batch.
     """
-    place = Place(path, Wanted(id, time, label, channels, expect))
+    place = Place(path, Wanted(id, time, label, channels, expect, classes))
     if not place.is_table:
         return join(place.batches(labels=labels, batch_size=_AT_A_TIME))
     with place.table() as table:
@@ -75,13 +80,14 @@ def read_series(
 
 
 def iter_series(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     id: str | None = None,
     time: str | None = None,
     label: str | None = None,
     channels: Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
+    classes: Sequence[object] | None = None,
     labels: bool = True,
     batch_size: int = 1024,
 ) -> Iterator[Dataset]:
@@ -92,7 +98,7 @@ def iter_series(
 
     Parameters
     ----------
-    path, id, time, label, channels, expect, labels
+    path, id, time, label, channels, expect, classes, labels
         As for `read_series`.
     batch_size : int
         Series in a batch, at most.
@@ -104,5 +110,5 @@ def iter_series(
     """
     if batch_size < 1:
         raise DataError(f"batch_size must be at least 1, got {batch_size}")
-    place = Place(path, Wanted(id, time, label, channels, expect))
+    place = Place(path, Wanted(id, time, label, channels, expect, classes))
     yield from place.batches(labels=labels, batch_size=batch_size)

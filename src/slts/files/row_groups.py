@@ -24,12 +24,12 @@ from slts.files.arrow_tables import (
     check_schema,
     chunk_of,
     opened_parquet,
-    parquet_files,
 )
 from slts.files.chunks import Chunk, plain_column
 from slts.files.dataset import Columns, Dataset
 from slts.files.list_form import iter_lists
 from slts.files.long_form import iter_long
+from slts.files.sources import ParquetSource
 
 __all__ = ["ParquetOrigin", "ParquetPart"]
 
@@ -38,7 +38,7 @@ _PART_STEPS, _PARTS = 1 << 20, 16
 # Pieces of a row group, at most, and steps in a piece, at least. A piece is reached by reading over
 # those before it: each one costs all later ones some time.
 _PIECES, _PIECE_STEPS = 8, 1 << 17
-# Files behind its end that a part knows; should its last series go on, the folder is listed again.
+# Files behind its end that a part knows; should its last series go on, all are listed again.
 _NEXT_FILES = 2
 # Rows read at a time behind the end of a part: most series end soon.
 _TAIL_ROWS = 1 << 12
@@ -53,7 +53,7 @@ class Spot(NamedTuple):
 
 
 class StoredFile(NamedTuple):
-    """A file, named from the folder that was scanned, and its rows then if they were counted."""
+    """A file, named from the root of the source, and its rows then if they were counted."""
 
     name: str
     n_rows: int | None
@@ -66,7 +66,7 @@ class ParquetPart:
     Attributes
     ----------
     source
-        The file, or the folder of all files.
+        Where all files are.
     files
         Those from where the part, or the row group before it, begins to a few behind its end: with
         all of them, the parts of many files would be large.
@@ -88,7 +88,7 @@ class ParquetPart:
         Whether every row is a series.
     """
 
-    source: str
+    source: ParquetSource
     files: tuple[StoredFile, ...]
     first_file: int
     n_files: int
@@ -108,20 +108,19 @@ class ParquetPart:
 
     def path(self, number: int) -> str:
         """Return where one of `files` is."""
-        return str(Path(self.source, self.files[number].name))
+        return str(Path(self.source.root, self.files[number].name))
 
     def with_all_files(self) -> ParquetPart:
-        """Return a part that knows all files behind it; the folder must still have the same."""
+        """Return a part that knows all files behind it; they must still be the same."""
         if self.first_file + len(self.files) >= self.n_files:
             return self
-        folder = Path(self.source)
-        found = [str(path.relative_to(folder)) for path in parquet_files(folder)]
+        found = [self.source.within(path) for path in self.source.files()]
         later = self.first_file + len(self.files)
         known = [file.name for file in self.files]
         if len(found) != self.n_files or found[self.first_file : later] != known:
             raise DataError(
-                f"{self.source} has {len(found)} Parquet files, and had {self.n_files} when it was "
-                f"scanned, or they have other names now: scan it again"
+                f"{self.source.name} has {len(found)} Parquet files, and had {self.n_files} when "
+                f"it was scanned, or they have other names now: scan it again"
             )
         more = tuple(StoredFile(name, None) for name in found[later:])
         return replace(self, files=self.files + more)
@@ -152,7 +151,7 @@ class _Span:
     @property
     def name(self) -> str:
         """Name of the whole source."""
-        return self._part.source
+        return self._part.source.name
 
     def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
         """Give the columns in batches of at most `rows` rows."""
@@ -268,8 +267,8 @@ class ParquetOrigin:
 
     Parameters
     ----------
-    name
-        The file, or the folder of all files.
+    source
+        Where they are.
     paths
         The files.
     columns
@@ -278,8 +277,11 @@ class ParquetOrigin:
         Whether every row is a series.
     """
 
-    def __init__(self, name: str, paths: Sequence[Path], columns: Columns, lists: bool) -> None:
-        self.name = name
+    def __init__(
+        self, source: ParquetSource, paths: Sequence[Path], columns: Columns, lists: bool
+    ) -> None:
+        self.name = source.name
+        self._source = source
         self.columns = columns
         self.in_rows = not lists
         self._paths = paths
@@ -333,7 +335,7 @@ class ParquetOrigin:
         low = first.file if before is None or self._lists else before.file
         high = end.file + (end > Spot(end.file, 0)) + (0 if self._lists else _NEXT_FILES)
         return ParquetPart(
-            source=self.name,
+            source=self._source,
             files=tuple(self._files[low:high]),
             first_file=low,
             n_files=len(self._files),
@@ -356,8 +358,7 @@ class ParquetOrigin:
             with opened_parquet(path) as file:
                 self._check(file.schema, names, path)
                 self._schemas.append(file.schema)
-                name = str(path.relative_to(Path(self.name)))
-                self._files.append(StoredFile(name, file.n_rows))
+                self._files.append(StoredFile(self._source.within(path), file.n_rows))
                 for group in range(file.n_groups):
                     self._groups += self._pieces(file, Spot(number, group))
 

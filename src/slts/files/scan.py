@@ -19,6 +19,7 @@ from slts.files.forms import Place, understood
 from slts.files.long_form import SeenIds
 from slts.files.opening import STDIN
 from slts.files.row_groups import ParquetOrigin
+from slts.files.sources import is_list_of_paths
 from slts.series.preview import size_text
 
 __all__ = ["SeriesScan", "scan_series"]
@@ -177,6 +178,7 @@ def scan_series(
     label: str | None = None,
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
+    classes: Sequence[object] | None = None,
 ) -> SeriesScan:
     """Look at a source of series without reading it: for data larger than memory.
 
@@ -185,11 +187,11 @@ def scan_series(
 
     Parameters
     ----------
-    source : str, path or dask collection
+    source : str, path, list of paths or dask collection
         What `read_series` takes, except standard input. Or a dask DataFrame in long form, with all
         rows of a series in one partition; or a dask Bag of series of shape (channels, time), or of
         pairs of series and label.
-    id, time, label, channels, expect
+    id, time, label, channels, expect, classes
         As for `read_series`.
 
     Returns
@@ -207,14 +209,15 @@ def scan_series(
     read_series : Read all of a file.
     iter_series : Read a file once, batch by batch.
     """
-    wanted = Wanted(id, time, label, channels, expect)
+    wanted = Wanted(id, time, label, channels, expect, classes)
     if is_collection(source):
         return SeriesScan(DaskOrigin(source, wanted))
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) and not is_list_of_paths(source):
         raise DataError(
-            f"source must be a path, a dask DataFrame or a dask Bag, got {type(source).__name__}"
+            f"source must be a path, a list of paths, a dask DataFrame or a dask Bag, got "
+            f"{type(source).__name__}"
         )
-    if os.fspath(source) == STDIN:
+    if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("source is standard input, which can be read only once: save it to a file")
     place = Place(source, wanted)
     columns, lists = None, False
@@ -222,8 +225,8 @@ def scan_series(
         with place.table() as table:
             columns, lists = understood(table, wanted)
     if place.parquet and columns is not None:
-        return SeriesScan(ParquetOrigin(os.fspath(source), place.parquet, columns, lists))
-    return SeriesScan(_FileOrigin(_FilePart(os.fspath(source), wanted, columns, lists)))
+        return SeriesScan(ParquetOrigin(place.source, place.parquet, columns, lists))
+    return SeriesScan(_FileOrigin(_FilePart(place.source.name, wanted, columns, lists)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,189 @@
+"""Parquet files that are read as one table: those of a folder, of a pattern, or of a list."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import TypeAlias, TypeGuard
+
+from slts.errors import DataError
+from slts.files.arrow_tables import ARROW_SUFFIXES, PARQUET_SUFFIXES
+from slts.files.opening import base_suffix
+
+__all__ = ["OnePath", "ParquetSource", "Paths", "absolute", "is_list_of_paths", "is_pattern"]
+
+OnePath: TypeAlias = str | os.PathLike[str]
+Paths: TypeAlias = OnePath | Sequence[OnePath]
+
+# Other files that hold series.
+_OTHERS = (".csv", ".tsv", ".ts", ".npz", *ARROW_SUFFIXES)
+
+
+def is_list_of_paths(source: object) -> TypeGuard[Sequence[OnePath]]:
+    """Whether a list is one of paths and not of series: its first item tells."""
+    return (
+        isinstance(source, list | tuple)
+        and len(source) > 0
+        and isinstance(source[0], str | os.PathLike)
+    )
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path stands for those that match it; one that exists stands for itself."""
+    return _is_magic(path) and not os.path.exists(path)
+
+
+def absolute(source: Paths) -> Paths:
+    """Return paths that mean the same in other folders; names of data sets stay as they are."""
+    if is_list_of_paths(source):
+        return [os.path.abspath(path) for path in source]
+    assert isinstance(source, str | os.PathLike)
+    is_path = os.path.exists(source) or is_pattern(os.fspath(source))
+    return os.path.abspath(source) if is_path else source
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """Where the files are; it finds them again in the same order.
+
+    Attributes
+    ----------
+    given
+        A file, a folder, a pattern, or the files themselves.
+    root
+        What names of files are relative to; empty where they are whole paths.
+    """
+
+    given: str | tuple[str, ...]
+    root: str
+
+    @classmethod
+    def at(cls, source: Paths) -> ParquetSource:
+        """Take what a user gave."""
+        if isinstance(source, str | os.PathLike):
+            given = os.fspath(source)
+            return cls(given, "" if is_pattern(given) else given)
+        for number, path in enumerate(source):
+            if not isinstance(path, str | os.PathLike):
+                raise DataError(
+                    f"item {number} of the list of files is of type {type(path).__name__}, "
+                    f"expected a path"
+                )
+        if not source:
+            raise DataError("the list of files is empty: name at least one Parquet file")
+        return cls(tuple(os.fspath(path) for path in source), "")
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        if isinstance(self.given, str):
+            return self.given
+        more = len(self.given) - 1
+        return self.given[0] + (f" and {more} more file{'s' * (more > 1)}" if more else "")
+
+    def within(self, path: Path) -> str:
+        """Name a file from the root."""
+        return str(path.relative_to(self.root) if self.root else path)
+
+    def files(self) -> list[Path]:
+        """List the Parquet files in the order they are read; none if a folder holds none."""
+        if not isinstance(self.given, str):
+            return _listed(self.given)
+        path = Path(self.given)
+        if self.root == "":
+            return _matching(self.given)
+        return _in_folder(path) if path.is_dir() else [path]
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """List those of a folder and its folders."""
+    found = (file for file in folder.rglob("*") if not _of_tools(file.relative_to(folder).parts))
+    remedy = f"give a pattern such as '{folder / '**' / '*.parquet'}'"
+    return _of_one_kind(found, str(folder), remedy)[0]
+
+
+def _matching(pattern: str) -> list[Path]:
+    parts = Path(pattern).parts
+    fixed = list(takewhile(lambda part: not _is_magic(part), parts))
+    # As a leading dot does, an underscore counts where the pattern has it too.
+    asked = any(part.startswith("_") for part in parts[len(fixed) :])
+    matches = [Path(match) for match in set(glob.glob(pattern, recursive=True))]
+    found = [
+        file
+        for file in matches
+        if not file.is_dir() and (asked or not _of_tools(file.parts[len(fixed) :]))
+    ]
+    parquet, others = _of_one_kind(found, pattern, "narrow the pattern: let it end in '.parquet'")
+    if parquet:
+        return parquet
+    if others:
+        raise DataError(
+            f"{pattern} matches {others[0]}, which is no Parquet file: only Parquet files are read "
+            f"together as one table. Name one file, or a folder with one CSV per series"
+        )
+    hint = f"; it matches the folder {min(matches)}: add '/*.parquet'" if matches else ""
+    raise FileNotFoundError(f"{pattern}: no Parquet file matches this pattern{hint}")
+
+
+def _listed(paths: Sequence[str]) -> list[Path]:
+    seen: set[str] = set()
+    for given in paths:
+        path = Path(given)
+        if not path.exists():
+            raise FileNotFoundError(f"{given}, in the list of files: there is no such file")
+        if path.is_dir() or not _is_parquet(path):
+            kind = "a folder" if path.is_dir() else "no Parquet file"
+            raise DataError(
+                f"{given}, in the list of files, is {kind}: a list may hold Parquet files only, "
+                f"which are read together as one table"
+            )
+        real = os.path.realpath(path)
+        if real in seen:
+            raise DataError(
+                f"{given} is in the list of files twice: its series would count twice. Remove one"
+            )
+        seen.add(real)
+    return [Path(given) for given in paths]
+
+
+def _of_one_kind(found: Iterable[Path], where: str, remedy: str) -> tuple[list[Path], list[Path]]:
+    """Sort Parquet files and others that can be read; together they are refused."""
+    every = sorted(found, key=_by_number)
+    parquet = [file for file in every if _is_parquet(file)]
+    others = [file for file in every if base_suffix(file) in _OTHERS and not file.is_dir()]
+    if parquet and others:
+        raise DataError(
+            f"{where} holds files of two kinds, {parquet[0]} and {others[0]}, which are not read "
+            f"as one table: move one kind elsewhere, or {remedy}"
+        )
+    return parquet, others
+
+
+def _is_magic(path: str) -> bool:
+    return any(character in path for character in "*?[")
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in PARQUET_SUFFIXES
+
+
+def _of_tools(parts: Sequence[str]) -> bool:
+    """Whether a file is hidden, or one of those that tools write beside data.
+
+    Such as ``_SUCCESS``, or all of ``_delta_log``; ``_day=3`` is a folder of data.
+    """
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
+
+
+def _by_number(path: Path) -> tuple[list[list[str | int]], str]:
+    """Order names as people do: part-2 before part-10."""
+    split = [re.split(r"([0-9]+)", part) for part in path.parts]
+    return (
+        [[int(text) if k % 2 else text for k, text in enumerate(texts)] for texts in split],
+        str(path),
+    )
