@@ -39,8 +39,8 @@ ALLOWED = {
     "bench": FOUNDATION | {"series", "estimators", "study"},
     "files": FOUNDATION | {"series", "datasets"},
     "cli": FOUNDATION
-    | {"series", "learning", "estimators", "datasets", "files", "explain", "guarantees"}
-    | {"persistence", "plots", "report", "study", "bench"},
+    | {"series", "execution", "learning", "estimators", "datasets", "files", "explain"}
+    | {"guarantees", "persistence", "plots", "report", "study", "bench"},
 }
 
 

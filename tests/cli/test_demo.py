@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("aeon")
 
-from slts.cli.terminal import Voice
+from slts.execution import progress
 
 
 def test_the_demo_ends_with_a_model_and_a_report(tmp_path, run):
@@ -59,7 +59,7 @@ def test_bars_are_drawn_at_a_terminal(problem, model, tmp_path, run, monkeypatch
     for bar, several in commands.items():
         for arguments in several:
             assert bar not in run(*arguments)[2]
-    monkeypatch.setattr(Voice, "shows_progress", True)
+    monkeypatch.setattr(progress, "_somebody_watches", lambda: True)
     for bar, several in commands.items():
         for arguments in several:
             assert bar in run(*arguments)[2], arguments

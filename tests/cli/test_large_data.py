@@ -67,6 +67,64 @@ def trained(files, tmp_path_factory):
     return path
 
 
+def write_parts(folder, data, count=11):
+    """The same in files that end inside series."""
+    folder.mkdir()
+    table = long_table(*data)
+    size = -(-table.num_rows // count)
+    for number in range(count):
+        part = table.slice(number * size, size)
+        pq.write_table(part, folder / f"part-{number}.parquet")
+    return folder / "part-*.parquet"
+
+
+# -- Several files
+
+
+@pytest.mark.parametrize("limit", [(), TINY], ids=["memory", "parts"])
+@pytest.mark.parametrize("command", ["evaluate", "certify"])
+def test_a_pattern_is_one_file(command, limit, files, trained, tmp_path, run):
+    pattern = write_parts(tmp_path / "parts", draw(300, 1))
+    one = run(command, trained, files[1], "--json", *limit)
+    many = run(command, trained, pattern, "--json", *limit)
+    assert one[0] == many[0] == 0, many[2]
+    assert json.loads(one[1]) | {"data": str(pattern)} == json.loads(many[1])
+
+
+def test_models_and_predictions_from_a_pattern(files, tmp_path, run):
+    pattern = write_parts(tmp_path / "parts", draw(400, 0))
+    answers = []
+    for source in (files[0], pattern):
+        model = tmp_path / "model.slts"
+        assert run("fit", source, "--model", model, "--method", "slts", "--quiet")[0] == 0
+        code, output, _ = run("predict", model, source, "--quiet")
+        assert code == 0
+        answers.append(output)
+    assert answers[0] == answers[1]
+
+
+def test_files_of_a_pattern_are_not_overwritten(trained, tmp_path, run):
+    pattern = write_parts(tmp_path / "parts", draw(300, 1))
+    inside = tmp_path / "parts" / "part-7.parquet"
+    before = inside.read_bytes()
+    code, _, messages = run("predict", trained, pattern, "--out", inside)
+    assert code == 1
+    assert "would overwrite" in messages
+    assert inside.read_bytes() == before
+
+
+def test_a_pattern_without_a_file_and_a_folder_of_two_kinds(trained, tmp_path, run):
+    code, _, messages = run("predict", trained, tmp_path / "x*.parquet")
+    assert code == 1
+    assert "no Parquet file matches this pattern" in messages
+    write_parts(tmp_path / "parts", draw(30, 1))
+    (tmp_path / "parts" / "labels.csv").write_text("file,label\n")
+    code, _, messages = run("predict", trained, tmp_path / "parts")
+    assert code == 1
+    assert "part-0.parquet and " in messages
+    assert "labels.csv" in messages
+
+
 # -- fit
 
 
@@ -139,9 +197,8 @@ def test_what_is_said(files, tmp_path, run, in_parts):
 
 def test_a_sample_is_said_to_be_one(files, tmp_path, run, in_parts, monkeypatch):
     local = pytest.importorskip("slts.estimators.local")
-    limit = 2 * 10**9
     monkeypatch.setattr(local, "_FEWEST", 50)
-    monkeypatch.setattr(local, "_SERIES_BYTES", (limit - local._FIXED_BYTES) / 120.5)
+    monkeypatch.setattr(local, "_MOST", 120)
     path = tmp_path / "m.slts"
     code, output, messages = run("fit", files[0], "--model", path, *in_parts)
     assert code == 0, messages

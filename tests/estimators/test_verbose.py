@@ -3,6 +3,7 @@
 import pytest
 
 import slts
+from slts.execution import progress
 
 ESTIMATORS = [
     slts.SLTSClassifier(10, random_state=0),
@@ -18,7 +19,10 @@ ESTIMATORS = [
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 @pytest.mark.parametrize("verbose", [True, False])
-def test_progress_is_shown_on_standard_error_only_when_asked_for(estimator, verbose, two, capfd):
+def test_progress_is_shown_on_standard_error_only_when_asked_for(
+    estimator, verbose, two, capfd, monkeypatch
+):
+    monkeypatch.setattr(progress, "_somebody_watches", lambda: True)
     X, y, X_test, _ = two
     estimator.set_params(verbose=verbose).fit(X, y)
     shown = capfd.readouterr()

@@ -30,8 +30,9 @@ from slts.cli.options import (
     Verbose,
 )
 from slts.cli.places import check_place
-from slts.cli.terminal import CommandError, Voice, duration, show_json
-from slts.estimators.streams import labels_of
+from slts.cli.terminal import CommandError, Voice, show_json
+from slts.estimators.streams import predictions
+from slts.execution import duration
 from slts.files import Columns, Dataset, SeriesScan, scan_series
 from slts.files.opening import STDIN
 from slts.persistence import save
@@ -132,7 +133,7 @@ def _measured(
     """Accuracy on other data, read part by part where they are large."""
     series, truth, _ = read_or_scan(test, columns, voice, limit, estimator)
     if isinstance(series, Spelled):
-        truth = labels_of(series, estimator.n_jobs)
+        return accuracy_of(*predictions(estimator, series))
     assert truth is not None
     return accuracy_of(estimator.predict(series), truth)
 

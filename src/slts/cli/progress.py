@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from slts.cli.terminal import diagnostics, duration
+from slts.cli.terminal import diagnostics
+from slts.execution import duration
 from slts.study.runner import Observer, Report
 
 # Without a terminal: a line at most this often, in seconds.

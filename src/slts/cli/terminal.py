@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from slts.execution import progress_lines
+
 
 class CommandError(Exception):
     """What the user asked for cannot be done; the message says why and what to do."""
@@ -53,14 +55,20 @@ class Voice:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether bars are drawn: for people at a terminal only."""
-        return not self.quiet and diagnostics().is_terminal
+        """Whether progress is told: by bars at a terminal, by lines elsewhere."""
+        return not self.quiet
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int, float | None], None]]:
-        """Give a function that is told how many are done, and which share of all that is."""
-        if not self.shows_progress:
-            yield lambda count, share: None
+        """Give a function that is told how many are done, and which share of all that is.
+
+        It draws a bar at a terminal, and prints a line now and then elsewhere.
+        """
+        if self.quiet or not diagnostics().is_terminal:
+            with progress_lines(what, self.say) as tell:
+                yield lambda count, share: tell(
+                    f"{count:,} series" + ("" if share is None else f", {share:.0%}")
+                )
             return
         columns = (
             TextColumn(what),
@@ -117,20 +125,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words people read.
-
-    Examples
-    --------
-    >>> from slts.cli.terminal import duration
-    >>> duration(42), duration(150), duration(7500)
-    ('42 s', '2 min 30 s', '2 h 5 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

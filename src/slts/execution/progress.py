@@ -1,4 +1,4 @@
-"""Progress of long work, on standard error."""
+"""Progress of long work, on standard error: a bar for people who watch, lines for logs."""
 
 from __future__ import annotations
 
@@ -10,26 +10,87 @@ from contextlib import contextmanager
 Progress = Callable[[float, float], None]
 """Called with (done, total); may be called from one thread only."""
 
+# Seconds between lines, and of work that has a last line.
+_LINE_EVERY, _WORTH_A_LINE = 30.0, 10.0
+
 
 @contextmanager
 def progress_bar(description: str, *, show: bool) -> Iterator[Progress | None]:
     """Give a callback that draws a bar with the time left, or None when `show` is false.
 
-    Uses rich where it is installed, else a plain line.
+    Uses rich where it is installed, else a plain line; where nobody watches, `progress_lines`.
     """
     if not show:
         yield None
+        return
+    if not _somebody_watches():
+        with progress_lines(description, _write_line) as tell:
+            yield lambda done, total: tell(f"{done / total if total > 0 else 1.0:.0%}")
         return
     try:
         from rich.console import Console
         from rich.progress import Progress as RichProgress
     except ImportError:
         yield _plain_line(description)
-        sys.stderr.write("\n")
+        _write_line("")
         return
     with RichProgress(console=Console(stderr=True)) as bars:
         task = bars.add_task(description, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _somebody_watches() -> bool:
+    """Whether standard error is a terminal, or a notebook."""
+    try:
+        from rich.console import Console
+    except ImportError:
+        return sys.stderr.isatty()
+    console = Console(stderr=True)
+    return console.is_terminal or console.is_jupyter
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def progress_lines(description: str, say: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """Give a function that is told where the work stands, and says so twice a minute.
+
+    What took longer than some seconds has a last line.
+    """
+    start = told = time.monotonic()
+    state = ""
+
+    def tell(now_at: str) -> None:
+        nonlocal told, state
+        state, now = f"{now_at}, ", time.monotonic()
+        if now - told >= _LINE_EVERY:
+            told = now
+            say(f"{description}: {state}{duration(now - start)}")
+
+    yield tell
+    seconds = time.monotonic() - start
+    if seconds > _WORTH_A_LINE:
+        say(f"{description}: {state}done in {duration(seconds)}")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words people read.
+
+    Examples
+    --------
+    >>> from slts.execution.progress import duration
+    >>> duration(42), duration(150), duration(7500)
+    ('42 s', '2 min 30 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _plain_line(description: str) -> Progress:

@@ -1,0 +1,44 @@
+"""How much memory this process may use: that of the machine, or of the container it runs in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_UNKNOWN = 8 * 10**9
+_CGROUP = Path("/proc/self/cgroup")
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def usable_memory() -> int:
+    """Bytes: the smallest of the machine's memory and of the limits of its control groups."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        physical = _UNKNOWN
+    return min([physical, *_limits()])
+
+
+def _limits() -> Iterator[int]:
+    """Yield the limits of the control groups of this process, of version 2 and of version 1."""
+    try:
+        groups = [line.split(":", 2) for line in _CGROUP.read_text().splitlines()]
+    except OSError:
+        return
+    for _, controllers, path in groups:
+        if controllers == "":
+            root, name = _CGROUPS, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = _CGROUPS / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # A limit higher up holds too. Inside a container the path may be that of the host.
+        inner = Path(path.strip("/"))
+        for group in (inner, *inner.parents):
+            try:
+                text = (root / group / name).read_text().strip()
+            except OSError:
+                continue
+            if text.isdigit():
+                yield int(text)
