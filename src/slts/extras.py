@@ -65,5 +65,10 @@ def running_client() -> Any | None:
     try:
         sys.modules["distributed"].get_worker()
     except ValueError:
+        if client.asynchronous:
+            raise RuntimeError(
+                "the Dask client is asynchronous, and slts waits for its workers: make one without "
+                "asynchronous=True"
+            ) from None
         return client
     return None

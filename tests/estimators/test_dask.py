@@ -1,5 +1,6 @@
 """Estimators on a Dask cluster: the same models, even where workers die."""
 
+import asyncio
 import os
 import signal
 
@@ -265,3 +266,13 @@ def test_a_series_in_two_partitions(client, data):
     scan = slts.scan_series(collection, id="id", time="t", label="label")
     with pytest.raises(DataError, match="series 50 comes back"):
         make().fit(scan)
+
+
+def test_an_asynchronous_client_is_refused(path):
+    async def fit():
+        async with distributed.Client(asynchronous=True, processes=False, dashboard_address=":0"):
+            make().fit(path)
+
+    with pytest.raises(RuntimeError, match="asynchronous, and slts waits"):
+        asyncio.run(fit())
+    dask.config.config.pop("scheduler", None)

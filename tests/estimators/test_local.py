@@ -159,7 +159,7 @@ def test_groups_in_parts_give_the_same_model(monkeypatch, three):
 
     X, y, X_test, _ = three
     whole = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
-    monkeypatch.setattr(views, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(views, "CHUNK_BYTES", 1)
     parts = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
     np.testing.assert_allclose(
         parts.decision_function(X_test), whole.decision_function(X_test), atol=1e-5

@@ -10,11 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold, PredefinedSplit
 
 import slts
 from slts import DataError
 from slts.estimators import landmark_stream, local, memory_plan, streams
 from slts.execution import Mapper, shelf
+from slts.files.row_groups import ParquetPart
 from tests.estimators.stream_data import CHANNELS, draw, write_lists, write_long
 
 N = 400
@@ -59,6 +62,56 @@ def assert_same_model(one, other, tol=1e-6):
 
 
 # -- The same model as in memory
+
+
+@pytest.mark.parametrize("make", [slts.SLTSClassifier, slts.LocalSLTSClassifier])
+@pytest.mark.parametrize("kind", ["list", "tuple", "pattern"])
+def test_a_list_or_pattern_is_what_a_folder_is(make, kind, folder):
+    paths = [str(folder / f"{k}.parquet") for k in range(3)]
+    given = {"list": paths, "tuple": tuple(paths), "pattern": str(folder / "*.parquet")}[kind]
+    one, other = (make(random_state=3).fit(source, "label") for source in (folder, given))
+    np.testing.assert_array_equal(one.decision_function(folder), other.decision_function(given))
+    np.testing.assert_array_equal(one.predict(folder), other.predict(given))
+    np.testing.assert_array_equal(one.transform(folder), other.transform(given))
+    assert one.score(folder, "label") == other.score(given, "label") == other.score(given)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_score_reads_every_part_once(n_jobs, folder, data, monkeypatch):
+    model = slts.BBSClassifier(8, random_state=0, n_jobs=n_jobs).fit(*data)
+    reads, batches = [], ParquetPart.batches
+
+    def counted(part, **options):
+        reads.append(part.name)
+        return batches(part, **options)
+
+    monkeypatch.setattr(ParquetPart, "batches", counted)
+    weights = np.linspace(0.0, 1.0, N)
+    assert model.score(folder, "label") == model.score(*data)
+    assert sorted(reads) == sorted(part.name for part in slts.scan_series(folder).parts())
+    assert model.score(folder, sample_weight=weights) == model.score(*data, weights)
+
+
+def test_a_score_knows_the_label_by_the_classes(data, tmp_path):
+    series, labels = data
+    codes = np.unique(labels, return_inverse=True)[1]
+    path = write_long(tmp_path / "a.parquet", series, codes)
+    table = pq.read_table(path)
+    names = ["speaker" if name == "label" else name for name in table.column_names]
+    pq.write_table(table.rename_columns(names), path)
+    model = slts.BBSClassifier(8, random_state=0)
+    model.fit(slts.scan_series(path, label="speaker", channels=CHANNELS))
+    assert model.score(path) == model.score(path, "speaker") == model.score(series, codes)
+
+
+def test_lists_that_are_no_series_and_no_files(folder):
+    paths = [folder / f"{k}.parquet" for k in range(3)]
+    with pytest.raises(DataError, match="is in the list of files twice"):
+        slts.SLTSClassifier().fit([*paths, paths[0]])
+    with pytest.raises(FileNotFoundError, match="no Parquet file matches this pattern"):
+        slts.SLTSClassifier().fit(folder / "x*.parquet")
+    with pytest.raises(DataError, match=r"needs them in memory.*read_series"):
+        slts.OneNNClassifier().fit(paths, "label")
 
 
 @pytest.mark.parametrize("make", [slts.SLTSClassifier, slts.BBSClassifier])
@@ -142,7 +195,7 @@ def test_landmarks_are_chosen_among_the_sample(method, folder, batch):
 
 
 def test_parameters_are_chosen_and_their_number_of_landmarks(folder):
-    model = slts.SLTSClassifierCV([4, 8], gammas=[1e-3, 1e-1], lams=[0.1], random_state=0)
+    model = slts.SLTSClassifierCV([4, 8], gammas=[1e-4, 1e-3], lams=[0.1], random_state=0)
     model.fit(folder)
     assert len(model.cv_results_["params"]) == 4
     assert len(model.landmarks_) == model.best_params_["n_landmarks"]
@@ -190,7 +243,7 @@ def test_alignments_too_many_for_memory_are_found_in_parts(folder, data, batch, 
     flat = np.repeat(["a", "b"], 30)
     how = {"random_state": 3, "scale": "robust", "homogeneous": True}
     whole = slts.SLTSClassifier(12, **how).fit(batch, data[1])
-    monkeypatch.setattr(slts.SLTSClassifier, "_products_bytes", lambda *_: float("inf"))
+    monkeypatch.setattr(slts.SLTSClassifier, "_alignments_bytes", lambda *_: float("inf"))
     monkeypatch.setattr(landmark_stream, "MOST_TUNING", 60)
     parts = slts.SLTSClassifier(12, **how).fit(batch, data[1])
     assert_same_model(parts, whole)
@@ -202,17 +255,97 @@ def test_alignments_too_many_for_memory_are_found_in_parts(folder, data, batch, 
         model.predict(table[:, :5])
 
 
-def test_products_are_measured_before_they_are_made(data, batch):
+def test_alignments_are_measured_before_they_are_made(data, batch):
     model = slts.SLTSClassifier(12)
-    assert model._products_bytes(12, batch, model._settings()) == N * 12 * 9 * 8
+    assert model._alignments_bytes(12, batch, model._settings()) == N * 12 * 9 * 8
     single = slts.SLTSClassifier(dtype="float32")
-    assert single._products_bytes(7, batch, single._settings()) == N * 7 * 9 * 4
-    for other in (
-        slts.BBSClassifier(12),
-        slts.SLTSClassifier(12, realign=1),
-        slts.SLTSClassifier(12, regularizer="l1"),
+    assert single._alignments_bytes(7, batch, single._settings()) == N * 7 * 9 * 4
+    plain = slts.BBSClassifier()
+    assert plain._alignments_bytes(12, batch, plain._settings()) == N * 12 * 8
+
+
+@pytest.mark.parametrize("options", [{"regularizer": "l1"}, {"realign": 1}])
+def test_a_limit_that_cannot_be_kept_is_refused(options, data, batch):
+    model = slts.SLTSClassifier(12, gamma=1e-3, **options)
+    with pytest.raises(ValueError, match=r"'memory_limit'.*with re.*must be in memory, \d+ kB"):
+        clone(model).set_params(memory_limit="10kB").fit(batch, data[1])
+    # Half of the machine's memory is a guess, not a wish.
+    assert not model._goes_in_parts(1e12, 10)
+
+
+LABELS = {
+    "objects": lambda y: y.astype(object),
+    "strings": lambda y: y,
+    "bools": lambda y: y == y[0],
+    "numbers": lambda y: np.unique(y, return_inverse=True)[1] - 1.0,
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_any_type_are_learned_in_parts(kind, data, batch, monkeypatch):
+    y = LABELS[kind](np.asarray(data[1]))
+    whole = slts.SLTSClassifier(12, random_state=3).fit(batch, y)
+    monkeypatch.setattr(slts.SLTSClassifier, "_alignments_bytes", lambda *_: float("inf"))
+    parts = slts.SLTSClassifier(12, random_state=3).fit(batch, y)
+    assert parts.classes_.dtype == whole.classes_.dtype
+    np.testing.assert_array_equal(parts.predict(batch), whole.predict(batch))
+
+
+@pytest.mark.parametrize("make", [slts.SLTSClassifier, slts.BBSClassifier])
+def test_series_in_memory_keep_their_weights_in_parts(make, data, batch, monkeypatch):
+    weights = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 4.0], size=N)
+    how = {"class_weight": "balanced", "random_state": 3}
+    whole = make(12, **how).fit(batch, data[1], weights)
+    other = make(12, **how).fit(batch, data[1])
+    monkeypatch.setattr(make, "_alignments_bytes", lambda *_: float("inf"))
+    parts = make(12, **how).fit(batch, data[1], weights)
+    assert_same_model(parts, whole)
+    assert np.abs(other.coef_ - whole.coef_).max() > 1e-3
+
+
+class Noting:
+    """A splitter that holds indices: the last of three series is held out."""
+
+    def __init__(self, indices):
+        self.indices = indices
+
+    def split(self, X, y=None, groups=None):
+        yield np.setdiff1d(np.arange(len(X)), self.indices), self.indices
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 1
+
+
+def test_splits_of_series_in_memory_are_those_of_all_series(data, batch, monkeypatch):
+    held = np.arange(2, N, 3)
+    make = slts.SLTSClassifierCV
+    seen = []
+    inner = make._held_out_decisions
+
+    def noted(model, found, train, test, parameters):
+        seen.append((found, train, test))
+        return inner(model, found, train, test, parameters)
+
+    monkeypatch.setattr(make, "_held_out_decisions", noted)
+    cvs = [[(np.setdiff1d(np.arange(N), held), held)], Noting(held)]
+    cvs.append(PredefinedSplit(np.where(np.isin(np.arange(N), held), 0, -1)))
+    whole = [make(12, cv=cv, gammas=[1e-3], random_state=0).fit(batch, data[1]) for cv in cvs]
+    monkeypatch.setattr(make, "_alignments_bytes", lambda *_: float("inf"))
+    parts = [make(12, cv=cv, gammas=[1e-3], random_state=0).fit(batch, data[1]) for cv in cvs]
+    for one, other in zip(whole, parts, strict=True):
+        assert one.best_score_ == other.best_score_
+    assert {len(test) for _, _, test in seen} == {len(held)}
+
+
+def test_splits_of_a_file_hold_no_indices(folder, data):
+    cv = PredefinedSplit(np.arange(N) % 3)
+    for model in (
+        slts.SLTSClassifierCV(cv=cv),
+        slts.SLTSClassifier(calibration_cv=list(cv.split())),
     ):
-        assert other._products_bytes(12, batch, other._settings()) == 0.0
+        with pytest.raises(ValueError, match="must not hold indices of series"):
+            model.fit(folder)
+    slts.SLTSClassifier(12, calibration_cv=KFold(3), random_state=0).fit(folder)
 
 
 def test_identifiers_of_lists_may_come_back(data, tmp_path):
@@ -347,14 +480,30 @@ def test_the_local_classifier_takes_all_series_if_they_fit(folder, data, batch):
 
 def test_the_local_classifier_takes_a_sample_if_not(folder, batch, monkeypatch, caplog):
     monkeypatch.setattr(local, "_FEWEST", 10)
-    monkeypatch.setattr(local, "_FIXED_BYTES", 0.0)
-    limit = 100 * local._SERIES_BYTES
+    monkeypatch.setattr(local, "_PER_CLASS_DRAWN", 10)
     with caplog.at_level(logging.INFO, "slts"):
-        model = slts.LocalSLTSClassifier(memory_limit=limit, random_state=0).fit(folder)
-    assert "of 400 series" in caplog.text
+        model = slts.LocalSLTSClassifier(memory_limit="10MB", random_state=0).fit(folder)
+    assert 50 < model.n_sampled_ < 250
+    assert f"a sample of {model.n_sampled_} of 400 series (memory_limit: 10 MB)" in caplog.text
     assert model.landmarks_ == batch[model.landmark_indices_]
     drawn = model.landmark_indices_.max() + 1
     assert drawn > 150, "the sample is of all files"
+    more = slts.LocalSLTSClassifier(memory_limit="15MB", random_state=0).fit(folder)
+    assert model.n_sampled_ < more.n_sampled_ < 400
+
+
+def test_a_limit_too_small_for_the_local_classifier(folder):
+    model = slts.LocalSLTSClassifier(memory_limit="10MB")
+    message = r"too small: 10 MB, and learning from a sample of 400 series takes \d\d MB"
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(folder)
+    enough = float(re.search(r"takes (\d+) MB", str(caught.value))[1]) + 1
+    assert model.set_params(memory_limit=f"{enough}MB").fit(folder).n_sampled_ == N
+
+
+def test_the_local_classifier_checks_its_limit_in_memory_too(data, batch):
+    with pytest.raises(ValueError, match="'memory_limit' parameter of LocalSLTSClassifier must be"):
+        slts.LocalSLTSClassifier(memory_limit="much").fit(batch, data[1])
 
 
 # -- Memory
@@ -364,13 +513,14 @@ def test_the_memory_is_told(folder, caplog):
     with caplog.at_level(logging.INFO, "slts"):
         slts.SLTSClassifier(8, random_state=0).fit(folder)
     assert "memory: about" in caplog.text
+    assert "columns: id=id, time=t, label=label, channels=x,y,z" in caplog.text
 
 
 @pytest.mark.parametrize("limit", ["1MB", 200])
 def test_too_small_a_limit_says_what_would_do(limit, folder):
     for make in (slts.SLTSClassifier, slts.LocalSLTSClassifier):
         with pytest.raises(
-            ValueError, match=r"'memory_limit' parameter .* too small.*(would do|hold)"
+            ValueError, match=r"'memory_limit' parameter .* too small.*(would do|takes)"
         ):
             make(8, memory_limit=limit).fit(folder)
 
@@ -400,8 +550,8 @@ def test_models_of_all_series_need_them_in_memory(make, folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"regularizer": "nuclear"}, "'regularizer' parameter .* must be 'frobenius'"),
-        ({"realign": 1}, "'realign' parameter .* must be 0"),
+        ({"regularizer": "nuclear"}, "'regularizer' parameter .* must be left at its default"),
+        ({"realign": 1}, "'realign' parameter .* must be left at its default"),
         ({"n_landmarks": 300, "landmarks": "kmedoids", "memory_limit": "1GB"}, None),
         ({"n_landmarks": 0.9}, None),
     ],

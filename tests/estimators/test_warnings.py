@@ -52,3 +52,15 @@ def test_a_good_fit_warns_of_nothing(kind, two, recwarn):
     X, y, _, _ = two
     kind(random_state=0).fit(X, y)
     assert not recwarn.list
+
+
+def test_warnings_point_at_the_line_that_called(three, tmp_path):
+    files = pytest.importorskip("tests.estimators.stream_data")
+    X, y, _, _ = three
+    only_b = np.flatnonzero(y == 1)
+    path = files.write_long(tmp_path / "data.parquet", X, np.array(["a", "b", "c"])[y])
+    model = slts.BBSClassifier(landmarks=only_b, gamma=1e-3, calibration_cv=None)
+    for data in ((X, y), (path, "label")):
+        with pytest.warns(UserWarning, match="No landmark is of class") as caught:
+            model.fit(*data)
+        assert {warning.filename for warning in caught} == {__file__}

@@ -70,7 +70,12 @@ def oracle(problem, size):
     wanted = set(uniform)
     for label in set(problem.labels.tolist()):
         members = [i for i in order if problem.labels[i] == label]
-        wanted.update(members[: size.per_class])
+        total = 0
+        for rank, i in enumerate(members[: size.per_class]):
+            total += 8 * 2 * int(problem.lengths[i])
+            if rank >= 2 and total > size.n_bytes / 20:
+                break
+            wanted.add(i)
     return [i for i in order if i in wanted], len(uniform)
 
 
@@ -111,9 +116,9 @@ def problems(draw):
 sizes = st.builds(
     SampleSize,
     n_series=st.integers(1, 30),
-    n_bytes=st.integers(1, 1200),
+    n_bytes=st.integers(1, 3000),
     at_least=st.integers(1, 4),
-    per_class=st.integers(0, 3),
+    per_class=st.integers(0, 6),
 )
 
 
@@ -323,6 +328,16 @@ def test_digests_of_whole_numbers_differ(ids):
     assert found.dtype == np.uint64
     assert len(set(found.tolist())) == len(ids)
     np.testing.assert_array_equal(found, digests_of(np.array(ids)))
+
+
+def test_digests_of_equal_numbers_are_equal_whatever_their_type():
+    known = digests_of(np.array([-4, 0, 19, 2**53 + 2]))
+    others = [[-4.0, 0.0, 19.0, float(2**53 + 2)], [-4, 0, 19.0, 2**53 + 2]]
+    for ids in others:
+        np.testing.assert_array_equal(digests_of(ids), known)
+        np.testing.assert_array_equal(digests_of(np.array(ids, dtype=object)), known)
+    np.testing.assert_array_equal(digests_of(np.array([19.5, 0.0]))[1], known[1])
+    assert len(set(digests_of([19, 19.5, "19", True, None, np.nan]).tolist())) == 6
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),

@@ -176,7 +176,7 @@ class Recording(ThreadMapper):
 
 def test_coefficients_travel_once_not_to_every_part(rng):
     data = make(rng, m=6000, n=200, d=2)
-    weights = np.full(3, 1 / 6000)
+    weights = np.full(300, 1 / 6000)
     cuts = range(0, 6000, 300)
     sample = LandmarkData(
         data.similarities[::5], data.products[::5], data.codes[::5], data.landmark_codes,
@@ -184,10 +184,10 @@ def test_coefficients_travel_once_not_to_every_part(rng):
     )  # fmt: skip
     mapper = Recording()
     sums = data.class_sums()
-    parts = [[(data.codes[b:][:300], sums[b:][:300])] for b in cuts]
-    metrics = metrics_in_parts(Held(mapper, parts, 6000, weights), sample, gamma=0.1, lam=0.1)
-    parts = [[(data.codes[b:][:300], data.similarities[b:][:300, None])] for b in cuts]
-    planes = separators_in_parts(Held(mapper, parts, 6000, weights), sample, None, gamma=0.1)
+    parts = [[(data.codes[b:][:300], weights, sums[b:][:300])] for b in cuts]
+    metrics = metrics_in_parts(Held(mapper, parts, 6000), sample, gamma=0.1, lam=0.1)
+    parts = [[(data.codes[b:][:300], weights, data.similarities[b:][:300, None])] for b in cuts]
+    planes = separators_in_parts(Held(mapper, parts, 6000), sample, None, gamma=0.1)
     for k in data.positives:
         Z, y = one_vs_rest_features(sums, k, data.n_landmarks), data.labels(k)
         known = solve_metric(Z, y, gamma=0.1, lam=0.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,9 +19,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings, require_device
 from slts.alignment.reductions import similarities
-from slts.errors import DataError
+from slts.errors import DataError, warn
 from slts.estimators.rows import RowMap
-from slts.estimators.streams import as_stream, labels_of
+from slts.estimators.streams import as_stream, predictions
 from slts.execution import Progress, progress_bar
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
@@ -241,10 +241,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         missing = np.setdiff1d(np.arange(len(self.classes_)), landmark_codes)
         if len(missing):
             names = ", ".join(map(repr, self.classes_[missing].tolist()))
-            warnings.warn(
+            warn(
                 f"No landmark is of class {names}: raise n_landmarks, or give landmarks= that "
                 f"cover every class.",
-                stacklevel=4,
             )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -265,9 +264,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Share of the series that are labelled rightly.
         """
         expect = getattr(self, "_channel_names_in", None)
-        stream = as_stream(X, y if isinstance(y, str) else None, expect)
+        classes = getattr(self, "classes_", None)
+        stream = as_stream(X, y if isinstance(y, str) else None, expect, classes)
         if stream is not None and (y is None or isinstance(y, str)):
-            X, y = stream, labels_of(stream, self.n_jobs)
+            predicted, labels = predictions(self, stream)
+            return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
         return float(super().score(X, y, sample_weight))
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -280,7 +281,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` takes; or series to be read: a path or several,
+            `slts.scan_series`, a Dask bag or data frame.
 
         Returns
         -------
@@ -295,7 +297,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` takes; or series to be read: a path or several,
+            `slts.scan_series`, a Dask bag or data frame.
 
         Returns
         -------
@@ -321,7 +324,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` takes; or series to be read: a path or several,
+            `slts.scan_series`, a Dask bag or data frame.
 
         Returns
         -------

@@ -52,9 +52,11 @@ class BBSClassifier(LandmarkClassifier):
         in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
         logged once. Model files do not keep it.
     memory_limit
-        For series that are read from elsewhere, not from memory: about how much memory learning
-        may take beside Python itself, in bytes or as text such as ``"2GB"``; None is 1 GiB.
-        Results beyond it go to temporary files.
+        About how much memory learning may take beside the series and Python itself, in bytes or as
+        text such as ``"2GB"``. Alignments that would take more are found part by part, and what is
+        kept of them goes to temporary files; parameters are then chosen, and probabilities
+        calibrated, on a sample. None is half of the machine's memory, and 1 GiB for series that are
+        read from elsewhere.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +21,11 @@ from slts.alignment.reductions import (
     projected_similarities,
     similarities,
 )
+from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
-from slts.estimators.landmark_stream import fit_stream
+from slts.estimators.landmark_stream import InMemory, fit_stream
 from slts.estimators.linear_form import LinearForm
+from slts.estimators.memory_plan import amount
 from slts.estimators.rows import RowMap
 from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
@@ -193,13 +194,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
             series = self._rows(batch)
             indices = self._choose_landmarks(series, settings, seed)
-            size = self._products_bytes(len(indices), series, settings)
-            if size > limit and sample_weight is None:
+            size = self._alignments_bytes(len(indices), series, settings)
+            if self._goes_in_parts(size, limit):
                 columns = self._n_columns_in
-                fit_stream(
-                    self, BatchStream(batch, self.classes_[codes]),
-                    limit=limit, rows=self._rows, landmarks=indices,
-                )  # fmt: skip
+                known = InMemory(limit, self.classes_, weights, splits, self._rows, indices)
+                fit_stream(self, BatchStream(batch, codes), known=known)
                 self._n_columns_in, self.n_features_in_ = columns, columns or batch.n_channels
                 return self
             data = self._align(series, codes, weights, series[indices], codes[indices], settings)
@@ -220,15 +219,28 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             return half_of_memory()
         return memory_bytes(self.memory_limit, type(self).__name__)
 
-    def _products_bytes(
+    def _alignments_bytes(
         self, n_landmarks: int, rows: SeriesBatch, settings: AlignmentSettings
     ) -> float:
-        """Size of the products with all landmarks, if these can be found in parts."""
-        whole = getattr(self, "regularizer", "frobenius") != "frobenius"
-        if whole or bool(getattr(self, "realign", 0)) or not self._needs_products:
-            return 0.0
-        item = np.dtype(settings.dtype).itemsize
-        return float(len(rows)) * n_landmarks * rows.n_channels**2 * item
+        """Size of what is kept of the alignments with all landmarks."""
+        each = rows.n_channels**2 if self._needs_products else 1
+        return float(len(rows)) * n_landmarks * each * np.dtype(settings.dtype).itemsize
+
+    def _goes_in_parts(self, size: float, limit: int) -> bool:
+        """Whether alignments of a size are too many for memory, which is refused if it must be."""
+        needs = self._needs_all_in_memory
+        if size > limit and needs is not None and self.memory_limit is not None:
+            raise ValueError(
+                f"The 'memory_limit' parameter of {type(self).__name__} is too small: "
+                f"{amount(limit)}, and with {needs} all alignments must be in memory, "
+                f"{amount(size)}. Raise it, or take fewer n_landmarks."
+            )
+        return size > limit and needs is None
+
+    @property
+    def _needs_all_in_memory(self) -> str | None:
+        """The parameter, and its value, that cannot be had with alignments in parts."""
+        return None
 
     def _conclude(
         self, model: LandmarkModel, landmarks: SeriesBatch, data: LandmarkData, d: int
@@ -259,7 +271,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` takes; or series to be read: a path or several,
+            `slts.scan_series`, a Dask bag or data frame.
 
         Returns
         -------
@@ -408,14 +421,12 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         labels = self.classes_.tolist()
         for positive, solution in zip(data.positives, model.metric_solutions, strict=False):
             if solution.loss > 1 - 1e-3:
-                warnings.warn(
+                warn(
                     f"The metric of class {labels[positive]!r} collapsed to almost zero "
                     f"(training hinge {solution.loss:.4f}): lower lam or gamma.",
-                    stacklevel=4,
                 )
         if len(self.classes_) > 2 and not model.says_yes:
-            warnings.warn(
+            warn(
                 "Every one-vs-rest problem predicts the negative class for all training series: "
                 "lower gamma or lam, and centre and scale the channels if they have offsets.",
-                stacklevel=4,
             )

@@ -8,12 +8,14 @@ on the sample, in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import numbers
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import check_random_state, compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
@@ -27,6 +29,7 @@ from slts.alignment.reductions import (
 from slts.errors import DataError
 from slts.estimators.memory_plan import MOST_TUNING, SAMPLE_SHARE, MemoryPlan
 from slts.estimators.rows import RowMap
+from slts.estimators.splitting import Split
 from slts.estimators.streams import check_read_together, mapper_for, memory_bytes, pieces_of
 from slts.estimators.survey import Survey, survey
 from slts.execution import DaskMapper, Mapper, Progress
@@ -34,7 +37,13 @@ from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.reservoir import SampleSize
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.landmark import LandmarkData, LandmarkModel
-from slts.learning.landmark_parts import Held, metrics_in_parts, says_yes, separators_in_parts
+from slts.learning.landmark_parts import (
+    Block,
+    Held,
+    metrics_in_parts,
+    says_yes,
+    separators_in_parts,
+)
 from slts.learning.metric import MetricSolution
 from slts.series import SeriesBatch
 from slts.series.stream import Part, SeriesStream
@@ -48,24 +57,46 @@ _MEDOID_POOL = 2_000
 _PER_CLASS = 20
 
 
+@dataclass(frozen=True)
+class InMemory:
+    """What is known of series that are in memory, and learned from in parts all the same.
+
+    Attributes
+    ----------
+    limit
+        Memory to take.
+    classes
+        What the labels of the stream, 0 and up, stand for.
+    weights
+        Weight of every series, mean 1.
+    splits
+        Splits of all series, as the estimator makes them.
+    rows
+        Map of the rows.
+    landmarks
+        Numbers of the landmarks.
+    """
+
+    limit: float
+    classes: AnyArray
+    weights: FloatArray
+    splits: Sequence[Split]
+    rows: RowMap
+    landmarks: IntArray
+
+
 def fit_stream(
     model: LandmarkClassifier,
     stream: SeriesStream,
     y: Any = None,
     sample_weight: Any = None,
-    limit: float | None = None,
-    rows: RowMap | None = None,
-    landmarks: Any = None,
+    known: InMemory | None = None,
 ) -> None:
-    """Fit a classifier over landmarks on series that are read part by part.
-
-    `limit` is the memory to take, `rows` the map of the rows and `landmarks` the numbers of the
-    landmarks, if they are not to be found here.
-    """
+    """Fit a classifier over landmarks on series that are read part by part."""
     name = type(model).__name__
     model._check_device()
-    _refuse_what_needs_memory(model, y, sample_weight)
-    limit = memory_bytes(model.memory_limit, name) if limit is None else limit
+    _refuse_what_needs_memory(model, y, sample_weight, known)
+    limit = memory_bytes(model.memory_limit, name) if known is None else known.limit
     settings, parameters = model._settings(), model._parameters()
     seed = int(check_random_state(model.random_state).randint(2**31 - 1))
     with mapper_for(model.n_jobs, stream) as mapper:
@@ -73,14 +104,18 @@ def fit_stream(
         with model._progress("Reading") as progress:
             found = survey(stream, mapper, size, seed=seed, progress=progress)
         sample, codes = found.sample, found.sample_codes
-        model._remember(found.classes, found.n_series, found.n_steps, sample.series.n_channels)
-        weights = _class_weights(model, found)
+        classes = found.classes if known is None else known.classes
+        model._remember(classes, found.n_series, found.n_steps, sample.series.n_channels)
         uniform = sample.series[: sample.n_uniform]
-        model._rows = rows or RowMap.fit(
-            uniform, settings, homogeneous=model.homogeneous, scale=model.scale
-        )
+        if known is None:
+            weights = _Weights(by_class=_class_weights(model, found))
+            model._rows = RowMap.fit(
+                uniform, settings, homogeneous=model.homogeneous, scale=model.scale
+            )
+        else:
+            weights, model._rows = _Weights(by_series=known.weights), known.rows
         drawn = model._rows(sample.series)
-        method = model.landmarks if landmarks is None else landmarks
+        method = model.landmarks if known is None else known.landmarks
         kept, indices, landmark_codes = _landmarks(
             model, method, stream, mapper, found, drawn, settings, seed
         )
@@ -98,37 +133,79 @@ def fit_stream(
         # The first are a uniform sample; rare classes, at the end, are wanted in any case.
         tuning = np.union1d(np.arange(plan.n_tuning), np.arange(sample.n_uniform, len(sample)))
         mapped = model._rows(kept)
-        codes = codes[tuning]
+        codes, own_indices = codes[tuning], found.sample_indices[tuning]
         importance = found.importance(codes)
-        own = weights[codes] * (1.0 if importance is None else importance)
+        own = weights.of(codes, own_indices) * (1.0 if importance is None else importance)
         data = model._align(drawn[tuning], codes, own, mapped, landmark_codes, settings)
-        splits = model._splits(codes, seed)
+        splits = _sample_splits(model, codes, own_indices, found.n_series, known, seed)
         chosen = model._choose(data, parameters, splits, importance)
         count = int(chosen.pop("n_landmarks"))
         data = data.first_landmarks(count)
-        aligning = _Aligning(model, mapped[:count], settings, plan)
-        learned = _learn(
-            aligning, stream, mapper, found, plan, data, chosen, weights, model._progress
-        )
+        aligning = _Aligning(model, found, weights, mapped[:count], settings, plan)
+        learned = _learn(aligning, stream, mapper, plan, data, chosen, model._progress)
         model.landmark_indices_ = indices[:count]
         learned = model._refine(learned, data, drawn, settings, splits)
         model._conclude(learned, kept[:count], data, drawn.n_channels)
 
 
-def _refuse_what_needs_memory(model: LandmarkClassifier, y: Any, sample_weight: Any) -> None:
+def _refuse_what_needs_memory(
+    model: LandmarkClassifier, y: Any, sample_weight: Any, known: InMemory | None
+) -> None:
     name = type(model).__name__
     check_read_together(y, sample_weight, name)
-    regularizer = getattr(model, "regularizer", "frobenius")
-    if regularizer != "frobenius":
+    parameter = "cv" if hasattr(model, "cv") else "calibration_cv"
+    cv = getattr(model, parameter, None)
+    holds_indices = isinstance(cv, PredefinedSplit) or (np.iterable(cv) and not isinstance(cv, str))
+    if known is None and holds_indices:
         raise ValueError(
-            f"The 'regularizer' parameter of {name} must be 'frobenius' for series that are read "
-            f"part by part. Got {regularizer!r} instead."
+            f"The {parameter!r} parameter of {name} must not hold indices of series where these "
+            f"are read part by part: splits are made of a sample. Got {cv!r} instead; use an int, "
+            f"a hold-out fraction, or a splitter such as StratifiedKFold."
         )
-    if getattr(model, "realign", 0):
+    needs = model._needs_all_in_memory
+    if needs is not None:
         raise ValueError(
-            f"The 'realign' parameter of {name} must be 0 for series that are read part by part. "
-            f"Got {model.realign!r} instead."
+            f"The {needs.partition('=')[0]!r} parameter of {name} must be left at its default for "
+            f"series that are read part by part. Got {needs} instead."
         )
+
+
+def _sample_splits(
+    model: LandmarkClassifier,
+    codes: IntArray,
+    indices: IntArray,
+    n_series: int,
+    known: InMemory | None,
+    seed: int,
+) -> list[Split]:
+    """Splits of the sample, which has the series `indices` of the stream."""
+    order = np.argsort(indices)
+    cv = getattr(model, "cv", getattr(model, "calibration_cv", None))
+    if known is None or isinstance(cv, numbers.Real):
+        # A splitter may care for the order: that of the stream.
+        splits = model._splits(codes[order], seed)
+        return [(order[train], order[test]) for train, test in splits]
+    place = np.full(n_series, -1)
+    place[indices] = np.arange(len(indices))
+    found = [(place[train], place[test]) for train, test in known.splits]
+    kept = [(train[train >= 0], test[test >= 0]) for train, test in found]
+    return [(train, test) for train, test in kept if len(train) and len(test)]
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Weights of mean 1, by class or by series."""
+
+    by_class: FloatArray | None = None
+    by_series: FloatArray | None = None
+
+    def of(self, codes: AnyArray, numbers: AnyArray | None) -> FloatArray:
+        """Weights of some series; those with weights of their own are told by their numbers."""
+        if self.by_class is not None:
+            return self.by_class[codes]
+        assert self.by_series is not None
+        assert numbers is not None
+        return self.by_series[numbers]
 
 
 def _most_landmarks(model: LandmarkClassifier) -> int:
@@ -232,27 +309,31 @@ class _Aligning:
     def __init__(
         self,
         model: LandmarkClassifier,
+        found: Survey,
+        weights: _Weights,
         landmarks: SeriesBatch,
         settings: AlignmentSettings,
         plan: MemoryPlan,
     ) -> None:
-        self.rows, self.classes, self.device = model._rows, model.classes_, model.device
+        self.rows, self.device = model._rows, model.device
+        self.classes, self.n_series, self.weights = found.classes, found.n_series, weights
         self.landmarks, self.settings = landmarks, settings
         self.batch_size, self.chunk = plan.batch_size, plan.chunk
         self.learns_metric = model._needs_products
 
     def blocks(
         self, part: Part, width: int, reduce: Callable[[SeriesBatch], Result]
-    ) -> Iterator[tuple[AnyArray, Result]]:
-        """Classes and results of some series at a time; `width` numbers for each."""
+    ) -> Iterator[Block]:
+        """Classes, weights and results of some series at a time; `width` numbers for each."""
         step = max(1, self.chunk // (8 * width))
         for piece in pieces_of(part, labels=True, batch_size=self.batch_size):
             series = self.rows(piece.series)
             assert piece.labels is not None
             codes = np.searchsorted(self.classes, piece.labels).astype(np.int32)
+            weights = self.weights.of(codes, piece.ids) / self.n_series
             for begin in range(0, len(series), step):
                 rows = slice(begin, begin + step)
-                yield codes[rows], reduce(series[rows])
+                yield codes[rows], weights[rows], reduce(series[rows])
 
 
 @dataclass(frozen=True)
@@ -265,7 +346,7 @@ class _Stage:
     metrics: FloatArray | None = None
 
 
-def align_part(part: Part, stage: _Stage, _: None) -> Iterator[tuple[AnyArray, Result]]:
+def align_part(part: Part, stage: _Stage, _: None) -> Iterator[Block]:
     """Align all series of a part."""
     a = stage.aligning
     landmarks, settings, how = a.landmarks, a.settings, {"device": a.device, "n_jobs": 1}
@@ -297,16 +378,13 @@ def _learn(
     aligning: _Aligning,
     stream: SeriesStream,
     mapper: Mapper,
-    found: Survey,
     plan: MemoryPlan,
     data: LandmarkData,
     chosen: dict[str, float],
-    weights: FloatArray,
     bar: Callable[[str], AbstractContextManager[Progress | None]],
 ) -> LandmarkModel:
     """Metrics from sums by class, then separators from similarities."""
     parts = stream.parts()
-    shares = weights / found.n_series
     gamma = chosen["gamma"]
     metric_solutions: tuple[MetricSolution, ...] = ()
     metrics = None
@@ -314,7 +392,7 @@ def _learn(
     def held(stage: _Stage) -> Held:
         with bar("Aligning with landmarks") as progress:
             kept = mapper.hold(align_part, parts, stage, memory=plan.resident, progress=progress)
-        return Held(mapper, kept, found.n_series, shares, plan.at_once)
+        return Held(mapper, kept, aligning.n_series, plan.at_once)
 
     if aligning.learns_metric:
         groups = np.zeros((data.n_classes, data.n_landmarks))

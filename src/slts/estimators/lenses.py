@@ -86,6 +86,11 @@ class Lens:
         constant = float(np.sqrt(np.einsum("ij,ij->", features, features) / len(features))) or 1.0
         return cls(name, max_length, scale, levels, spread, components, constant)
 
+    @staticmethod
+    def most_channels(n_channels: int, n_components: int) -> int:
+        """Channels that rows may get, at most, whatever the lens."""
+        return 1 + min(n_components, 2 * _N_LEVELS * n_channels)
+
     @property
     def n_numbers(self) -> int:
         """Numbers the lens stores."""

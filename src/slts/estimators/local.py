@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import numbers
-import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import AlignmentSettings
+from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.lenses import LENSES, Lens
 from slts.estimators.linear_form import LinearForm
-from slts.estimators.local_training import Training, learn_local_metrics
+from slts.estimators.local_training import Training, learn_local_metrics, training_bytes
 from slts.estimators.memory_plan import amount
 from slts.estimators.streams import (
     as_stream,
@@ -30,7 +30,7 @@ from slts.estimators.streams import (
     memory_bytes,
     takes_streams,
 )
-from slts.estimators.survey import survey
+from slts.estimators.survey import Survey, survey
 from slts.estimators.views import LastRows, View
 from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.reservoir import SampleSize
@@ -55,10 +55,9 @@ _ANCHORS = 2000
 _CELLS, _SHORT = 1e10, 128
 # Series whose features are held at once in prediction.
 _SERIES = 2000
-# Memory of learning from a sample: inner products with the anchors, a dozen times; and features.
-_SERIES_BYTES, _FIXED_BYTES = 12 * 8 * _ANCHORS, 300e6
-# A sample of a stream has so many series at least, and so many of each class.
-_FEWEST, _PER_CLASS_DRAWN = 1000, 50
+# A sample of a stream has so many series at least and at most, and so many of each class. It may
+# fill a share of the memory.
+_FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
 # Share of the objective that rounding may leave on the table.
 _GAP = 1e-6
 
@@ -154,7 +153,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Objective and optimality of the solution.
     n_sampled_ : int or None
         How many series were drawn to learn from, of series that were read from elsewhere; None of
-        series in memory. Model files do not keep it.
+        series in memory.
 
     Examples
     --------
@@ -176,7 +175,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     group_names_: tuple[str, ...]
     selection_: tuple[Choice, ...]
     reports_: tuple[RidgeReport, ...]
-    n_sampled_: int | None = None
+    n_sampled_: int | None
 
     def __init__(
         self,
@@ -242,7 +241,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             with self._all_or_nothing():
                 return self._fit_sample(stream, y, sample_weight)
         with self._all_or_nothing():
-            self.__dict__.pop("n_sampled_", None)
+            memory_bytes(self.memory_limit, type(self).__name__)
+            self.n_sampled_ = None
             every, codes = self._check_training_data(X, y)
             weights = self._check_weights(every, codes, sample_weight, self.class_weight)
             plan = self._check_parameters()
@@ -286,17 +286,11 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 f"part by part. Got indices instead."
             )
         limit = memory_bytes(self.memory_limit, name)
-        room = int((limit - _FIXED_BYTES) / _SERIES_BYTES)
-        if room < _FEWEST:
-            raise ValueError(
-                f"The 'memory_limit' parameter of {name} is too small: {amount(limit)}, and "
-                f"{amount(1.05 * (_FIXED_BYTES + _FEWEST * _SERIES_BYTES))} hold a sample of "
-                f"{_FEWEST} series. Raise it."
-            )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        size = SampleSize(room, limit / 8, per_class=_PER_CLASS_DRAWN)
+        size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
         with mapper_for(self.n_jobs, stream) as mapper, self._progress("Reading") as progress:
             found = survey(stream, mapper, size, seed=seed, progress=progress)
+        found = self._what_fits(found, limit)
         if len(found.sample) < found.n_series:
             _LOGGER.info(
                 "%s learns from a sample of %d of %d series (memory_limit: %s)",
@@ -308,6 +302,39 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self.n_sampled_ = len(found.sample)
         return self
 
+    def _what_fits(self, found: Survey, limit: float) -> Survey:
+        """Leave as much of the sample as can be learned from in `limit` bytes."""
+        plan, sample = self._check_parameters(), found.sample
+        n_classes = len(found.classes)
+        n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
+            self.metrics, n_classes * self._per_class(n_classes)
+        )
+
+        def needed(count: int) -> float:
+            series = count * sample.series.values.nbytes / len(sample)
+            learning = training_bytes(
+                count,
+                min(count, _ANCHORS),
+                n_channels=Lens.most_channels(sample.series.n_channels, self.n_components),
+                rank=self.metric_rank,
+                n_groups=n_groups,
+                n_phases=plan.phases[-1],
+                n_views=len(plan.lenses) * len(plan.settings),
+            )
+            return max(2.0 * series + learning, series / _SAMPLE_SHARE)
+
+        count = len(sample)
+        while needed(count) > limit and count > 1:
+            count -= max(1, count // 50)
+        fewest = min(_FEWEST, found.n_series)
+        if count < fewest:
+            raise ValueError(
+                f"The 'memory_limit' parameter of {type(self).__name__} is too small: "
+                f"{amount(limit)}, and learning from a sample of {fewest} series takes "
+                f"{amount(1.01 * needed(fewest))}. Raise it, or take fewer views or phases."
+            )
+        return replace(found, sample=sample.first(count, per_class=_PER_CLASS_DRAWN))
+
     @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values, about 1 for the class and -1 for others.
@@ -315,7 +342,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` takes; or series to be read: a path or several,
+            `slts.scan_series`, a Dask bag or data frame.
 
         Returns
         -------
@@ -336,7 +364,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` takes; or series to be read: a path or several,
+            `slts.scan_series`, a Dask bag or data frame.
 
         Returns
         -------
@@ -476,11 +505,13 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         if not isinstance(self.landmarks, str):
             return len(check_landmarks(self.landmarks, len(codes), type(self).__name__))
         if self.n_landmarks is None:
-            return int(np.minimum(np.bincount(codes[seen]), self._per_class()).sum())
+            most = self._per_class(len(self.classes_))
+            return int(np.minimum(np.bincount(codes[seen]), most).sum())
         return min(resolve_count(self.n_landmarks, len(codes)), len(seen))
 
-    def _per_class(self) -> int:
-        return max(4, min(_PER_CLASS, _LANDMARKS // len(self.classes_)))
+    @staticmethod
+    def _per_class(n_classes: int) -> int:
+        return max(4, min(_PER_CLASS, _LANDMARKS // n_classes))
 
     def _choose_landmarks(
         self, count: int, lens: Lens, batch: SeriesBatch, codes: IntArray, rng: Any
@@ -530,11 +561,10 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         objective, gap = found.fit.objective, found.fit.gap
         self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)
         if not self.reports_[0].converged:
-            warnings.warn(
+            warn(
                 f"The least-squares problem is ill conditioned (gap {gap:.2g} of {objective:.2g}): "
                 f"use larger penalties.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.lenses import Lens
-from slts.estimators.views import LastRows, Part, View
+from slts.estimators.views import CHUNK_BYTES, LastRows, Part, View
 from slts.execution import progress_bar
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
@@ -19,6 +19,29 @@ from slts.series import SeriesBatch
 
 # Features of the anchors kept for the end; beyond, they are found again.
 _KEPT_BYTES = 256 * 2**20
+
+
+def training_bytes(
+    n_series: int,
+    n_anchors: int,
+    *,
+    n_channels: int,
+    rank: int,
+    n_groups: int,
+    n_phases: int,
+    n_views: int,
+) -> float:
+    """About how much memory learning takes, the series themselves not counted.
+
+    Inner products of all series with the anchors come eleven times; features of some groups of
+    landmarks twice, `n_channels` x `n_channels` before they are looked at in `rank` directions; and
+    those of the anchors are kept for the end.
+    """
+    products = 11 * 8.0 * n_series * n_anchors
+    of_group = 4.0 * n_series * n_phases * n_channels**2
+    chunk = min(n_groups * of_group, max(CHUNK_BYTES, of_group))
+    of_view = 4.0 * n_anchors * n_groups * n_phases * n_channels * min(rank, n_channels)
+    return products + 2 * chunk + min(n_views * of_view, _KEPT_BYTES + of_view)
 
 
 @dataclass(frozen=True, eq=False)

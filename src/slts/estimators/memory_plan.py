@@ -153,8 +153,7 @@ class MemoryPlan:
             raise ValueError(
                 f"The 'memory_limit' parameter of {owner} is too small: {amount(self.limit)}, and "
                 f"{amount(math.ceil(1.1 * self.enough / 1e6) * 1e6)} would do ({self._parts()}). "
-                f"Raise it, or take fewer "
-                f"{'threads (n_jobs)' if self.reading > self.tuning else 'n_landmarks'}."
+                f"Raise it{self._or_else()}."
             )
         if self.spilled > free_disk():
             raise OSError(
@@ -162,6 +161,12 @@ class MemoryPlan:
                 f"{amount(free_disk())}: set TMPDIR to a folder with more room, or raise "
                 f"memory_limit"
             )
+
+    def _or_else(self) -> str:
+        if self.reading > max(self.tuning, self.sample):
+            return ", or take fewer threads (n_jobs)"
+        why = ": they and some series of every class must be in memory"
+        return f", or take fewer n_landmarks{why if self.sample > self.tuning else ''}"
 
     def tell(self) -> None:
         """Log what will be taken (logger "slts", level INFO)."""

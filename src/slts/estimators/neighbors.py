@@ -36,7 +36,8 @@ class NearestNeighbor(SeriesClassifier):
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` takes; or series to be read: a path or several,
+            `slts.scan_series`, a Dask bag or data frame.
 
         Returns
         -------

@@ -82,8 +82,9 @@ class SLTSClassifier(LandmarkClassifier):
     memory_limit
         About how much memory learning may take beside the series and Python itself, in bytes or as
         text such as ``"2GB"``. Alignments that would take more are found part by part, and what is
-        kept of them goes to temporary files. None is half of the machine's memory, and 1 GiB for
-        series that are read from elsewhere.
+        kept of them goes to temporary files; parameters are then chosen, and probabilities
+        calibrated, on a sample. None is half of the machine's memory, and 1 GiB for series that are
+        read from elsewhere.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state
@@ -184,6 +185,12 @@ class SLTSClassifier(LandmarkClassifier):
                 f"rows are no unit rows, and 1 - a'Mb is no cost. Got realign={self.realign} with "
                 f"objective={self.objective!r} instead."
             )
+
+    @property
+    def _needs_all_in_memory(self) -> str | None:
+        if self.realign:
+            return f"realign={self.realign}"
+        return None if self.regularizer == "frobenius" else f"regularizer={self.regularizer!r}"
 
     def _held_out_decisions(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import os
 import re
 import tempfile
@@ -15,18 +16,19 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import DataError
-from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped
+from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped, usable_memory
 from slts.extras import running_client
 from slts.files import scan_series
 from slts.files.dask_collections import is_collection
+from slts.files.sources import absolute, is_list_of_paths
 from slts.series import SeriesBatch
 from slts.series.stream import Digests, Part, Piece, SeriesStream, digests_of
 
+_LOGGER = logging.getLogger("slts")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Memory for series and what is learned from them, where nobody says otherwise.
 DEFAULT_LIMIT = 2**30
-_UNKNOWN_MEMORY = 8 * 10**9
 # Series read at a time: enough to hide the calls, little enough for any number of channels.
 BATCH = 1024
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -34,19 +36,27 @@ _UNITS |= {f"{unit}I": 1024**k for k, unit in enumerate(_UNITS) if unit}
 
 
 def as_stream(
-    X: Any, label: str | None = None, expect: Sequence[str] | None = None
+    X: Any,
+    label: str | None = None,
+    expect: Sequence[str] | None = None,
+    classes: AnyArray | None = None,
 ) -> SeriesStream | None:
     """Give the stream that X is or names; None if X is series in memory.
 
-    Paths and Dask collections are scanned; `label` names the column with the labels, `expect` the
-    channels of a model.
+    Paths, lists of them and Dask collections are scanned; `label` names the column with the labels,
+    `expect` and `classes` the channels and labels of a model.
     """
     if isinstance(X, SeriesBatch):
         return None
-    if isinstance(X, str | os.PathLike) or is_collection(X):
-        if not is_collection(X) and running_client() is not None and os.path.exists(X):
+    if isinstance(X, str | os.PathLike) or is_list_of_paths(X):
+        if running_client() is not None:
             # Workers may have been started in another folder.
-            X = os.path.abspath(X)
+            X = absolute(X)
+        known = None if classes is None else classes.tolist()
+        scan = scan_series(X, label=label, expect=expect, classes=known)
+        _LOGGER.info("columns: %s", scan.columns)
+        return scan
+    if is_collection(X):
         return scan_series(X, label=label, expect=expect)
     # Not isinstance: that would ask a stream for its size.
     if not callable(getattr(type(X), "parts", None)):
@@ -114,11 +124,8 @@ class BatchStream:
 
 
 def half_of_memory() -> int:
-    """Bytes: half of what the machine has."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return _UNKNOWN_MEMORY // 2
+    """Bytes: half of what this process may use."""
+    return usable_memory() // 2
 
 
 def mapper_for(n_jobs: int | None, stream: SeriesStream | None = None) -> Mapper:
@@ -193,56 +200,55 @@ def takes_streams(method: Method) -> Method:
             return method(self, X)
         limit = memory_bytes(getattr(self, "memory_limit", None), type(self).__name__)
         with self._progress("Reading and aligning") as progress:
-            return _joined(over_parts(self, stream, method.__name__, progress), limit, stream)
+            found = _over_parts(self, stream, method.__name__, progress, labels=False)
+            return _joined((results for results, _ in found), limit, stream)
 
     return either  # type: ignore[return-value]
 
 
-def over_parts(model: Any, stream: SeriesStream, method: str, progress: Any) -> Iterator[Any]:
-    """Result of a model's method on every part that has series, in order."""
-    single = copy.copy(model)
-    single.n_jobs, single.verbose = 1, False
-    parts, seen = stream.parts(labels=False), Identifiers(stream)
-    with mapper_for(model.n_jobs, stream) as mapper:
-        for result, digests in mapper.map(_apply, parts, (single, method), progress=progress):
-            seen.add(digests)
-            if result is not None:
-                yield result
-    seen.check(parts)
-
-
-def _apply(part: Part, common: tuple[Any, str], _: None) -> tuple[Any, Digests]:
-    model, method = common
-    results, digests = [], []
-    for piece in pieces_of(part, labels=False):
-        results.append(getattr(model, method)(piece.series))
-        digests.append(digests_in(piece))
-    return np.concatenate(results) if results else None, joined_digests(digests)
-
-
-def labels_of(stream: SeriesStream, n_jobs: int | None) -> AnyArray:
-    """All labels of a stream."""
+def predictions(model: Any, stream: SeriesStream) -> tuple[AnyArray, AnyArray]:
+    """Return what a model predicts, and the labels, from one pass."""
     require_labels(stream)
-    parts, seen, found = stream.parts(), Identifiers(stream), []
-    with mapper_for(n_jobs, stream) as mapper:
-        for labels, digests in mapper.map(_labels, parts):
-            seen.add(digests)
-            if labels is not None:
-                found.append(labels)
-    seen.check(parts)
+    with model._progress("Reading and aligning") as progress:
+        found = list(_over_parts(model, stream, "predict", progress, labels=True))
     if not found:
         raise empty(stream)
-    return np.concatenate(found)
+    predicted, labels = zip(*found, strict=True)
+    return np.concatenate(predicted), np.concatenate(labels)
 
 
-def _labels(part: Part, _: None, __: None) -> tuple[AnyArray | None, Digests]:
-    found: list[AnyArray] = []
-    digests = []
-    for piece in pieces_of(part, labels=True):
-        assert piece.labels is not None
-        found.append(piece.labels)
+def _over_parts(
+    model: Any, stream: SeriesStream, method: str, progress: Any, *, labels: bool
+) -> Iterator[tuple[AnyArray, AnyArray]]:
+    """Result of a model's method on every part that has series, in order, and the labels if any."""
+    single = copy.copy(model)
+    single.n_jobs, single.verbose = 1, False
+    parts, seen = stream.parts(labels=labels), Identifiers(stream)
+    common = (single, method, labels)
+    with mapper_for(model.n_jobs, stream) as mapper:
+        for result, truth, digests in mapper.map(_apply, parts, common, progress=progress):
+            seen.add(digests)
+            if result is not None:
+                yield result, truth
+    seen.check(parts)
+
+
+def _apply(
+    part: Part, common: tuple[Any, str, bool], _: None
+) -> tuple[AnyArray | None, AnyArray, Digests]:
+    model, method, labels = common
+    results, truth, digests = [], [], []
+    for piece in pieces_of(part, labels=labels):
+        results.append(getattr(model, method)(piece.series))
         digests.append(digests_in(piece))
-    return np.concatenate(found) if found else None, joined_digests(digests)
+        if labels:
+            assert piece.labels is not None
+            truth.append(piece.labels)
+    return (
+        np.concatenate(results) if results else None,
+        np.concatenate(truth) if truth else np.empty(0),
+        joined_digests(digests),
+    )
 
 
 class Identifiers:

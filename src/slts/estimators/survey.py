@@ -107,6 +107,7 @@ def survey(
         lambda number: (number, reservoir.ceilings), progress=progress,
     )  # fmt: skip
     for result in results:
+        _check_channels(found, result, parts)
         reservoir.merge(result.reservoir)
         seen.add(result.digests)
         # Their series and identifiers are elsewhere now.
@@ -114,7 +115,6 @@ def survey(
     sample = reservoir.sample()
     if sample is None:
         raise empty(stream)
-    _check_channels(found, parts)
     seen.check(parts)
     labels = [part.labels for part in found if len(part.labels)]
     kinds = {array.dtype.kind in "US" for array in labels}
@@ -182,15 +182,15 @@ def _check_labels(labels: AnyArray, part: Part) -> None:
         raise DataError(f"{part.name}: {error}") from error
 
 
-def _check_channels(found: Sequence[_PartSurvey], parts: Sequence[Part]) -> None:
-    known = [(k, part.channels) for k, part in enumerate(found) if part.channels is not None]
-    first, channels = known[0]
-    for k, others in known:
-        if others != channels:
-            raise DataError(
-                f"{parts[k].name} has {_in_words(others)}, and {parts[first].name} has "
-                f"{_in_words(channels)}: all parts must have the same channels."
-            )
+def _check_channels(found: Sequence[_PartSurvey], new: _PartSurvey, parts: Sequence[Part]) -> None:
+    """Refuse a part with other channels than the first that has series."""
+    first = next((k for k, part in enumerate(found) if part.channels is not None), None)
+    if first is None or new.channels is None or new.channels == found[first].channels:
+        return
+    raise DataError(
+        f"{parts[len(found)].name} has {_in_words(new.channels)}, and {parts[first].name} has "
+        f"{_in_words(found[first].channels)}: all parts must have the same channels."
+    )
 
 
 def _in_words(channels: tuple[int, tuple[str, ...] | None] | None) -> str:

@@ -19,7 +19,7 @@ from slts.series.channels import leading_directions
 Part: TypeAlias = tuple[slice, AnyArray]
 
 # Products held at once.
-_CHUNK_BYTES = 128 * 2**20
+CHUNK_BYTES = 128 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class View:
         )
         size = np.dtype(dtype).itemsize * max(1, len(series)) * n_phases * series.n_channels**2
         n_groups = int(groups.max()) + 1
-        step = max(1, min(n_groups, _CHUNK_BYTES // size))
+        step = max(1, min(n_groups, CHUNK_BYTES // size))
         basis = self.basis.astype(dtype)
         for begin in range(0, n_groups, step):
             part = slice(begin, min(begin + step, n_groups))

@@ -110,7 +110,7 @@ def certify(
         raise ValueError("The 'pool' parameter of certify is for sample='training' only.")
     check_is_fitted(model)
     if isinstance(model, SeriesClassifier) and (y is None or isinstance(y, str)):
-        stream = as_stream(X, y, model._channel_names_in)
+        stream = as_stream(X, y, model._channel_names_in, model.classes_)
         if stream is not None and sample == "training":
             raise DataError(
                 "bounds from the training sample need its series in memory: read them with "

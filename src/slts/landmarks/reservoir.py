@@ -17,6 +17,8 @@ from slts.series import SeriesBatch
 from slts.series.stream import Digests, mixed
 
 _LAST = np.uint64(2**64 - 1)
+# Series of every class in any case, and the share of the bytes for more.
+_FEWEST_OF_CLASS, _CLASS_SHARE = 2, 1 / 20
 
 
 def sampling_keys(digests: Digests, seed: int) -> Digests:
@@ -75,6 +77,15 @@ class Sample:
             self.series[index], n_uniform,
         )  # fmt: skip
 
+    def first(self, count: int, per_class: int) -> Sample:
+        """The first `count`, and the first of every class where these lack them."""
+        if count >= len(self):
+            return self
+        wanted = np.arange(len(self)) < count
+        for label in np.unique(self.labels):
+            wanted[np.flatnonzero(self.labels == label)[:per_class]] = True
+        return self.take(np.flatnonzero(wanted), min(count, self.n_uniform))
+
 
 @dataclass(frozen=True)
 class SampleSize:
@@ -87,7 +98,8 @@ class SampleSize:
     at_least
         So many series in any case.
     per_class
-        So many of every class in any case, or all there are.
+        So many of every class besides, or all there are; fewer, but two, where they would take more
+        than a twentieth of `n_bytes`.
     """
 
     n_series: int
@@ -102,7 +114,9 @@ class Reservoir:
     def __init__(self, size: SampleSize, ceilings: Ceilings | None = None) -> None:
         self._size = size
         self._held: list[Sample] = []
-        self._bytes = 0.0
+        self._n_bytes = self._full_bytes = 0.0
+        self._full_series = 0
+        self._shrunk(0, 0.0)
         self.ceilings = ceilings or Ceilings(by_class={} if size.per_class else None)
 
     def add(
@@ -124,10 +138,15 @@ class Reservoir:
 
     def _take(self, sample: Sample) -> None:
         self._held.append(sample)
-        self._bytes += float(_sizes(sample.series).sum())
-        full = len(self._held) > 1 and self._bytes > 2 * self._size.n_bytes
-        if full or sum(map(len, self._held)) > 2 * self._size.n_series:
+        self._n_bytes += float(_sizes(sample.series).sum())
+        if self._n_bytes > self._full_bytes or sum(map(len, self._held)) > self._full_series:
             self.sample()
+
+    def _shrunk(self, n_series: int, n_bytes: float) -> None:
+        """Shrink again when as much has come as may stay, or as could not be let go."""
+        self._n_bytes = n_bytes
+        self._full_bytes = 2 * max(self._size.n_bytes, n_bytes)
+        self._full_series = 2 * max(self._size.n_series, n_series)
 
     def sample(self) -> Sample | None:
         """Give the sample of all series shown so far."""
@@ -150,15 +169,26 @@ class Reservoir:
         labels = every.labels[order]
         for label in np.unique(labels) if self._size.per_class else ():
             members = np.flatnonzero(labels == label)
-            kept[members[: self._size.per_class]] = True
-            if len(members) >= self._size.per_class:
-                last = every.keys[order[members[self._size.per_class - 1]]]
-                by_class[label.item()] = min(by_class.get(label.item(), _LAST), last)
+            count = self._of_class(sizes[members])
+            kept[members[:count]] = True
+            keys = every.keys[order[members]]
+            ceiling = by_class.get(label.item(), _LAST)
+            if count == self._size.per_class:
+                by_class[label.item()] = min(ceiling, keys[count - 1])
+            elif len(members) > count:
+                # A smaller series before the first that did not fit might.
+                by_class[label.item()] = min(ceiling, keys[count] - np.uint64(1))
         self.ceilings = Ceilings(self.ceilings.every, by_class if self._size.per_class else None)
         found = every.take(order[kept], n_uniform)
         self._held = [found]
-        self._bytes = float(_sizes(found.series).sum())
+        self._shrunk(len(found), float(_sizes(found.series).sum()))
         return found
+
+    def _of_class(self, sizes: FloatArray) -> int:
+        """How many of the series of a class, in order of key, are kept in any case."""
+        fits = np.cumsum(sizes[: self._size.per_class]) <= _CLASS_SHARE * self._size.n_bytes
+        fits[:_FEWEST_OF_CLASS] = True
+        return int(fits.sum())
 
     def _lower(self, key: np.uint64) -> None:
         self.ceilings = Ceilings(min(self.ceilings.every, key), self.ceilings.by_class)

@@ -1,19 +1,20 @@
 """One-vs-rest learning on alignments that lie in parts: on disk, or on other machines.
 
-Held blocks are ``(codes, class sums)`` for the metrics and ``(codes, similarities)`` for the
-separators; only answers to the solvers' queries come back.
+Held blocks are ``(codes, weights, class sums)`` for the metrics and ``(codes, weights,
+similarities)`` for the separators, where the weights of all series together are one; only answers
+to the solvers' queries come back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import FloatArray
 from slts.execution import Mapper, Progress, check_stopped
 from slts.learning.hinge import HingeRows
 from slts.learning.landmark import LandmarkData, project
@@ -23,6 +24,8 @@ from slts.learning.partitioned import metric_in_parts, separator_in_parts, solve
 from slts.learning.separator import SeparatorSolution
 
 Solution = TypeVar("Solution")
+# Codes, weights, and class sums or similarities.
+Block: TypeAlias = tuple[npt.NDArray[np.integer[Any]], FloatArray, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,6 @@ class Held:
         What `Mapper.hold` gave.
     n_series
         Of all parts together.
-    weights
-        Weight of a series by its class, so that all series together have weight one.
     at_once
         Problems to solve at the same time, at most.
     """
@@ -46,7 +47,6 @@ class Held:
     mapper: Mapper
     parts: Sequence[Any]
     n_series: int
-    weights: FloatArray
     at_once: int = 32
 
 
@@ -63,7 +63,7 @@ def metrics_in_parts(
     Parameters
     ----------
     sums
-        Blocks ``(codes, class sums)``.
+        Blocks ``(codes, weights, class sums)``.
     sample
         Some of the series in memory, to begin with.
     gamma, lam
@@ -79,7 +79,7 @@ def metrics_in_parts(
     of_sample = sample.class_sums()
     solvers = {
         c: metric_in_parts(
-            _rows(one_vs_rest_features(of_sample, c, sample.n_landmarks), sample, c, sums.weights),
+            _rows(one_vs_rest_features(of_sample, c, sample.n_landmarks), sample, c),
             sums.n_series, gamma=gamma, lam=lam,
         )
         for c in sample.positives
@@ -109,7 +109,7 @@ def separators_in_parts(
             K: npt.NDArray[Any] = sample.similarities
         else:
             K = project(sample, metrics[k][np.newaxis])[0]
-        rows = _rows(K, sample, c, similarities.weights)
+        rows = _rows(K, sample, c)
         solvers[c] = separator_in_parts(rows, similarities.n_series, gamma=gamma)
     column = {c: k if metrics is not None else 0 for k, c in enumerate(sample.positives)}
     features = _Column(column, sample.n_landmarks)
@@ -122,15 +122,13 @@ def says_yes(similarities: Held, coef: FloatArray) -> bool:
     return any(similarities.mapper.map(_says_yes, similarities.parts, coef))
 
 
-def _says_yes(blocks: Iterable[tuple[IntArray, Any]], coef: FloatArray, _: None) -> bool:
-    return any(bool((np.einsum("icj,cj->ic", K, coef) > 0.0).any()) for _, K in blocks)
+def _says_yes(blocks: Iterable[Block], coef: FloatArray, _: None) -> bool:
+    return any(bool((np.einsum("icj,cj->ic", K, coef) > 0.0).any()) for _, _, K in blocks)
 
 
-def _rows(
-    features: npt.NDArray[Any], sample: LandmarkData, positive: int, weights: FloatArray
-) -> HingeRows:
+def _rows(features: npt.NDArray[Any], sample: LandmarkData, positive: int) -> HingeRows:
     flat = features.reshape(len(features), -1)
-    return HingeRows.build(flat, sample.labels(positive), weights[sample.codes])
+    return HingeRows.build(flat, sample.labels(positive), sample.weights)
 
 
 def _square(solution: MetricSolution, d: int) -> MetricSolution:
@@ -173,7 +171,7 @@ def _solve(
         def own(part: int) -> dict[int, Own | None]:
             return {c: query.own(part) for c, query in queries.items()}
 
-        common = (features, held.weights, {c: query.common() for c, query in queries.items()})
+        common = (features, {c: query.common() for c, query in queries.items()})
         replies = list(held.mapper.map(_answer, held.parts, common, own))
         return {c: [reply[c] for reply in replies] for c in queries}
 
@@ -189,22 +187,21 @@ def _solve(
 
 
 def _answer(
-    blocks: Iterable[tuple[IntArray, npt.NDArray[Any]]],
-    common: tuple[_OneVsRest | _Column, FloatArray, Mapping[int, PartQuery]],
+    blocks: Iterable[Block],
+    common: tuple[_OneVsRest | _Column, Mapping[int, PartQuery]],
     own: Mapping[int, Own | None],
 ) -> dict[int, Reply]:
     """Answer the queries of all problems in one pass over a part."""
-    features, weights, shared = common
+    features, shared = common
     queries = {c: query.with_own(own[c]) for c, query in shared.items()}
     nothing = np.empty(0)
     blank = HingeRows(np.empty((0, features.n_columns)), nothing, nothing)
     found: dict[int, list[Any]] = {c: [query.answer(blank, 0)] for c, query in queries.items()}
     first = 0
-    for codes, numbers in blocks:
+    for codes, weights, numbers in blocks:
         check_stopped()
-        shares = weights[codes]
         for c, rows in zip(queries, features.of(numbers, queries), strict=True):
             labels = np.where(codes == c, 1.0, -1.0)
-            found[c].append(queries[c].answer(HingeRows(rows, labels, shares), first))
+            found[c].append(queries[c].answer(HingeRows(rows, labels, weights), first))
         first += len(codes)
     return {c: type(replies[0]).merged(replies) for c, replies in found.items()}

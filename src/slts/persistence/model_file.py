@@ -6,13 +6,12 @@ import io
 import os
 import re
 import stat
-import warnings
 from typing import Any, BinaryIO
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from slts.errors import ModelFileError
+from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
 from slts.persistence.container import MOST_HEADER_BYTES, Container, pack, unpack
@@ -251,10 +250,9 @@ def _encode_parameter(encoder: Encoder, model: SeriesClassifier, name: str, valu
         text = re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))[:_LONGEST_NOTE]
         if name != "random_state":
             default = type(model)().get_params(deep=False)[name]
-            warnings.warn(
+            warn(
                 f"The '{name}' parameter of {type(model).__name__}, {text}, is described in the "
                 f"model file but not kept: the loaded model has the default, {default!r}.",
-                stacklevel=4,
             )
         return {"note": text}
     encoder.tensors.update(trial.tensors)

@@ -169,13 +169,14 @@ _LOCAL: Mapping[str, Kind] = {
     "intercept_": array("float64", 1),
     "selection_": tuple_of(instance(Choice)),
     "reports_": tuple_of(instance(RidgeReport)),
+    "n_sampled_": NOTHING | at_least(2),
 }
 # Attributes younger than the first files, and the value that goes without saying: files do not
 # hold it.
-YOUNGER: Mapping[str, None] = {"path_metrics_": None}
+YOUNGER: Mapping[str, None] = {"n_sampled_": None, "path_metrics_": None}
 # What scikit-learn adds: `set_output` is kept; metadata requests are objects, and are not.
 OPTIONAL: Mapping[str, Kind] = {"_sklearn_output_config": dict_of(TEXT, TEXT)}
-NOT_KEPT = frozenset({"_metadata_request", "n_sampled_"})
+NOT_KEPT = frozenset({"_metadata_request"})
 
 
 @dataclass(frozen=True)
