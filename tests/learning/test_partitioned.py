@@ -23,7 +23,6 @@ from slts.learning.part_queries import (
     Reply,
     Split,
     SplitReply,
-    answer,
 )
 from slts.learning.partitioned import (
     MetricInParts,
@@ -34,6 +33,13 @@ from slts.learning.partitioned import (
 )
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+Block = tuple[np.ndarray, np.ndarray, np.ndarray, int]
+
+
+def answer(query: Split | Check, blocks: Sequence[Block]) -> Any:
+    """What a part answers, given as features, labels, weights and first position of its blocks."""
+    replies = [query.answer(HingeRows(X, y, w), first) for X, y, w, first in blocks]
+    return type(replies[0]).merged(replies)
 
 
 class Parts:
@@ -55,7 +61,10 @@ class Parts:
         return {key: self.reply(query) for key, query in queries.items()}
 
     def reply(self, query: PartsQuery) -> list[Reply]:
-        tasks = [pickle.loads(pickle.dumps(query.for_part(i))) for i in range(len(self.parts))]
+        tasks = [
+            pickle.loads(pickle.dumps(query.common().with_own(query.own(i))))
+            for i in range(len(self.parts))
+        ]
         return [answer(task, self.blocks(i)) for i, task in enumerate(tasks)]
 
 
@@ -589,7 +598,7 @@ def test_a_limit_goes_where_rows_were_wrong() -> None:
         CheckParts(np.ones(2), np.zeros(2), known, 0.0, 100, np.array(shares, dtype=float))
         for shares in ([0, 0, 0, 0], [0, 0, 0, 7], [1, 1, 1, 1])
     ]
-    limits = [[query.for_part(k).limit for k in range(4)] for query in queries]
+    limits = [[query.own(k).limit for k in range(4)] for query in queries]
     assert limits == [[25] * 4, [13, 13, 13, 63], [25] * 4]
 
 
@@ -602,8 +611,9 @@ def test_only_what_differs_between_parts_is_their_own(rng: np.random.Generator) 
     for part in (0, 1):
         own = check.own(part)
         assert own.known is known[part]
-        whole, joined = check.for_part(part), check.common().with_own(own)
-        for name in ("coef", "reference", "known", "slack", "limit"):
-            np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
+        joined = check.common().with_own(own)
+        assert joined.known is known[part]
+        assert (joined.slack, joined.limit) == (check.slack, own.limit)
         np.testing.assert_array_equal(joined.coef, check.coef)
+        np.testing.assert_array_equal(joined.reference, check.reference)
     assert check.common().known.size == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -70,6 +71,11 @@ class HingeRows:
         """Number of columns."""
         return int(self.features.shape[1])
 
+    @cached_property
+    def total(self) -> FloatArray:
+        """The weighted sum of all rows."""
+        return self.combine(self.weights)
+
     def margins(self, coef: FloatArray) -> FloatArray:
         """Return ``f_i = label_i * <coef, features_i>``, for each column of ``coef`` if it has."""
         out = np.empty((self.n_rows, *coef.shape[1:]))
@@ -83,6 +89,8 @@ class HingeRows:
         """Return ``sum_i dual_i * label_i * features_i``."""
         signed = dual * self.labels
         total = np.zeros(self.n_columns)
+        if not signed.any():
+            return total
         for part, block in self._blocks():
             total += signed[part] @ block
         return total * self.scale

@@ -8,7 +8,6 @@ support vector machine without bias in ``w``.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
+from slts.errors import warn
 from slts.learning.equal_rows import distinct
 from slts.learning.hinge import HingeRows, ray_minimiser
 from slts.learning.ridge import Ridge
@@ -194,7 +194,7 @@ def _solve_path(
     for strength in sorted(set(strengths), reverse=True):
         found[strength] = point = _solve(rows, strength, coef, tol, max_iter)
         coef = point.coef
-        warn_if_open(point, strength, tol, stacklevel=4)
+        warn_if_open(point, strength, tol)
     solutions = []
     for (gamma, lam), strength in zip(pairs, strengths, strict=True):
         point = found[strength]
@@ -204,14 +204,13 @@ def _solve_path(
     return solutions
 
 
-def warn_if_open(point: Point, strength: float, tol: float, stacklevel: int) -> None:
+def warn_if_open(point: Point, strength: float, tol: float) -> None:
     """Warn if the gap is larger than asked for."""
     if not point.closes(tol):
-        warnings.warn(
+        warn(
             f"The metric for lam*gamma^2={strength:g} has a duality gap of "
             f"{point.primal - point.dual:.2e} at objective {point.primal:.6g} (tol={tol:g}).",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
 
 
@@ -254,7 +253,7 @@ def _solve(
     """Minimise on ``rows``, beginning with ``size`` of them: by default what suits their number."""
     size = _working_size(rows) if size is None else size
     term = Ridge(strength * rows.scale**2)
-    gradient = rows.combine(rows.weights)
+    gradient = rows.total
     coef = gradient / (2.0 * term.strength)
     margins = rows.margins(coef)
     dual = float(rows.weights.sum()) - term.conjugate(gradient)

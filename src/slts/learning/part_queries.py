@@ -9,7 +9,7 @@ of their weights stands for them (:class:`Rows`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
@@ -144,10 +144,6 @@ class Split:
 
     def with_own(self, own: Own | None) -> Split:
         """Return the query of a part, from what is common and what is its own."""
-        return self
-
-    def for_part(self, part: int) -> Split:
-        """Return all that ``part`` needs to know."""
         return self
 
     def answer(self, rows: HingeRows, first: int) -> SplitReply:
@@ -287,38 +283,10 @@ class CheckParts:
         share = float(self.shares[part]) / total if total > 0.0 else even
         return Own(self.known[part], int(np.ceil(0.5 * self.limit * (even + share))))
 
-    def for_part(self, part: int) -> Check:
-        """Return all that ``part`` needs to know."""
-        return self.common().with_own(self.own(part))
 
-
-Block: TypeAlias = tuple[
-    npt.NDArray[np.floating], npt.NDArray[np.number], npt.NDArray[np.floating], int
-]
 PartQuery: TypeAlias = Split | Check
 PartsQuery: TypeAlias = Split | CheckParts
 Reply: TypeAlias = SplitReply | CheckReply
-
-
-def answer(query: PartQuery, blocks: Iterable[Block]) -> Reply:
-    """Answer for a part, given as at least one block (which may have no rows).
-
-    Parameters
-    ----------
-    query : Split or Check
-        What ``for_part`` of the solver's query returned.
-    blocks : iterable of (features, labels, weights, first)
-        Consecutive rows of the part: features of shape (rows, columns), float32 or float64 (the
-        arithmetic is float64), labels of +1 or -1, weights that sum to one over all parts, and the
-        position in the part of the first row.
-    """
-    rows = (
-        (HingeRows(features, np.asarray(labels, np.float64), np.asarray(weights, np.float64)), at)
-        for features, labels, weights, at in blocks
-    )
-    if isinstance(query, Split):
-        return SplitReply.merged([query.answer(block, at) for block, at in rows])
-    return CheckReply.merged([query.answer(block, at) for block, at in rows])
 
 
 def _margins(rows: HingeRows, first: int, *coefs: FloatArray) -> FloatArray:

@@ -89,7 +89,7 @@ def metric_in_parts(
     yield from search.run(sample)
     yield from search.settle_on_ray()
     point = metric.Point(search.coef, search.loss, search.primal, search.dual, search.n_iter)
-    metric.warn_if_open(point, strength, tol, stacklevel=2)
+    metric.warn_if_open(point, strength, tol)
     solution = metric.report(point, gamma * point.coef, gamma, lam, tol)
     return MetricInParts(**vars(solution), n_rounds=search.n_rounds, n_taken=search.n_taken)
 
@@ -110,7 +110,7 @@ def separator_in_parts(
         search.coef, np.zeros(0), search.loss, search.dual, search.n_iter, False, search.vertex
     )
     solution = separator.report(point, point.coef, gamma, tol)
-    separator.warn_if_open(solution, tol, stacklevel=2)
+    separator.warn_if_open(solution, tol)
     return SeparatorInParts(**vars(solution), n_rounds=search.n_rounds, n_taken=search.n_taken)
 
 
@@ -127,7 +127,7 @@ def solve_together(
         Generators from :func:`metric_in_parts` or :func:`separator_in_parts`.
     ask : callable
         Given the open queries by key, returns for each the replies of all parts, in order; part
-        ``i`` is to be asked ``query.for_part(i)``.
+        ``i`` is to be asked ``query.common().with_own(query.own(i))``.
     progress : callable, optional
         Called with the number of solvers done and that of all.
 

@@ -13,7 +13,6 @@ others.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
+from slts.errors import warn
 from slts.learning.hinge import HingeRows
 from slts.learning.metric import (
     MetricSolution,
@@ -178,9 +178,8 @@ def _warn_if_open(point: SmoothedOutcome, regularizer: str, strength: float, tol
     if point.closes(tol, _PRIMAL_FLOOR):
         return
     name = "lam*gamma^2" if regularizer in SQUARED_NORMS else "lam*gamma"
-    warnings.warn(
+    warn(
         f"The {regularizer} metric for {name}={strength:g} has a duality gap of "
         f"{point.primal - point.dual:.2e} at objective {point.primal:.6g} (tol={tol:g}).",
         ConvergenceWarning,
-        stacklevel=3,
     )

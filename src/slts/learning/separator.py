@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
+from slts.errors import warn
 from slts.learning.equal_rows import distinct
 from slts.learning.hinge import HingeRows
 from slts.learning.l1ball import L1Ball
@@ -133,7 +133,7 @@ def solve_separator_path(
     for gamma in sorted(set(gammas), reverse=True):
         point = _solve(rows, L1Ball(1.0 / (gamma * rows.scale)), point, tol, max_iter)
         found[gamma] = report(point, point.coef * rows.scale, gamma, tol)
-        warn_if_open(found[gamma], tol, stacklevel=3)
+        warn_if_open(found[gamma], tol)
     return [found[gamma] for gamma in gammas]
 
 
@@ -174,14 +174,13 @@ class Point(NamedTuple):
         return self.objective - self.bound <= tol * max(self.objective, LOSS_FLOOR)
 
 
-def warn_if_open(solution: SeparatorSolution, tol: float, stacklevel: int) -> None:
+def warn_if_open(solution: SeparatorSolution, tol: float) -> None:
     """Warn if the gap is larger than asked for."""
     if not solution.converged:
-        warnings.warn(
+        warn(
             f"The separator for gamma={solution.gamma:g} has a duality gap of {solution.gap:.2e} "
             f"at objective {solution.objective:.6g} (tol={tol:g}).",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
 
 
@@ -287,8 +286,9 @@ def _cross_over(rows: HingeRows, ball: L1Ball, solver: WorkingSet, tol: float) -
 
 def _single_landmark(rows: HingeRows, ball: L1Ball) -> Point:
     """Put all weight on the best landmark: optimal while no margin exceeds one."""
-    gradient = rows.combine(rows.weights)
+    gradient = rows.total
     best = int(np.argmax(np.abs(gradient)))
     coef = np.zeros(rows.n_columns)
     coef[best] = ball.radius * np.sign(gradient[best])
-    return _evaluate(rows, ball, coef, rows.weights, 0)
+    bound = float(rows.weights.sum()) - ball.conjugate(gradient)
+    return Point(coef, rows.weights, rows.loss(rows.margins(coef)), bound, 0, inside=False)

@@ -52,7 +52,7 @@ def read_sides(rows: HingeRows, radius: float, solver: WorkingSet, solution: Cer
     undecided = (_DECISIVE * lower > excess) & (_DECISIVE * upper > shortfall)
     below = solution.dual > 0.5 * rows.weights
     below[working] = (upper <= shortfall) & ~tight
-    unit = float(np.max(np.abs(rows.combine(rows.weights)))) or 1.0
+    unit = float(np.max(np.abs(rows.total))) or 1.0
     binding = bool(system.primal[-1] / radius < system.dual[-1] / unit)
     price = float(system.dual[-1]) if binding else unit
     used = system.primal[2 * m : -1] / radius > system.dual[2 * m : -1] / price
