@@ -119,7 +119,7 @@ def file_costs() -> dict[str, float]:
 
 def start_cost() -> float:
     """Seconds until a command of slts begins."""
-    command = [sys.executable, "-m", "slts.cli", "fit", "--help"]
+    command = [sys.executable, "-m", "slts", "fit", "--help"]
     return best_of(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
 
 

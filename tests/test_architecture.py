@@ -41,6 +41,7 @@ ALLOWED = {
     "cli": FOUNDATION
     | {"series", "execution", "learning", "estimators", "datasets", "files", "explain"}
     | {"guarantees", "persistence", "plots", "report", "study", "bench"},
+    "__main__": {"cli"},
 }
 
 

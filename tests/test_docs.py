@@ -37,7 +37,7 @@ def run_commands(block):
         pytest.skip("there is no bash to run the commands")
     source = str(Path(slts.__file__).parent.parent)
     environment = os.environ | {"PYTHONPATH": source}
-    slts_here = f'slts() {{ "{sys.executable}" -m slts.cli "$@"; }}'
+    slts_here = f'slts() {{ "{sys.executable}" -m slts "$@"; }}'
     for line in block.splitlines():
         if line.startswith("$ slts "):
             command = f"{slts_here}\n{line.removeprefix('$ ')}"

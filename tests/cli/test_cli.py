@@ -36,7 +36,7 @@ def test_a_wrong_command_line_is_2(arguments, capsys):
 
 def test_the_module_runs():
     done = subprocess.run(
-        [sys.executable, "-m", "slts.cli", "datasets", "info", "nope"],
+        [sys.executable, "-m", "slts", "datasets", "info", "nope"],
         capture_output=True,
         text=True,
     )

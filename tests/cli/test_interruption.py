@@ -27,7 +27,7 @@ SIGNALS = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
 
 def start(*arguments, **options):
     return subprocess.Popen(
-        [sys.executable, "-m", "slts.cli", *map(str, arguments)],
+        [sys.executable, "-m", "slts", *map(str, arguments)],
         stderr=subprocess.PIPE,
         text=True,
         **options,

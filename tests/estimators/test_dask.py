@@ -122,6 +122,15 @@ def test_the_model_of_a_cluster_is_the_local_one(client, path, local, data):
 def test_a_path_from_here_is_the_same_for_workers(client, path, local, monkeypatch):
     monkeypatch.chdir(path.parent)
     assert_same_model(make().fit(path.name), local)
+    assert_same_model(make().fit(slts.scan_series(path.name)), local)
+
+
+def test_a_scan_may_be_older_than_the_client(cluster, path, local, data, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    scan = slts.scan_series(path.name)
+    with distributed.Client(cluster):
+        np.testing.assert_array_equal(local.predict(scan), local.predict(data[0]))
+    dask.config.config.pop("scheduler", None)
 
 
 @pytest.mark.parametrize("make_other", [slts.BBSClassifier, slts.SLTSClassifierCV])
@@ -227,8 +236,21 @@ def test_empty_partitions(client, data):
 
 
 def test_a_bag_without_labels(client, data):
-    with pytest.raises(DataError, match="no labels"):
+    with pytest.raises(DataError, match=r"partition 0 has no labels: a Dask bag has them in pairs"):
         make().fit(bag.from_sequence(data[0], npartitions=2))
+
+
+def test_labels_of_a_bag_that_cannot_be_compared(data):
+    def fit(labels):
+        pairs = list(zip(data[0], labels, strict=False))
+        make().fit(bag.from_sequence(pairs, npartitions=2))
+
+    with pytest.raises(DataError, match=r"partition 0: the label of element 1 is missing"):
+        fit(["a", float("nan")] * 10)
+    with pytest.raises(DataError, match=r"partition 0: the label of element 1 is 'b', and 1 of"):
+        fit([1, "b"] * 10)
+    with pytest.raises(DataError, match=r"partition 1 has labels that are text, such as 'b', and "):
+        fit([1] * 10 + ["b"] * 10)
 
 
 def long_frame(data):

@@ -5,6 +5,7 @@ import pickle
 import re
 import warnings
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -337,6 +338,22 @@ def test_splits_of_series_in_memory_are_those_of_all_series(data, batch, monkeyp
     assert {len(test) for _, _, test in seen} == {len(held)}
 
 
+def test_splits_without_a_series_of_the_sample_are_refused(data, batch, monkeypatch):
+    make = slts.BBSClassifier
+    monkeypatch.setattr(make, "_alignments_bytes", lambda *_: float("inf"))
+    monkeypatch.setattr(landmark_stream, "MOST_TUNING", 20)
+    monkeypatch.setattr(landmark_stream, "_PER_CLASS", 5)
+    for held in range(N):
+        split = (np.delete(np.arange(N), held), np.array([held]))
+        try:
+            make(12, calibration_cv=[split], random_state=3).fit(batch, data[1])
+        except ValueError as error:
+            assert "has series on both sides among the" in str(error)
+            break
+    else:
+        pytest.fail("no series was outside of the sample")
+
+
 def test_splits_of_a_file_hold_no_indices(folder, data):
     cv = PredefinedSplit(np.arange(N) % 3)
     for model in (
@@ -439,6 +456,17 @@ def test_channels_are_found_by_name(fitted, data, batch, tmp_path):
     turned = table.select(["z", "id", "x", "t", "label", "y"]).append_column("w", extra)
     pq.write_table(turned, path)
     np.testing.assert_array_equal(fitted.predict(path), fitted.predict(batch))
+
+
+def test_channels_of_a_scan_that_are_not_those_of_the_model(fitted, data, tmp_path):
+    path = write_long(tmp_path / "more.parquet", *data)
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("w", pa.array(np.ones(table.num_rows))), path)
+    message = r"with the channels x, y, z, w, and the model was fitted on x, y, z: say .*'z'\]"
+    for work in (fitted.predict, fitted.score):
+        with pytest.raises(DataError, match=message):
+            work(slts.scan_series(path))
+    assert len(fitted.predict(slts.scan_series(path, channels=["x", "y", "z"]))) == N
 
 
 def test_a_large_result_is_mapped_from_a_file(data, folder, batch):
@@ -629,6 +657,15 @@ def test_labels_of_another_type(copied):
         slts.BBSClassifier(8).fit(copied)
 
 
+def test_labels_of_a_type_that_is_not_compared(copied):
+    for file in copied.glob("*.parquet"):
+        table = pq.read_table(file)
+        long = pa.array([Decimal(len(text)) for text in table["label"].to_pylist()])
+        pq.write_table(table.set_column(2, "label", long.cast(pa.decimal128(38, 0))), file)
+    with pytest.raises(DataError, match="labels of type Decimal: store them as text, integers"):
+        slts.BBSClassifier(8).fit(copied, "label")
+
+
 def test_a_class_that_some_parts_lack(copied, data, batch):
     """All series of one class stand in the last file; models know it all the same."""
     order = np.argsort(data[1] == "low", kind="stable")
@@ -692,6 +729,15 @@ def test_a_damaged_row_group(copied):
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"2\.parquet, row group \d+ cannot be read"):
         slts.BBSClassifier(8).fit(copied)
+
+
+def test_streams_are_told_from_other_things(folder, batch, data):
+    scan = slts.scan_series(folder)
+    assert streams.as_stream(scan) is scan
+    held = streams.BatchStream(batch, data[1])
+    assert streams.as_stream(held) is held
+    for other in (batch, data[0], batch.values, None):
+        assert streams.as_stream(other) is None
 
 
 def test_every_mapper_is_a_mapper():

@@ -1,4 +1,5 @@
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -245,6 +246,54 @@ def test_bad_npz(arrays, message, tmp_path):
     path = tmp_path / "data.npz"
     np.savez(path, **arrays)
     refused(path, message)
+
+
+@pytest.mark.parametrize("value", ["", None])
+def test_empty_text_is_a_missing_label_in_every_form(value, tmp_path):
+    batch, labels, ids = make_data()
+    labels = labels.astype(object)
+    labels[3] = value
+    (tmp_path / "lists").mkdir()
+    for table, name in ((long_table, "data.parquet"), (list_table, "lists/data.parquet")):
+        path = tmp_path / name
+        pq.write_table(table(batch, labels, ids), path)
+        refused(path, r"data.parquet, row \d+.*\(label\) is missing")
+        assert len(read_series(path, labels=False)) == len(batch)
+    path = tmp_path / "data.npz"
+    arrays = {"X": np.ones((4, 1, 5)), "y": np.array(["a", "b", "a", ""])}
+    if value is None:
+        arrays["y"] = np.array([1.0, 2.0, 1.0, np.nan])
+    np.savez(path, **arrays)
+    refused(path, r"y\[3\] is missing; fill it in")
+    assert len(read_series(path, labels=False)) == 4
+
+
+@pytest.mark.parametrize("form", [long_table, list_table], ids=["long", "lists"])
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [(pa.float16(), "f"), (pa.decimal128(10, 2), "f"), (pa.decimal128(5, 0), "i")],
+    ids=str,
+)
+def test_labels_stored_as_other_numbers(dtype, kind, form, tmp_path):
+    batch, _, ids = make_data()
+    numbers = np.arange(len(batch)) % 3
+    table = form(batch, numbers, ids)
+    name = "label" if form is list_table else "speaker"
+    column = table[name].cast(pa.float32()).cast(dtype)
+    path = tmp_path / "data.parquet"
+    pq.write_table(table.set_column(table.column_names.index(name), name, column), path)
+    for found in (read_series(path, label=name), next(iter_series(path, label=name))):
+        assert found.labels.dtype.kind == kind
+        assert found.labels.tolist() == numbers.tolist()
+
+
+def test_identifiers_of_many_digits_stay_apart(tmp_path):
+    # As numbers of a database; a float64 would make one of two.
+    ids = [Decimal(12345678901234567890 + k) for k in range(3)]
+    column = pa.array(np.repeat(ids, 2).tolist(), pa.decimal128(38, 0))
+    pq.write_table(pa.table({"id": column, "x": np.ones(6)}), tmp_path / "data.parquet")
+    found = read_series(tmp_path / "data.parquet", id="id")
+    assert found.ids.tolist() == ids
 
 
 def test_npz_that_is_none(tmp_path):

@@ -87,8 +87,9 @@ def test_the_only_text_that_is_constant_within_series_is_the_label():
     assert guess(frame(id=IDS, file=IDS, x=VALUES)).label is None
 
 
-def test_row_numbers_of_pandas_are_no_channels():
-    table = pa.table({"Unnamed: 0": np.arange(9), "id": IDS, "x": VALUES})
+@pytest.mark.parametrize("name", ["Unnamed: 0", "__index_level_0__", "__null_dask_index__"])
+def test_row_numbers_of_frames_are_no_channels(name):
+    table = pa.table({name: np.arange(9), "id": IDS, "x": VALUES})
     assert guess(table).channels == ("x",)
 
 

@@ -12,6 +12,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("narwhals")
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -480,6 +481,17 @@ def test_equal_identifiers_of_rows_that_are_series_are_no_error(tmp_path):
     assert scan_series(path, id="id").read().ids.tolist() == [5, 5, 5]
 
 
+def test_equal_identifiers_of_rows_that_are_series_are_no_error_in_other_files(tmp_path):
+    batch, labels, ids = made([2, 3, 4])
+    ids[:] = 5
+    pa.feather.write_feather(list_table(batch, labels, ids), tmp_path / "data.feather")
+    scan = scan_series(tmp_path / "data.feather", id="id")
+    assert not scan.in_rows
+    assert scan.read().ids.tolist() == [5, 5, 5]
+    pa.feather.write_feather(long_table(*made([2, 3, 4])), tmp_path / "data.feather")
+    assert scan_series(tmp_path / "data.feather").in_rows
+
+
 def test_bad_values_are_named_by_file_and_row(tmp_path):
     path = tmp_path / "data.parquet"
     values = np.arange(20.0)
@@ -550,9 +562,45 @@ def test_bad_bags():
     mixed = bag_of([np.ones((2, 3)), (np.ones((2, 3)), "a")], 1)
     with pytest.raises(DataError, match=r"partition 0: element 1 is a pair.*unlike element 0"):
         scan_series(mixed).read()
+    later = bag_of([(np.ones((2, 3)), "a"), (np.ones((2, 3)), 1)], 1)
+    with pytest.raises(DataError, match=r"partition 0: the label of element 1 is 1, and 'a' of"):
+        # In another batch than the first.
+        list(scan_series(later).parts()[0].batches(labels=True, batch_size=1))
     broken = bag_of([np.ones((2, 3)), np.full((2, 3), np.nan)], 2)
     with pytest.raises(DataError, match=r"dask bag, partition 1, from element 0: .*NaN"):
         scan_series(broken).read()
+
+
+@pytest.mark.parametrize("label", [None, np.nan, np.float32("nan"), "", np.array("")])
+def test_labels_that_a_bag_lacks(label):
+    pairs = [(np.ones((2, 3)), "a"), (np.ones((2, 3)), "b"), (np.ones((2, 3)), label)]
+    scan = scan_series(bag_of(pairs, 2))
+    with pytest.raises(DataError, match=r"partition 1: the label of element 0 is missing"):
+        scan.read()
+    assert len(scan.read(labels=False)) == 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([np.array(2), np.int8(1)], [2, 1]),
+        ([np.array("b"), np.str_("a")], ["b", "a"]),
+        ([True, False], [True, False]),
+        ([1, 2.5], [1, 2.5]),
+    ],
+)
+def test_labels_of_a_bag_are_one_array(labels, expected):
+    found = scan_series(bag_of([(np.ones((2, 3)), label) for label in labels], 1)).read().labels
+    assert found.shape == (2,)
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("second", [np.ones(3), np.array([1]), [1], (1, 2)])
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_pair_in_a_bag_is_no_pair_of_channels(second, labels):
+    message = rf"label of element 0 is of type {type(second).__name__}.*A tuple of two.*stack"
+    with pytest.raises(DataError, match=message):
+        scan_series(bag_of([(np.ones(3), second)], 1)).read(labels=labels)
 
 
 def frame_of(tables):

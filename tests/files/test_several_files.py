@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,12 +12,12 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("narwhals")
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError
 from slts.files import iter_series, read_series, scan_series
 from slts.files.dataset import join
-from slts.files.sources import absolute
 from tests.files.forms import csv_text, list_table, long_table, make_data, write_form
 
 DATA = make_data(30)
@@ -33,14 +34,14 @@ def write_parts(folder, count=12, form=long_table, name="part-{}.parquet"):
     return paths
 
 
-def assert_is_the_whole(source):
+def assert_is_the_whole(source, **options):
     """Every way of reading gives all series in order."""
-    scan = scan_series(source)
+    scan = scan_series(source, **options)
     parts = [pickle.loads(pickle.dumps(part)) for part in scan.parts()]
     in_parts = join(piece for part in parts for piece in part.batches(labels=True, batch_size=3))
     for found in (
-        read_series(source),
-        join(iter_series(source, batch_size=4)),
+        read_series(source, **options),
+        join(iter_series(source, batch_size=4, **options)),
         scan.read(),
         in_parts,
     ):
@@ -99,13 +100,163 @@ def test_underscores_of_the_way_to_the_data_do_not_matter(tmp_path):
     assert_is_the_whole(str(folder / "*.parquet"))
 
 
-def test_a_folder_of_partitions_is_read(tmp_path):
-    paths = write_parts(tmp_path / "data", 3)
-    for day, path in enumerate(paths):
-        place = tmp_path / "data" / f"_day={day}" / path.name
-        place.parent.mkdir()
-        path.rename(place)
-    assert_is_the_whole(tmp_path / "data")
+@pytest.mark.parametrize("extra", [".ipynb_checkpoints", "_temporary/0", "a/.hidden/b", "a/_b/c"])
+def test_folders_named_as_files_are_read_as_folders(extra, tmp_path):
+    # As Spark and Dask write them.
+    write_parts(tmp_path / "data" / "train.parquet")
+    other = tmp_path / "data" / "train.parquet" / extra
+    other.mkdir(parents=True)
+    pq.write_table(long_table(*make_data(4, seed=1)), other / "part-0.parquet")
+    (tmp_path / "data" / "empty.csv").mkdir()
+    for source in (tmp_path / "data", tmp_path / "data" / "train.parquet"):
+        assert_is_the_whole(source)
+        assert_is_the_whole(str(source / "**" / "*.parquet"))
+
+
+# -- Folders that stand for columns
+
+
+def write_partitions(folder, keys):
+    """A file for each of some folders, with its share of the series and without their labels."""
+    batch, labels, ids = DATA
+    for number, key in enumerate(keys):
+        place = folder / key
+        place.mkdir(parents=True)
+        chosen = slice(number * len(batch) // len(keys), (number + 1) * len(batch) // len(keys))
+        rows = long_table(batch[chosen], labels[chosen], ids[chosen])
+        pq.write_table(rows.drop_columns(["speaker"]), place / "part-0.parquet", row_group_size=5)
+    return folder
+
+
+def every_way(source, **options):
+    """Columns and labels, the same in every way of reading."""
+    scan = scan_series(source, **options)
+    parts = pickle.loads(pickle.dumps(scan.parts()))
+    ways = [
+        read_series(source, **options),
+        join(iter_series(source, batch_size=4, **options)),
+        scan.read(),
+        join(piece for part in parts for piece in part.batches(labels=True, batch_size=3)),
+    ]
+    for found in ways:
+        assert found.series == DATA[0]
+        assert found.columns == scan.columns
+        assert found.labels.tolist() == ways[0].labels.tolist()
+    return scan.columns, ways[0].labels
+
+
+@pytest.mark.parametrize("parts", [16, 1 << 20])
+def test_names_of_folders_are_columns(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.row_groups._PARTS", parts)
+    keys = ["day=3/label=a", "day=3/label=b%2Fc", "day=12/label=%C3%A9"]
+    folder = write_partitions(tmp_path / "data", keys)
+    files = [folder / key / "part-0.parquet" for key in keys]
+    for source in (folder, str(folder / "*" / "label=*" / "*"), files):
+        columns, labels = every_way(source, label="label")
+        assert labels.tolist() == np.repeat(["a", "b/c", "é"], 10).tolist()
+        assert columns.channels == ("c1", "c2", "c3")
+        assert columns.ignored == ("day",)
+        columns, labels = every_way(source, label="day")
+        assert labels.dtype.kind == "i"
+        assert labels.tolist() == np.repeat([3, 3, 12], 10).tolist()
+        # Guessed by its name.
+        assert every_way(source)[0].label == "label"
+    found = scan_series(folder, channels=["c1", "day"], label="label").read()
+    assert found.series.channel_names == ("c1", "day")
+    assert set(found.series.values[:, 1]) == {3, 12}
+
+
+def test_names_of_folders_are_no_times_and_no_channels(tmp_path):
+    # By its name a time, and an integer: what becomes a channel otherwise.
+    folder = write_partitions(tmp_path / "data", ["date=20240101/fold=1", "date=20240102/fold=2"])
+    columns = scan_series(folder).columns
+    assert columns.time == "t"
+    assert columns.channels == ("c1", "c2", "c3")
+    assert columns.ignored == ("date", "fold")
+    for file in folder.rglob("*.parquet"):
+        pq.write_table(pq.ParquetFile(file).read().drop_columns(["t"]), file)
+    assert scan_series(folder).columns.time is None
+
+
+def test_names_of_folders_are_identifiers_and_labels_by_name_only(tmp_path):
+    # Every one is text that changes from block to block.
+    columns = scan_series(write_partitions(tmp_path / "a", ["split=train", "split=test"])).columns
+    assert columns.id == "recording"
+    assert columns.label is None
+    assert columns.ignored == ("split",)
+    columns = scan_series(write_partitions(tmp_path / "b", ["class=u", "class=v"])).columns
+    assert columns.label == "class"
+
+
+def test_numbers_with_zeros_in_front_are_text(tmp_path):
+    folder = write_partitions(tmp_path / "data", ["label=007", "label=7", "label=-1"])
+    _, labels = every_way(folder)
+    assert labels.tolist() == np.repeat(["007", "7", "-1"], 10).tolist()
+
+
+def test_a_folder_may_be_a_series(tmp_path):
+    # The name is read although no column of the file is the identifier.
+    for number, length in enumerate([3, 4, 2]):
+        place = tmp_path / f"label={'ab'[number % 2]}" / f"recording=r{number}"
+        place.mkdir(parents=True)
+        pq.write_table(
+            pa.table({"x": np.arange(length) + 0.5}), place / "0.parquet", row_group_size=1
+        )
+    for read in (read_series, lambda *a, **k: scan_series(*a, **k).read()):
+        found = read(tmp_path, id="recording", label="label")
+        assert found.ids.tolist() == ["r0", "r2", "r1"]
+        assert found.labels.tolist() == ["a", "a", "b"]
+        assert found.series.lengths.tolist() == [3, 2, 4]
+
+
+def test_lists_with_labels_in_the_names_of_folders(tmp_path):
+    batch, labels, ids = DATA
+    for number in range(2):
+        place = tmp_path / f"label={number}"
+        place.mkdir()
+        rows = list_table(batch[number::2], labels[number::2], ids[number::2])
+        pq.write_table(rows.drop_columns(["label"]), place / "0.parquet", row_group_size=4)
+    found = scan_series(tmp_path, id="id", label="label").read()
+    truth = {name: number % 2 for number, name in enumerate(ids.tolist())}
+    assert dict(zip(found.ids.tolist(), found.labels.tolist(), strict=True)) == truth
+    # Nothing but lists in the files.
+    for file in tmp_path.rglob("*.parquet"):
+        pq.write_table(pq.ParquetFile(file).read().drop_columns(["id"]), file)
+    assert scan_series(tmp_path, label="label").read().labels.tolist() == [0] * 15 + [1] * 15
+
+
+@pytest.mark.parametrize("value", ["__HIVE_DEFAULT_PARTITION__", ""])
+def test_a_folder_without_a_value_is_a_missing_one(value, tmp_path):
+    folder = write_partitions(tmp_path / "data", ["label=a", f"label={value}"])
+    message = rf"label={value}.part-0.parquet, row 0 .*'label' \(label\) is missing"
+    with pytest.raises(DataError, match=message):
+        read_series(folder, label="label")
+    with pytest.raises(DataError, match=message):
+        scan_series(folder, label="label").read()
+    assert len(scan_series(folder).read(labels=False)) == 30
+
+
+def test_a_column_and_a_folder_of_one_name_are_refused(tmp_path):
+    folder = write_partitions(tmp_path / "data", ["label=a", "label=b"])
+    file = folder / "label=b" / "part-0.parquet"
+    table = pq.ParquetFile(file).read()
+    pq.write_table(table.append_column("label", pa.array(["b"] * table.num_rows)), file)
+    message = r"label=b.part-0.parquet has a column 'label', and lies in a folder label=\.\.\."
+    with pytest.raises(DataError, match=message):
+        read_series(folder)
+    with pytest.raises(DataError, match=message):
+        scan_series(folder).read()
+    # As the message says: above what is read, names of folders do not count.
+    for source in (folder / "label=b", file, [file], str(folder / "label=b" / "*")):
+        assert set(read_series(source).labels) == {"b"}
+
+
+def test_folders_of_which_some_have_no_name_of_a_column(tmp_path):
+    folder = write_partitions(tmp_path / "data", ["label=a", "other"])
+    scan = scan_series(folder, label="label")
+    with pytest.raises(DataError, match=r"other.part-0.parquet has no column 'label', which part-"):
+        scan.read()
+    assert len(scan.read(labels=False)) == 30
 
 
 def test_files_follow_each_other_by_their_numbers(tmp_path):
@@ -189,16 +340,39 @@ def test_a_list_is_read_in_its_order(form, tmp_path, monkeypatch):
     assert_is_the_whole([tmp_path / f"{(7 * number + 3) % 12}.parquet" for number in range(12)])
 
 
-def test_paths_that_mean_the_same_in_other_folders(tmp_path, monkeypatch):
+@pytest.mark.parametrize("parts", [16, 1 << 20])
+def test_a_scan_is_the_same_in_other_folders(parts, tmp_path, monkeypatch):
+    # Many parts have to list the files again, there.
+    monkeypatch.setattr("slts.files.row_groups._PARTS", parts)
     (tmp_path / "elsewhere").mkdir()
-    write_parts(tmp_path / "data", 3)
+    names = [f"data/{path.name}" for path in write_parts(tmp_path / "data")]
+    pq.write_table(long_table(*DATA), tmp_path / "data.parquet", row_group_size=5)
+    write_form(".csv", tmp_path, *DATA)
+    sources = ["data", Path("data"), "data/*.parquet", names, "data.parquet", "./data.csv"]
     monkeypatch.chdir(tmp_path)
-    names = [f"data/part-{number}.parquet" for number in range(3)]
-    sources = [absolute(source) for source in ("data", Path("data"), "data/*.parquet", names)]
+    scans = [scan_series(source) for source in sources]
+    sent = pickle.dumps([scan.parts() for scan in scans[::2]])
     monkeypatch.chdir(tmp_path / "elsewhere")
-    for source in sources:
-        assert_is_the_whole(source)
-    assert absolute("japanese_vowels:train") == "japanese_vowels:train"
+    for scan in scans:
+        assert scan.n_bytes
+        assert scan.read().series == DATA[0]
+    for parts in pickle.loads(sent):
+        pieces = (piece for part in parts for piece in part.batches(labels=True, batch_size=3))
+        assert join(pieces).series == DATA[0]
+
+
+def test_messages_name_files_as_they_were_given(tmp_path, monkeypatch):
+    paths = write_parts(tmp_path / "data")
+    table = pq.read_table(paths[7])
+    pq.write_table(table.set_column(2, "speaker", pa.nulls(table.num_rows, "string")), paths[7])
+    pq.write_table(pq.read_table(paths[7]), tmp_path / "one.parquet")
+    monkeypatch.chdir(tmp_path)
+    for source, file in (("data", "data/part-7.parquet"), ("one.parquet", "one.parquet")):
+        scan = scan_series(source, id="recording", label="speaker")
+        assert scan.name == source
+        assert all(part.name.startswith(source) for part in scan.parts())
+        with pytest.raises(DataError, match=rf"^{file}, row 0 .*'speaker' \(label\) is missing"):
+            scan.read()
 
 
 def test_a_list_of_one_file(tmp_path):
@@ -240,6 +414,7 @@ def test_lists_that_are_refused(tmp_path):
     text.write_text(csv_text(long_table(*DATA)))
     refused([text], "data.csv, in the list of files, is no Parquet file")
     refused(["-"], "there is no such file", FileNotFoundError)
+    refused([paths[0], "s3://bucket/part-1.parquet"], "only local files are read")
     refused(["japanese_vowels"], "there is no such file", FileNotFoundError)
 
 
@@ -254,3 +429,67 @@ def test_files_that_have_changed_are_noticed_where_they_are_listed_again(tmp_pat
     n = table.num_rows
     with pytest.raises(DataError, match=rf"\*.parquet has {n + 1} Parquet files, and had {n} when"):
         list(first.batches(labels=True, batch_size=5))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://bucket/part-0.parquet", "https://example.org/a.csv", "gs://bucket/part-*.parquet",
+        "file:///data/a.parquet", Path("s3://bucket/part-0.parquet"),
+    ],
+)  # fmt: skip
+def test_addresses_are_no_paths(address):
+    message = re.escape(f"{address} is an address, and only local files are read")
+    refused(address, f"{message}.*dask.dataframe")
+
+
+def test_a_folder_may_be_named_as_an_address_is(tmp_path, monkeypatch):
+    write_parts(tmp_path / "run:" / "data")
+    monkeypatch.chdir(tmp_path)
+    assert_is_the_whole("run:/data")
+
+
+def test_a_relative_pattern_in_a_folder_whose_name_looks_like_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.row_groups._PARTS", 1 << 20)
+    # A row to a file: the last series of a part goes on in files that it has to find.
+    write_parts(tmp_path / "run[1]", long_table(*DATA).num_rows)
+    monkeypatch.chdir(tmp_path / "run[1]")
+    assert_is_the_whole("*.parquet")
+
+
+# -- What columns become
+
+
+@pytest.mark.parametrize("form", [long_table, list_table], ids=["long", "lists"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda column: column.cast(pa.large_string()),
+        lambda column: column.dictionary_encode(),
+        lambda column: column.cast(pa.large_string()).dictionary_encode(),
+    ],
+    ids=["large", "dictionary", "large dictionary"],
+)
+def test_text_may_be_stored_in_several_ways(change, form, tmp_path):
+    paths = write_parts(tmp_path, form=form)
+    for path in paths[1::2]:
+        table = pq.read_table(path)
+        for number, field in enumerate(table.schema):
+            if field.type == pa.string():
+                table = table.set_column(number, field.name, change(table[field.name]))
+        pq.write_table(table, path, row_group_size=5)
+    assert pq.read_schema(paths[0]) != pq.read_schema(paths[1])
+    # One file is too little for a guess.
+    id, label = ("id", "label") if form is list_table else ("recording", "speaker")
+    assert_is_the_whole(paths, id=id, label=label)
+
+
+def test_text_and_numbers_are_not_one_type(tmp_path):
+    paths = write_parts(tmp_path)
+    table = pq.read_table(paths[3])
+    numbers = pa.array(np.ones(table.num_rows, int))
+    pq.write_table(table.set_column(2, "speaker", numbers), paths[3])
+    with pytest.raises(
+        DataError, match=r"part-3.parquet: column 'speaker' has type int64, and string"
+    ):
+        read_series(paths, id="recording", label="speaker")

@@ -21,7 +21,6 @@ places.py       whether a file can be written where it is asked for
 studies.py      what `reproduce` and `bench` share
 progress.py     progress of a run of many units
 terminal.py     what goes to standard output and what to standard error
-__main__.py     ``python -m slts.cli``
 
 Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong, 130 interrupted.
 """

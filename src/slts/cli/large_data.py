@@ -94,11 +94,6 @@ class Spelled:
         return self.scan.name
 
     @property
-    def n_bytes(self) -> int | None:
-        """See `SeriesScan.n_bytes`."""
-        return self.scan.n_bytes
-
-    @property
     def in_rows(self) -> bool:
         """See `SeriesScan.in_rows`."""
         return self.scan.in_rows

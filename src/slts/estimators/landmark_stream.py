@@ -92,7 +92,10 @@ def fit_stream(
     sample_weight: Any = None,
     known: InMemory | None = None,
 ) -> None:
-    """Fit a classifier over landmarks on series that are read part by part."""
+    """Fit a classifier over landmarks on series that are read part by part.
+
+    `known` is what needs not be found again where the series are in memory.
+    """
     name = type(model).__name__
     model._check_device()
     _refuse_what_needs_memory(model, y, sample_weight, known)
@@ -189,7 +192,13 @@ def _sample_splits(
     place[indices] = np.arange(len(indices))
     found = [(place[train], place[test]) for train, test in known.splits]
     kept = [(train[train >= 0], test[test >= 0]) for train, test in found]
-    return [(train, test) for train, test in kept if len(train) and len(test)]
+    usable = [(train, test) for train, test in kept if len(train) and len(test)]
+    if known.splits and not usable:
+        raise ValueError(
+            f"No split of {cv!r} has series on both sides among the {len(codes)} that parameters "
+            f"are chosen and probabilities calibrated on: raise memory_limit."
+        )
+    return usable
 
 
 @dataclass(frozen=True)

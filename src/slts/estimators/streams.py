@@ -20,7 +20,7 @@ from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped, usab
 from slts.extras import running_client
 from slts.files import scan_series
 from slts.files.dask_collections import is_collection
-from slts.files.sources import absolute, is_list_of_paths
+from slts.files.sources import is_list_of_paths
 from slts.series import SeriesBatch
 from slts.series.stream import Digests, Part, Piece, SeriesStream, digests_of
 
@@ -31,6 +31,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 DEFAULT_LIMIT = 2**30
 # Series read at a time: enough to hide the calls, little enough for any number of channels.
 BATCH = 1024
+# What to do where there are no labels, in tables and elsewhere.
+_NAME = "name their column, for instance fit(path, 'label') or scan_series(path, label='label')"
+_PAIR = "a Dask bag has them in pairs (series, label), an .npz file in y, a .ts file in every line"
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1024**k for k, unit in enumerate(_UNITS) if unit}
 
@@ -49,26 +52,27 @@ def as_stream(
     if isinstance(X, SeriesBatch):
         return None
     if isinstance(X, str | os.PathLike) or is_list_of_paths(X):
-        if running_client() is not None:
-            # Workers may have been started in another folder.
-            X = absolute(X)
         known = None if classes is None else classes.tolist()
         scan = scan_series(X, label=label, expect=expect, classes=known)
         _LOGGER.info("columns: %s", scan.columns)
         return scan
     if is_collection(X):
         return scan_series(X, label=label, expect=expect)
-    # Not isinstance: that would ask a stream for its size.
-    if not callable(getattr(type(X), "parts", None)):
+    if not isinstance(X, SeriesStream):
         return None
-    found = getattr(getattr(X, "columns", None), "label", label)
+    columns = getattr(X, "columns", None)
+    found = getattr(columns, "label", label)
     if label is not None and found != label:
         raise DataError(
             f"y names the column {label!r}, and the labels of {X.name} are in {found!r}: say "
             f"scan_series(..., label={label!r})."
         )
-    stream: SeriesStream = X
-    return stream
+    if expect is not None and columns is not None and len(columns.channels) != len(expect):
+        raise DataError(
+            f"{X.name} was scanned with the channels {', '.join(columns.channels)}, and the model "
+            f"was fitted on {', '.join(expect)}: say scan_series(..., channels={list(expect)})."
+        )
+    return X
 
 
 def require_labels(stream: SeriesStream) -> None:
@@ -77,8 +81,7 @@ def require_labels(stream: SeriesStream) -> None:
     if columns is not None and columns.label is None:
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
-            f"{stream.name} has no labels: name their column, for instance fit(path, 'label') or "
-            f"slts.scan_series(path, label='label'). Columns that are not used: {others}."
+            f"{stream.name} has no labels: {_NAME}. Columns that are not used: {others}."
         )
 
 
@@ -110,11 +113,6 @@ class BatchStream:
     labels: AnyArray
     name = "X"
     in_rows = False
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of the series."""
-        return int(self.series.values.nbytes)
 
     def parts(self, *, labels: bool = True) -> list[BatchPart]:
         """Sixteen parts, more if the series are many."""
@@ -180,17 +178,15 @@ def pieces_of(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[
     for piece in part.batches(labels=labels, batch_size=batch_size):
         check_stopped()
         if labels and piece.labels is None:
-            raise DataError(
-                f"{part.name} has no labels: name their column, for instance "
-                f"fit(path, 'label') or slts.scan_series(path, label='label')."
-            )
+            is_table = getattr(piece, "columns", None) is not None
+            raise DataError(f"{part.name} has no labels: {_NAME if is_table else _PAIR}.")
         yield piece
 
 
 def takes_streams(method: Method) -> Method:
     """Let a method ``f(self, X) -> array`` take a stream: batch by batch, results joined.
 
-    The result is a memory-mapped array if it is larger than the estimator's `memory_limit`.
+    The result is mapped from a file if it is larger than half of the estimator's `memory_limit`.
     """
 
     @functools.wraps(method)

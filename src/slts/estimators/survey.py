@@ -117,9 +117,17 @@ def survey(
         raise empty(stream)
     seen.check(parts)
     labels = [part.labels for part in found if len(part.labels)]
-    kinds = {array.dtype.kind in "US" for array in labels}
+    kinds = {
+        part.labels.dtype.kind in "US": (parts[k].name, part.labels.tolist()[0])
+        for k, part in enumerate(found)
+        if len(part.labels)
+    }
     if len(kinds) > 1:
-        raise DataError(f"{stream.name} has labels that are text in some parts, numbers in others.")
+        (one, text), (other, number) = kinds[True], kinds[False]
+        raise DataError(
+            f"{one} has labels that are text, such as {text!r}, and {other} has numbers, such as "
+            f"{number!r}: labels must be all text, or all numbers."
+        )
     classes, which = np.unique(np.concatenate(labels), return_inverse=True)
     weights = np.concatenate([part.counts for part in found if len(part.labels)])
     counts = np.bincount(which, weights=weights).astype(np.int64)
@@ -171,11 +179,14 @@ def _look(
 
 def _check_labels(labels: AnyArray, part: Part) -> None:
     """Labels are sorted and compared: no missing ones, no objects."""
-    missing = labels.dtype == object
-    if labels.dtype.kind == "f":
-        missing = bool(np.isnan(labels).any())
-    if missing:
-        raise DataError(f"{part.name} has labels that are missing or of several types.")
+    if labels.dtype == object:
+        types = sorted({type(label).__name__ for label in labels.tolist()})
+        raise DataError(
+            f"{part.name} has labels of type {', '.join(types)}: store them as text, integers or "
+            f"booleans, none of them missing."
+        )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise DataError(f"{part.name} has a label that is missing.")
     try:
         check_classification_targets(labels)
     except ValueError as error:

@@ -11,6 +11,7 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import DataError
+from slts.files.chunks import first_missing
 from slts.files.dataset import Dataset
 from slts.series import SeriesBatch, as_series
 
@@ -107,4 +108,7 @@ def _one_per_series(
         raise DataError(
             f"{path}: {name} has shape {found.shape}, expected ({len(series)},), one per series"
         )
+    gap = None if found is None else first_missing(found.tolist())
+    if gap is not None:
+        raise DataError(f"{path}: {name}[{gap}] is missing; fill it in or drop the series")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +10,8 @@ from typing import Any
 
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import BATCH_BYTES, Chunk
-from slts.files.columns import NUMERIC, kind_of
+from slts.files.chunks import BATCH_BYTES, Chunk, plain_type
+from slts.files.columns import NUMERIC, OF_FOLDER, kind_of
 from slts.files.dataset import Columns
 
 __all__ = [
@@ -44,11 +44,15 @@ class ArrowTable:
         What to call them.
     paths
         The files, in order.
+    keys
+        Columns that folders stand for, one after the other for the files; None if there are none.
     """
 
-    def __init__(self, name: str, paths: Sequence[Path]) -> None:
+    def __init__(
+        self, name: str, paths: Sequence[Path], keys: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
         self.name = name
-        self._paths = paths
+        self._files = list(zip(paths, keys or [{}] * len(paths), strict=True))
 
     @cached_property
     def sample(self) -> Any:
@@ -56,8 +60,8 @@ class ArrowTable:
         pa: Any = import_extra("pyarrow", "io")
         schema, batches, missing = None, [], _SAMPLE_ROWS
         names: list[str] | None = None
-        for path in self._paths:
-            with _opened(path) as file:
+        for path, keys in self._files:
+            with _opened(path, keys) as file:
                 if schema is None:
                     schema = file.schema
                     lists = any(kind_of(field.type) == "list" for field in schema)
@@ -83,11 +87,11 @@ class ArrowTable:
         """Give the columns in batches of at most `rows` rows."""
         expected, origin, done = None, "", 0
         total = 0
-        for path in self._paths:
-            with _opened(path) as file:
+        for path, keys in self._files:
+            with _opened(path, keys) as file:
                 total += file.n_rows or 0
-        for path in self._paths:
-            with _opened(path) as file:
+        for path, keys in self._files:
+            with _opened(path, keys) as file:
                 if expected is None:
                     expected, origin = file.schema, path.name
                 check_schema(file.schema, expected, columns, names, str(path), origin)
@@ -129,15 +133,29 @@ class _Place:
 
 
 class ParquetFile:
-    """An open file of row groups."""
+    """An open file of row groups; columns that its folders stand for come after its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keys: Mapping[str, Any]) -> None:
+        pa: Any = import_extra("pyarrow", "io")
         parquet: Any = import_extra("pyarrow.parquet", "io")
         self._path = path
         self._file = parquet.ParquetFile(
-            path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+            # Arrow takes a relative path with a colon for an address.
+            path.absolute(),
+            buffer_size=_BUFFER_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
         )
+        self._keys = keys
+        self._stored: list[str] = self._file.schema_arrow.names
         self.schema = self._file.schema_arrow
+        for name, value in keys.items():
+            if name in self._stored:
+                raise DataError(
+                    f"{path} has a column {name!r}, and lies in a folder {name}=...: which of the "
+                    f"two is meant? Rename the folder, or give the files of one such folder"
+                )
+            self.schema = self.schema.append(pa.field(name, value.type, metadata=OF_FOLDER))
         self.n_rows: int = self._file.metadata.num_rows
         self.n_groups: int = self._file.num_row_groups
 
@@ -149,16 +167,27 @@ class ParquetFile:
         A batch has at most `rows` rows, and fewer where rows are large.
         """
         first = self.rows_before(start)
+        wanted = self.schema.names if names is None else names
+        stored = [name for name in wanted if name not in self._keys]
         for group in range(start, self.n_groups if stop is None else stop):
             with _errors(f"{self._path}, row group {group}"):
                 # A generator: what is wrong with a row group shows when its batches are taken.
                 for batch in self._file.iter_batches(
-                    min(rows, self._rows_at_a_time(group, names)),
+                    min(rows, self._rows_at_a_time(group, stored)),
                     row_groups=[group],
-                    columns=None if names is None else list(names),
+                    columns=None if names is None else stored,
                 ):
-                    yield first, batch
+                    yield first, self._with_keys(batch, wanted)
                     first += batch.num_rows
+
+    def _with_keys(self, batch: Any, names: Sequence[str]) -> Any:
+        pa: Any = import_extra("pyarrow", "io")
+        fields = [self.schema.field(name) for name in names if name in self._keys]
+        if not fields:
+            return batch
+        columns = [pa.repeat(self._keys[field.name], batch.num_rows) for field in fields]
+        schema = pa.schema([*batch.schema, *fields])
+        return pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
 
     def rows_before(self, group: int) -> int:
         """Number of rows before a row group."""
@@ -173,9 +202,8 @@ class ParquetFile:
         columns = self._file.metadata.row_group(group)
         return int(columns.column(self._leaves[name]).num_values)
 
-    def _rows_at_a_time(self, group: int, names: Sequence[str] | None) -> int:
+    def _rows_at_a_time(self, group: int, names: Sequence[str]) -> int:
         """Rows that are about as large as a batch, if lists are as long as they are on average."""
-        names = self.schema.names if names is None else names
         n_values = sum(self.group_values(group, name) for name in names)
         return max(1, _READ_BYTES * self.group_rows(group) // max(1, 8 * n_values))
 
@@ -187,7 +215,7 @@ class ParquetFile:
         paths = [group.column(position).path_in_schema for position in range(group.num_columns)]
         return {
             name: next(i for i, p in enumerate(paths) if p == name or p.startswith(f"{name}."))
-            for name in self.schema.names
+            for name in self._stored
         }
 
     def close(self) -> None:
@@ -233,10 +261,10 @@ class _ArrowFile:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[ParquetFile | _ArrowFile]:
+def _opened(path: Path, keys: Mapping[str, Any]) -> Iterator[ParquetFile | _ArrowFile]:
     """Open a file by its suffix."""
     if path.suffix.lower() in PARQUET_SUFFIXES:
-        with opened_parquet(path) as parquet:
+        with opened_parquet(path, keys) as parquet:
             yield parquet
         return
     _require_readable(path)
@@ -249,11 +277,11 @@ def _opened(path: Path) -> Iterator[ParquetFile | _ArrowFile]:
 
 
 @contextmanager
-def opened_parquet(path: Path) -> Iterator[ParquetFile]:
-    """Open a Parquet file and read its footer."""
+def opened_parquet(path: Path, keys: Mapping[str, Any]) -> Iterator[ParquetFile]:
+    """Open a Parquet file and read its footer; `keys` are columns that its folders stand for."""
     _require_readable(path)
     with _errors(str(path)):
-        file = ParquetFile(path)
+        file = ParquetFile(path, keys)
     try:
         yield file
     finally:
@@ -286,7 +314,8 @@ def check_schema(
         found, first = schema.field(name).type, expected.field(name).type
         # Numbers of any width become float64 anyway.
         both_numbers = kind_of(found) in NUMERIC and kind_of(first) in NUMERIC
-        if found != first and not (name in columns.channels and both_numbers):
+        same = plain_type(found) == plain_type(first)
+        if not same and not (name in columns.channels and both_numbers):
             raise DataError(
                 f"{where}: column {name!r} has type {found}, and {first} in {origin}: files that "
                 f"are read as one table must have one schema"

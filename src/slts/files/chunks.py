@@ -19,13 +19,18 @@ __all__ = [
     "Rows",
     "Table",
     "check_chunk",
+    "first_missing",
     "first_true",
+    "missing",
     "plain_column",
+    "plain_type",
 ]
 
 # Values in a batch, about, however many series were asked for: the number of series alone says
 # nothing of the memory. A series that is larger is a batch of its own.
 BATCH_BYTES = 1 << 24
+# Decimal digits that any float64 holds.
+_EXACT_DIGITS = 15
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,7 @@ def check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
                 )
         else:
             column = plain_column(column)
-            _refuse(chunk, columns, name, column.is_null(nan_is_null=True))
-            if pa.types.is_string(column.type):
-                _refuse(chunk, columns, name, _empty(column))
+            _refuse(chunk, columns, name, missing(column))
         arrays.append(column)
     return Chunk(pa.table(arrays, names=list(names)), chunk.place, chunk.share)
 
@@ -123,14 +126,44 @@ def plain_column(column: Any) -> Any:
     pa: Any = import_extra("pyarrow", "io")
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
-        column = column.cast(pa.string())
-    return column
+    target = plain_type(column.type)
+    return column if column.type == target else column.cast(target)
 
 
-def _empty(column: Any) -> Any:
+def plain_type(dtype: Any) -> Any:
+    """Return the type that identifiers, times and labels stored as `dtype` are read as."""
+    pa: Any = import_extra("pyarrow", "io")
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+        return pa.string()
+    if pa.types.is_float16(dtype):
+        # Arrow does not compare these.
+        return pa.float32()
+    if pa.types.is_decimal(dtype) and dtype.precision <= _EXACT_DIGITS:
+        return pa.float64() if dtype.scale > 0 else pa.int64()
+    return dtype
+
+
+def missing(column: Any) -> Any:
+    """Tell which values of a plain Arrow column are missing: null, NaN, or empty text."""
+    pa: Any = import_extra("pyarrow", "io")
     compute: Any = import_extra("pyarrow.compute", "io")
-    return compute.equal(column, "")
+    found = column.is_null(nan_is_null=True)
+    if pa.types.is_string(column.type):
+        found = compute.or_(found, compute.equal(column, "").fill_null(False))
+    return found
+
+
+def first_missing(values: Sequence[Any]) -> int | None:
+    """Return the position of the first value that is missing, as in `missing`."""
+    return next((k for k, value in enumerate(values) if _is_missing(value)), None)
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or (isinstance(value, str) and value == "")
 
 
 def first_true(mask: Any) -> int | None:
@@ -139,8 +172,8 @@ def first_true(mask: Any) -> int | None:
     return int(np.argmax(found)) if found.any() else None
 
 
-def _refuse(chunk: Chunk, columns: Columns, name: str, missing: Any) -> None:
-    row = first_true(missing.combine_chunks())
+def _refuse(chunk: Chunk, columns: Columns, name: str, mask: Any) -> None:
+    row = first_true(mask.combine_chunks())
     if row is None:
         return
     role = {columns.id: "id", columns.time: "time", columns.label: "label"}.get(name)

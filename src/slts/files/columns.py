@@ -18,10 +18,13 @@ from slts.errors import DataError
 from slts.extras import import_extra
 from slts.files.dataset import Columns
 
-__all__ = ["NUMERIC", "Wanted", "kind_of", "resolve_columns"]
+__all__ = ["NUMERIC", "OF_FOLDER", "Wanted", "kind_of", "resolve_columns"]
 
 Kind = Literal["number", "integer", "boolean", "text", "moment", "list", "other"]
 NUMERIC = ("number", "integer", "boolean")
+# Marks fields of a schema that names of folders stand for: never guessed to be time or channel, and
+# id or label only by their names, as few of their values are in the first rows.
+OF_FOLDER = {b"slts": b"folder"}
 
 _IDS = (
     "id", "seriesid", "series", "caseid", "case", "instanceid", "instance", "sampleid",
@@ -35,8 +38,8 @@ _TIMES = (
     "tick", "frame", "index", "seconds", "sec", "ms",
 )  # fmt: skip
 _LABELS = ("label", "class", "classlabel", "target", "category", "y")
-# Row numbers that pandas writes with a frame.
-_ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+# Row numbers that pandas and Dask write with a frame.
+_ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
 
 
 # Cells that Arrow takes for missing values, which reading complains about by itself.
@@ -138,6 +141,7 @@ class _Resolver:
         self._where = where
         self._place = place
         self._kinds: dict[str, Kind] = {f.name: kind_of(f.type) for f in sample.schema}
+        self._folders = {f.name for f in sample.schema if f.metadata == OF_FOLDER}
         self._taken: set[str] = set()
         if len(self._kinds) < len(sample.schema.names):
             names = sample.schema.names
@@ -257,7 +261,7 @@ class _Resolver:
             return self._wanted.time
         allowed: Sequence[Kind] = ("number", "integer", "moment")
         moments = [name for name in self._free() if self._kinds[name] == "moment"]
-        found = next(self._with_name(_TIMES, allowed), None)
+        found = next((n for n in self._with_name(_TIMES, allowed) if n not in self._folders), None)
         if found is None and len(moments) == 1:
             found = moments[0]
         if found is not None:
@@ -287,7 +291,8 @@ class _Resolver:
         repeated = [name for name in named if self._repeats(name)]
         together = [name for name in repeated if self._stands_together(name)]
         labels = set(self._with_name(_LABELS, ("text", "integer")))
-        blocks = [name for name in self._free() if name not in labels and self._in_blocks(name)]
+        no_ids = labels | self._folders
+        blocks = [name for name in self._free() if name not in no_ids and self._in_blocks(name)]
         # Integers that start again and again may be numbers of steps: they come late.
         for candidates in (self._finest(together), self._finest(blocks), repeated, named):
             if candidates:
@@ -312,7 +317,8 @@ class _Resolver:
             # x, y, z are coordinates.
             if _plain(name) != "y" or not any(_plain(other) == "x" for other in self._kinds)
         ]
-        texts = [n for n in self._free() if self._kinds[n] == "text" and self._distinct(n) > 1]
+        free = [name for name in self._free() if name not in self._folders]
+        texts = [name for name in free if self._kinds[name] == "text" and self._distinct(name) > 1]
         if self._lists or series is None:
             return named[0] if named else (texts[0] if len(texts) == 1 else None)
         codes = self._codes(series)
@@ -351,8 +357,9 @@ class _Resolver:
 
     def _other_channels(self) -> tuple[str, ...]:
         kinds = ("list",) if self._lists else ("number", "integer")
-        found = tuple(n for n in self._free() if self._kinds[n] in kinds)
-        for name in self._free():
+        free = [name for name in self._free() if name not in self._folders]
+        found = tuple(name for name in free if self._kinds[name] in kinds)
+        for name in free:
             if self._kinds[name] == "text" and not self._lists:
                 self._refuse_misfit(
                     name, "column {}", ", or name the columns to take with --channels (channels=)"

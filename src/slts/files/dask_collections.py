@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.extras import dask_client, import_extra
-from slts.files.chunks import Chunk
+from slts.files.chunks import Chunk, first_missing
 from slts.files.columns import NUMERIC, Wanted, kind_of, resolve_columns
 from slts.files.dataset import Columns, Dataset
 from slts.files.long_form import iter_long
@@ -99,17 +100,47 @@ class HeldElements:
                     f"{self.name}: element {start + number} is {'no' if pairs else 'a'} pair of "
                     f"series and label, unlike element 0: give all series a label, or none"
                 )
+        classes = [_scalar(element[1]) for element in elements] if pairs else []
+        for number, label in enumerate(classes, start):
+            if isinstance(label, np.ndarray | list | tuple):
+                shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
+                raise DataError(
+                    f"{self.name}: the label of element {number} is of type "
+                    f"{type(label).__name__}{shape}, expected text or a number. A tuple of two is "
+                    f"read as series and label: stack the channels of a series in one array"
+                )
         found = [element[0] for element in elements] if pairs else list(elements)
         try:
             series = as_series(found)
         except DataError as error:
             raise DataError(f"{self.name}, from element {start}: {error}") from error
-        classes = np.asarray([label for _, label in elements]) if labels and pairs else None
-        return Dataset(series, classes, None, self.name)
+        known = self._checked(classes, start) if labels and pairs else None
+        return Dataset(series, known, None, self.name)
+
+    def _checked(self, labels: Sequence[Any], start: int) -> AnyArray:
+        """Refuse what NumPy would make text of: missing labels, and numbers among text."""
+        gap = first_missing(labels)
+        if gap is not None:
+            raise DataError(
+                f"{self.name}: the label of element {start + gap} is missing; fill it in or drop "
+                f"the element"
+            )
+        first = _scalar(self.elements[0][1])
+        for number, label in enumerate(labels, start):
+            if isinstance(label, str) != isinstance(first, str):
+                raise DataError(
+                    f"{self.name}: the label of element {number} is {label!r}, and {first!r} of "
+                    f"element 0: labels must be all text, or all numbers"
+                )
+        return np.asarray(labels)
 
 
 def _is_pair(element: object) -> bool:
     return isinstance(element, tuple) and len(element) == 2
+
+
+def _scalar(label: Any) -> Any:
+    return label[()] if isinstance(label, np.ndarray) and label.ndim == 0 else label
 
 
 @dataclass(frozen=True)

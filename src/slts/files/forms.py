@@ -125,7 +125,7 @@ class Place:
     def table(self) -> Iterator[Table]:
         """Open the table."""
         if self.parquet:
-            yield ArrowTable(self._given, self.parquet)
+            yield ArrowTable(self._given, self.parquet, self.source.keys(self.parquet))
         elif self._suffix in (".csv", ".tsv"):
             with open_source(self._given) as source:
                 yield CsvTable(source, self._suffix)

@@ -11,7 +11,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files.chunks import BATCH_BYTES, Chunk, Rows, first_true, plain_column
+from slts.files.chunks import BATCH_BYTES, Chunk, Rows, first_true, missing, plain_column
 from slts.files.dataset import Columns, Dataset
 from slts.series import SeriesBatch
 
@@ -75,7 +75,7 @@ def _pieces(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
 
 def _scalars(chunk: Chunk, name: str, role: str) -> AnyArray:
     column = plain_column(chunk.rows[name])
-    row = first_true(column.is_null(nan_is_null=True).combine_chunks())
+    row = first_true(missing(column).combine_chunks())
     if row is not None:
         raise DataError(f"{chunk.place(row)}: {name!r} ({role}) is missing; fill it in")
     return np.asarray(column.to_pylist())

@@ -38,7 +38,8 @@ def read_series(
         form (one row per step; Parquet and Feather also with one row per series and a list per
         channel); `.npz` (`X` and `y`, or `values`, `offsets` and `y`). Text files may be
         compressed (`.gz`, `.bz2`, `.xz`, `.zst`). Or several Parquet files, read as one: a folder
-        of them, a pattern such as ``"data/part-*.parquet"``, or a list, in its order. Or a folder
+        of them, a pattern such as ``"data/part-*.parquet"``, or a list, in its order; folders
+        below it that are named like ``label=a`` stand for a column ``label``. Or a folder
         with one CSV per series, and labels in `labels.csv`; ``"-"``, CSV on standard input; or a
         data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
     id, time, label : str, optional

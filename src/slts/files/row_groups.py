@@ -7,7 +7,7 @@ series is complete. Where every row is a series, large row groups are cut too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -53,9 +53,10 @@ class Spot(NamedTuple):
 
 
 class StoredFile(NamedTuple):
-    """A file, named from the root of the source, and its rows then if they were counted."""
+    """A file, named from the root of the source, what its folders tell, and its rows if counted."""
 
     name: str
+    keys: Mapping[str, Any]
     n_rows: int | None
 
 
@@ -104,17 +105,15 @@ class ParquetPart:
     def name(self) -> str:
         """File and row group where it begins."""
         row = f", row {self.start.row}" if self.start.row else ""
-        return f"{self.path(self.start.file)}, from row group {self.start.group}{row}"
-
-    def path(self, number: int) -> str:
-        """Return where one of `files` is."""
-        return str(Path(self.source.root, self.files[number].name))
+        path = self.source.shown(self.files[self.start.file].name)
+        return f"{path}, from row group {self.start.group}{row}"
 
     def with_all_files(self) -> ParquetPart:
         """Return a part that knows all files behind it; they must still be the same."""
         if self.first_file + len(self.files) >= self.n_files:
             return self
-        found = [self.source.within(path) for path in self.source.files()]
+        paths = self.source.files()
+        found = [self.source.within(path) for path in paths]
         later = self.first_file + len(self.files)
         known = [file.name for file in self.files]
         if len(found) != self.n_files or found[self.first_file : later] != known:
@@ -122,8 +121,8 @@ class ParquetPart:
                 f"{self.source.name} has {len(found)} Parquet files, and had {self.n_files} when "
                 f"it was scanned, or they have other names now: scan it again"
             )
-        more = tuple(StoredFile(name, None) for name in found[later:])
-        return replace(self, files=self.files + more)
+        more = zip(found[later:], self.source.keys(paths)[later:], strict=True)
+        return replace(self, files=(*self.files, *(StoredFile(*file, None) for file in more)))
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series that start in the part; there may be none."""
@@ -179,8 +178,9 @@ class _Span:
         self, names: Sequence[str], rows: int, start: Spot, stop: Spot | None
     ) -> Iterator[Chunk]:
         """Give the rows of one file."""
-        path = self._part.path(start.file)
-        with _unchanged(path, self._part.files[start.file].n_rows, names) as file:
+        stored = self._part.files[start.file]
+        shown = self._part.source.shown(stored.name)
+        with _unchanged(self._part.source, stored, names) as file:
             low = file.rows_before(start.group) + start.row
             high = file.n_rows if stop is None else file.rows_before(stop.group) + stop.row
             end = file.n_groups if stop is None else stop.group + (stop.row > 0)
@@ -190,7 +190,7 @@ class _Span:
                     self._n_read += last - first
                     share = min(1.0, self._n_read / self._part.n_rows)
                     owned = batch.slice(first - row, last - first)
-                    yield chunk_of(owned, names, path, first, share)
+                    yield chunk_of(owned, names, shown, first, share)
                 if last == high:
                     return
 
@@ -240,17 +240,20 @@ def _leading(chunk: Chunk, id: str, value: Any) -> int:
 
 
 @contextmanager
-def _unchanged(path: str, n_rows: int | None, names: Sequence[str]) -> Iterator[ParquetFile]:
+def _unchanged(
+    source: ParquetSource, stored: StoredFile, names: Sequence[str]
+) -> Iterator[ParquetFile]:
     """Open a file, which must still be the one that was scanned."""
-    with opened_parquet(Path(path)) as file:
-        if n_rows is not None and file.n_rows != n_rows:
+    shown = source.shown(stored.name)
+    with opened_parquet(Path(source.root, stored.name), stored.keys) as file:
+        if stored.n_rows is not None and file.n_rows != stored.n_rows:
             raise DataError(
-                f"{path} has {file.n_rows} rows, and had {n_rows} when it was scanned: scan it "
-                f"again"
+                f"{shown} has {file.n_rows} rows, and had {stored.n_rows} when it was scanned: "
+                f"scan it again"
             )
         for name in names:
             if name not in file.schema.names:
-                raise DataError(f"{path} has no column {name!r}, which other files have")
+                raise DataError(f"{shown} has no column {name!r}, which other files have")
         yield file
 
 
@@ -281,10 +284,12 @@ class ParquetOrigin:
         self, source: ParquetSource, paths: Sequence[Path], columns: Columns, lists: bool
     ) -> None:
         self.name = source.name
-        self._source = source
+        # Parts are read by other processes too, and after this one has changed its folder.
+        self._source = source.absolute()
         self.columns = columns
         self.in_rows = not lists
-        self._paths = paths
+        self._paths = [path.absolute() for path in paths]
+        self._keys = source.keys(paths)
         self._lists = lists
         self._schemas: list[Any] = []
         self._files: list[StoredFile] = []
@@ -354,18 +359,19 @@ class ParquetOrigin:
         for path, schema in zip(self._paths, self._schemas, strict=False):
             self._check(schema, names, path)
         for number in range(len(self._schemas), len(self._paths)):
-            path = self._paths[number]
-            with opened_parquet(path) as file:
+            path, keys = self._paths[number], self._keys[number]
+            with opened_parquet(path, keys) as file:
                 self._check(file.schema, names, path)
                 self._schemas.append(file.schema)
-                self._files.append(StoredFile(self._source.within(path), file.n_rows))
+                self._files.append(StoredFile(self._source.within(path), keys, file.n_rows))
                 for group in range(file.n_groups):
                     self._groups += self._pieces(file, Spot(number, group))
 
     def _check(self, schema: Any, names: Sequence[str], path: Path) -> None:
         expected = self._schemas[0] if self._schemas else schema
         origin = self._paths[0].name
-        check_schema(schema, expected, self.columns, names, str(path), origin)
+        shown = self._source.shown(self._source.within(path))
+        check_schema(schema, expected, self.columns, names, shown, origin)
 
     def _pieces(self, file: ParquetFile, spot: Spot) -> list[_Group]:
         """Cut a row group where every row is a series."""

@@ -19,18 +19,15 @@ from slts.files.forms import Place, understood
 from slts.files.long_form import SeenIds
 from slts.files.opening import STDIN
 from slts.files.row_groups import ParquetOrigin
-from slts.files.sources import is_list_of_paths
+from slts.files.sources import absolute, is_list_of_paths
 from slts.series.preview import size_text
+from slts.series.stream import Part
 
 __all__ = ["SeriesScan", "scan_series"]
 
 
-class DataPart(Protocol):
-    """A share of the series; small and picklable, unless it holds data of its own."""
-
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
+class DataPart(Part, Protocol):
+    """A part that gives data sets."""
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series; there may be none."""
@@ -226,7 +223,8 @@ def scan_series(
             columns, lists = understood(table, wanted)
     if place.parquet and columns is not None:
         return SeriesScan(ParquetOrigin(place.source, place.parquet, columns, lists))
-    return SeriesScan(_FileOrigin(_FilePart(place.source.name, wanted, columns, lists)))
+    name = place.source.name
+    return SeriesScan(_FileOrigin(_FilePart(name, absolute(name), wanted, columns, lists)))
 
 
 @dataclass(frozen=True)
@@ -234,13 +232,14 @@ class _FilePart:
     """All of a source that is read from front to back."""
 
     name: str
+    path: str
     wanted: Wanted
     columns: Columns | None
     lists: bool
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the source once more."""
-        return Place(self.name, self.wanted).batches(
+        return Place(self.path, self.wanted).batches(
             labels=labels, batch_size=batch_size, columns=self.columns, lists=self.lists
         )
 
@@ -248,12 +247,11 @@ class _FilePart:
 class _FileOrigin:
     """A source in one part."""
 
-    in_rows = True
-
     def __init__(self, part: _FilePart) -> None:
         self.name = part.name
+        self.in_rows = not part.lists
         self._part = part
-        self._place = Place(part.name, part.wanted)
+        self._place = Place(part.path, part.wanted)
 
     @cached_property
     def _first(self) -> Dataset:

@@ -6,12 +6,14 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
+from urllib.parse import unquote
 
 from slts.errors import DataError
+from slts.extras import import_extra
 from slts.files.arrow_tables import ARROW_SUFFIXES, PARQUET_SUFFIXES
 from slts.files.opening import base_suffix
 
@@ -20,6 +22,10 @@ __all__ = ["OnePath", "ParquetSource", "Paths", "absolute", "is_list_of_paths", 
 OnePath: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = OnePath | Sequence[OnePath]
 
+# What tools name the folder of rows without a value.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+# With one slash too, as `Path` writes it; of one letter, it is a drive.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 # Other files that hold series.
 _OTHERS = (".csv", ".tsv", ".ts", ".npz", *ARROW_SUFFIXES)
 
@@ -38,13 +44,9 @@ def is_pattern(path: str) -> bool:
     return _is_magic(path) and not os.path.exists(path)
 
 
-def absolute(source: Paths) -> Paths:
-    """Return paths that mean the same in other folders; names of data sets stay as they are."""
-    if is_list_of_paths(source):
-        return [os.path.abspath(path) for path in source]
-    assert isinstance(source, str | os.PathLike)
-    is_path = os.path.exists(source) or is_pattern(os.fspath(source))
-    return os.path.abspath(source) if is_path else source
+def absolute(path: str) -> str:
+    """Return a path that means the same in other folders; names of data sets stay as they are."""
+    return str(Path(path).absolute()) if os.path.exists(path) else path
 
 
 @dataclass(frozen=True)
@@ -57,38 +59,51 @@ class ParquetSource:
         A file, a folder, a pattern, or the files themselves.
     root
         What names of files are relative to; empty where they are whole paths.
+    name
+        What to call it in messages.
     """
 
     given: str | tuple[str, ...]
     root: str
+    name: str
 
     @classmethod
     def at(cls, source: Paths) -> ParquetSource:
         """Take what a user gave."""
         if isinstance(source, str | os.PathLike):
             given = os.fspath(source)
-            return cls(given, "" if is_pattern(given) else given)
+            _refuse_url(given)
+            return cls(given, "" if is_pattern(given) else given, given)
         for number, path in enumerate(source):
             if not isinstance(path, str | os.PathLike):
                 raise DataError(
                     f"item {number} of the list of files is of type {type(path).__name__}, "
                     f"expected a path"
                 )
+            _refuse_url(os.fspath(path))
         if not source:
             raise DataError("the list of files is empty: name at least one Parquet file")
-        return cls(tuple(os.fspath(path) for path in source), "")
+        files = tuple(os.fspath(path) for path in source)
+        more = len(files) - 1
+        name = files[0] + (f" and {more} more file{'s' * (more > 1)}" if more else "")
+        return cls(files, "", name)
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        if isinstance(self.given, str):
-            return self.given
-        more = len(self.given) - 1
-        return self.given[0] + (f" and {more} more file{'s' * (more > 1)}" if more else "")
+    def absolute(self) -> ParquetSource:
+        """Return the same files for processes that run in other folders."""
+        if not isinstance(self.given, str):
+            return replace(self, given=tuple(str(Path(path).absolute()) for path in self.given))
+        if not self.root:
+            return replace(self, given=os.path.join(glob.escape(os.getcwd()), self.given))
+        root = str(Path(self.root).absolute())
+        return replace(self, given=root, root=root)
 
     def within(self, path: Path) -> str:
         """Name a file from the root."""
         return str(path.relative_to(self.root) if self.root else path)
+
+    def shown(self, within: str) -> str:
+        """Name a file as the source was given, if its root is what was given."""
+        return str(Path(self.name, within)) if self.root else within
 
     def files(self) -> list[Path]:
         """List the Parquet files in the order they are read; none if a folder holds none."""
@@ -99,6 +114,63 @@ class ParquetSource:
             return _matching(self.given)
         return _in_folder(path) if path.is_dir() else [path]
 
+    def keys(self, files: Sequence[Path]) -> list[dict[str, Any]]:
+        """Values for all rows of a file that its folders tell, such as ``label=a``.
+
+        Parameters
+        ----------
+        files : sequence of Path
+            All files of the source.
+
+        Returns
+        -------
+        list of dict
+            Scalars of Arrow by name: integers where all of a name are, else text.
+        """
+        n_above = len(self._common_folder().parts)
+        below = [path.absolute().parts[n_above:-1] for path in files]
+        texts = [dict(_key(part) for part in folders if "=" in part[1:]) for folders in below]
+        if not any(texts):
+            return [{} for _ in files]
+        pa: Any = import_extra("pyarrow", "io")
+        others = {name for found in texts for name, text in found.items() if not _is_integer(text)}
+
+        def scalar(name: str, text: str | None) -> Any:
+            if name in others:
+                return pa.scalar(text, pa.string())
+            return pa.scalar(None if text is None else int(text), pa.int64())
+
+        return [{name: scalar(name, text) for name, text in found.items()} for found in texts]
+
+    def _common_folder(self) -> Path:
+        """The folder below which names of folders are told apart."""
+        if not isinstance(self.given, str):
+            return Path(os.path.commonpath([Path(path).absolute().parent for path in self.given]))
+        return (Path(self.root) if self.root else _fixed(self.given)).absolute()
+
+
+def _refuse_url(path: str) -> None:
+    if _URL.match(path) and not os.path.exists(path):
+        raise DataError(
+            f"{path} is an address, and only local files are read, by their paths: download it, "
+            f"mount it as a folder, or read it with Dask (dask.dataframe.read_parquet)"
+        )
+
+
+def _key(folder: str) -> tuple[str, str | None]:
+    name, _, value = folder.partition("=")
+    return unquote(name), None if value == _NO_VALUE else unquote(value)
+
+
+def _is_integer(text: str | None) -> bool:
+    """Whether nothing is lost by a number; 007 is not 7."""
+    return text is None or bool(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text))
+
+
+def _fixed(pattern: str) -> Path:
+    """The folders of a pattern before its first wildcard."""
+    return Path(*takewhile(lambda part: not _is_magic(part), Path(pattern).parts))
+
 
 def _in_folder(folder: Path) -> list[Path]:
     """List those of a folder and its folders."""
@@ -108,16 +180,11 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 def _matching(pattern: str) -> list[Path]:
-    parts = Path(pattern).parts
-    fixed = list(takewhile(lambda part: not _is_magic(part), parts))
+    n_fixed = len(_fixed(pattern).parts)
     # As a leading dot does, an underscore counts where the pattern has it too.
-    asked = any(part.startswith("_") for part in parts[len(fixed) :])
+    asked = any(part.startswith("_") for part in Path(pattern).parts[n_fixed:])
     matches = [Path(match) for match in set(glob.glob(pattern, recursive=True))]
-    found = [
-        file
-        for file in matches
-        if not file.is_dir() and (asked or not _of_tools(file.parts[len(fixed) :]))
-    ]
+    found = (file for file in matches if asked or not _of_tools(file.parts[n_fixed:]))
     parquet, others = _of_one_kind(found, pattern, "narrow the pattern: let it end in '.parquet'")
     if parquet:
         return parquet
@@ -153,9 +220,10 @@ def _listed(paths: Sequence[str]) -> list[Path]:
 
 def _of_one_kind(found: Iterable[Path], where: str, remedy: str) -> tuple[list[Path], list[Path]]:
     """Sort Parquet files and others that can be read; together they are refused."""
-    every = sorted(found, key=_by_number)
+    # Folders may be named as files are: Spark and Dask write train.parquet/part-0.parquet.
+    every = sorted((file for file in found if not file.is_dir()), key=_by_number)
     parquet = [file for file in every if _is_parquet(file)]
-    others = [file for file in every if base_suffix(file) in _OTHERS and not file.is_dir()]
+    others = [file for file in every if base_suffix(file) in _OTHERS]
     if parquet and others:
         raise DataError(
             f"{where} holds files of two kinds, {parquet[0]} and {others[0]}, which are not read "

@@ -53,10 +53,6 @@ class SeriesStream(Protocol):
         """What to call it in messages."""
 
     @property
-    def n_bytes(self) -> int | None:
-        """About how much memory all series would take as float64, if that can be told."""
-
-    @property
     def in_rows(self) -> bool:
         """Whether series are put together from rows, so that no identifier may come back."""
 
