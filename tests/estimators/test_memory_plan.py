@@ -111,7 +111,7 @@ def test_what_is_needed_and_held_is_within_the_limit(at, limit):
         assert plan.spilled == 0.0
     else:
         assert plan.spilled == max(0.0, plan.held - plan.resident)
-    assert plan.needed == plan.sample + plan.tuning + plan.reading + plan.solving
+    assert plan.needed == plan.sample + plan.tuning + max(plan.reading, plan.solving)
     assert 1 <= plan.n_tuning <= memory_plan.MOST_TUNING
     assert 1 <= plan.batch_size <= 4096
     assert plan.at_once >= 1
@@ -138,7 +138,7 @@ def test_the_error_says_what_the_memory_is_for():
     assert "The 'memory_limit' parameter of SLTSClassifier is too small: 50 MB, and " in str(
         caught.value
     )
-    for part in ("sample: 192 MB", "its alignments: ", "reading: ", "solving: ", "n_landmarks"):
+    for part in ("sample: 192 MB", "its alignments: ", "reading: ", "or solving: ", "n_landmarks"):
         assert part in str(caught.value)
 
 
@@ -179,7 +179,10 @@ def test_problems_that_are_too_many_are_solved_some_at_a_time():
     assert plan_of(limit=3.0 * GB).at_once == 10
     crowd = plan_of(n_classes=200, n_rows=40)
     assert 1 <= crowd.at_once < 200
-    assert crowd.solving <= max(crowd.limit / 4, crowd.solving / crowd.at_once)
+    fewer = plan_of(n_classes=200, n_rows=40, limit=crowd.limit / 2)
+    assert fewer.rows_bytes < crowd.rows_bytes
+    for plan in (crowd, plan_of(limit=3.0 * GB)):
+        assert plan.solving <= 0.4 * plan.limit or plan.at_once == 1
 
 
 def test_series_of_rare_classes_are_counted():
@@ -209,16 +212,16 @@ def test_a_plan_in_one_line(caplog):
     plan = MemoryPlan(
         limit=2.0 * GB, sample=100.0 * MB, tuning=200.0 * MB, reading=300.0 * MB,
         solving=400.0 * MB, held=7.0 * GB, n_tuning=1000, batch_size=64, chunk=1 << 20,
-        at_once=5, remote=False, enough=1.0 * GB,
+        at_once=5, rows_bytes=20.0 * MB, remote=False, enough=1.0 * GB,
     )  # fmt: skip
     room = plan.resident
     assert 500.0 * MB < room <= 1.0 * GB
-    parts = "sample: 100 MB, its alignments: 200 MB, reading: 300 MB, solving: 400 MB"
+    parts = "sample: 100 MB, its alignments: 200 MB, reading: 300 MB, or solving: 400 MB"
     expected = {
-        plan: f"{amount(1.0 * GB + room)} of 2.0 GB ({parts}, results: {amount(room)}, and "
+        plan: f"{amount(0.7 * GB + room)} of 2.0 GB ({parts}, results: {amount(room)}, and "
         f"{amount(7.0 * GB - room)} in temporary files)",
-        replace(plan, held=300.0 * MB): f"1.3 GB of 2.0 GB ({parts}, results: 300 MB)",
-        replace(plan, remote=True): f"1.0 GB of 2.0 GB ({parts}, results: 7.0 GB on the workers)",
+        replace(plan, held=300.0 * MB): f"1.0 GB of 2.0 GB ({parts}, results: 300 MB)",
+        replace(plan, remote=True): f"700 MB of 2.0 GB ({parts}, results: 7.0 GB on the workers)",
     }
     for one, words in expected.items():
         assert str(one) == f"memory: about {words}"

@@ -343,15 +343,18 @@ def test_splits_without_a_series_of_the_sample_are_refused(data, batch, monkeypa
     monkeypatch.setattr(make, "_alignments_bytes", lambda *_: float("inf"))
     monkeypatch.setattr(landmark_stream, "MOST_TUNING", 20)
     monkeypatch.setattr(landmark_stream, "_PER_CLASS", 5)
-    for held in range(N):
-        split = (np.delete(np.arange(N), held), np.array([held]))
-        try:
-            make(12, calibration_cv=[split], random_state=3).fit(batch, data[1])
-        except ValueError as error:
-            assert "has series on both sides among the" in str(error)
-            break
-    else:
-        pytest.fail("no series was outside of the sample")
+    inner, sampled = landmark_stream._sample_splits, []
+
+    def noted(model, codes, indices, *rest):
+        sampled.extend(indices)
+        return inner(model, codes, indices, *rest)
+
+    monkeypatch.setattr(landmark_stream, "_sample_splits", noted)
+    make(12, random_state=3).fit(batch, data[1])
+    held = np.setdiff1d(np.arange(N), sampled)[:1]
+    cv = [(np.delete(np.arange(N), held), held)]
+    with pytest.raises(ValueError, match=r"has series on both sides among the \d+ that"):
+        make(12, calibration_cv=cv, random_state=3).fit(batch, data[1])
 
 
 def test_splits_of_a_file_hold_no_indices(folder, data):

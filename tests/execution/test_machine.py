@@ -1,6 +1,9 @@
 """Memory of the machine, or of the container."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +57,33 @@ def test_the_first_version(groups):
 def test_a_machine_that_does_not_tell(groups, monkeypatch):
     monkeypatch.delattr(os, "sysconf")
     assert machine.usable_memory() == 8 * 10**9
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read memory from")
+def test_what_was_freed_is_given_back():
+    """Small arrays come from a heap that shrinks at its end only, and the last one is kept."""
+    program = """
+import numpy as np
+from slts.execution import give_back_memory
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+before = resident()
+arrays = [np.ones(8_000) for _ in range(2_000)]
+full = resident() - before
+last = arrays.pop()
+arrays.clear()
+kept = resident() - before
+give_back_memory()
+print(full, kept, resident() - before)
+"""
+    environment = os.environ | {"MALLOC_TRIM_THRESHOLD_": str(10**9), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+    )
+    full, kept, left = map(int, done.stdout.split())
+    assert full > 100_000_000
+    assert kept > 0.9 * full
+    assert left < 0.2 * full

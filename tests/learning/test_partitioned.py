@@ -28,6 +28,8 @@ from slts.learning.partitioned import (
     MetricInParts,
     SeparatorInParts,
     metric_in_parts,
+    rows_of_metric,
+    rows_of_separator,
     separator_in_parts,
     solve_together,
 )
@@ -127,6 +129,26 @@ KINDS = [
     "sorted labels",
 ]
 SHAPES = [(50, 1), (50, 7), (40, 100), (6000, 1), (9000, 5), (20_000, 12)]
+
+
+@pytest.mark.parametrize("kind", ["noisy", "separable", "duplicated"])
+def test_little_memory_gives_the_same_solution(kind: str, rng: np.random.Generator) -> None:
+    """With a budget fewer rows come at a time, and perhaps more often."""
+    rows = problem(kind, rng, 60_000, 40)
+    sample = sample_of(rows, slice(0, 3000))
+    most = []
+    for budget in (np.inf, 0.0):
+        parts = Parts(rows, [20_000, 45_000])
+        metric_found = metric_of(rows, sample, parts, 1e-3, most_bytes=budget)
+        separator_found = separator_of(rows, sample, parts, 0.1, most_bytes=budget)
+        assert metric_found.converged
+        assert separator_found.converged
+        most.append((metric_found.primal, separator_found.objective))
+    np.testing.assert_allclose(most[0], most[1], rtol=2e-6, atol=1e-8)
+    assert rows_of_separator(60_000, 40, np.inf) == 8000
+    assert rows_of_separator(60_000, 40, 0.0) == 5000
+    assert rows_of_metric(60_000, 40, 0.0) < rows_of_metric(60_000, 40, np.inf) == 8000
+    assert rows_of_metric(500, 40, np.inf) == 500
 
 
 def loss_of(rows: Part, coef: np.ndarray) -> float:

@@ -401,7 +401,7 @@ def _learn(
     def held(stage: _Stage) -> Held:
         with bar("Aligning with landmarks") as progress:
             kept = mapper.hold(align_part, parts, stage, memory=plan.resident, progress=progress)
-        return Held(mapper, kept, aligning.n_series, plan.at_once)
+        return Held(mapper, kept, aligning.n_series, plan.at_once, plan.rows_bytes)
 
     if aligning.learns_metric:
         groups = np.zeros((data.n_classes, data.n_landmarks))

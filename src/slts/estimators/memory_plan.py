@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 
 from slts.execution import free_disk
+from slts.learning.partitioned import rows_of_metric, rows_of_separator
 
 _LOGGER = logging.getLogger("slts")
 
@@ -15,8 +16,10 @@ _COPIES = 6
 # Batches and blocks of results are cut to about this size, smaller where readers are many.
 _LEAST_CHUNK, _MOST_CHUNK = 2**20, 16 * 2**20
 _READING_SHARE = 1 / 4
-# Share of the limit for the problems that are solved at the same time.
-_SOLVING_SHARE = 1 / 4
+# Share of the limit for the problems that are solved at the same time, when nothing is read. Each
+# has its rows twice, as they come and as they are held; the one that is worked on, four times more.
+_SOLVING_SHARE = 2 / 5
+_HELD_ROWS, _WORKED_ROWS = 2, 4
 # Series that parameters are chosen on and solvers begin with; fewer do if memory is short.
 MOST_TUNING, FEWEST_TUNING = 10_000, 500
 # Shares of the limit for the sample and for its alignments; each is copied once while in use.
@@ -41,8 +44,8 @@ class MemoryPlan:
         Series whose alignments are in memory.
     batch_size, chunk
         Series read at a time, and bytes of a block of results.
-    at_once
-        Problems that are solved at the same time.
+    at_once, rows_bytes
+        Problems that are solved at the same time, and bytes of the rows of each.
     remote
         Whether `held` lies on other machines.
     enough
@@ -59,6 +62,7 @@ class MemoryPlan:
     batch_size: int
     chunk: int
     at_once: int
+    rows_bytes: float
     remote: bool
     enough: float
 
@@ -93,9 +97,6 @@ class MemoryPlan:
         of_result = max(of_sums, of_similarities)
         per_tuning = item * n_landmarks * (square if learns_metric else 1) + 2 * of_sums
         series = 8.0 * n_channels * n_steps / n_series
-        widest = max(square if learns_metric else 0, n_landmarks)
-        working = max(2500.0, 10.0 * widest, n_series ** (2.0 / 3.0))
-        per_problem = 8.0 * 4 * min(working, n_series) * widest
         readers = 1 if remote else n_workers
         fewest = min(n_series, max(FEWEST_TUNING, n_landmarks, 4 * n_classes))
 
@@ -106,9 +107,15 @@ class MemoryPlan:
             batch = min(max(chunk, series), n_series * series)
             block = min(max(chunk, of_result), n_series * of_result)
             reading = readers * (_COPIES * batch + 2 * block)
-            at_once = min(problems, max(1, int(limit * _SOLVING_SHARE / per_problem)))
-            solving = at_once * per_problem
-            room = min(2 * TUNING_SHARE * limit, limit - 2 * sample - reading - solving)
+            for_solving = limit * _SOLVING_SHARE
+            most = for_solving / (_HELD_ROWS + _WORKED_ROWS)
+            rows = 8.0 * n_landmarks * rows_of_separator(n_series, n_landmarks, most)
+            if learns_metric:
+                rows = max(rows, 8.0 * square * rows_of_metric(n_series, square, most))
+            at_once = int((for_solving / rows - _WORKED_ROWS) / _HELD_ROWS)
+            at_once = min(problems, max(1, at_once))
+            solving = (_HELD_ROWS * at_once + _WORKED_ROWS) * rows
+            room = min(2 * TUNING_SHARE * limit, limit - 2 * sample - max(reading, solving))
             n_tuning = max(fewest, int(room / (2 * per_tuning)) - n_extra)
             n_tuning = min(n_sample, MOST_TUNING, n_tuning)
             return cls(
@@ -122,6 +129,7 @@ class MemoryPlan:
                 batch_size=batch_size,
                 chunk=int(chunk),
                 at_once=at_once,
+                rows_bytes=most,
                 remote=remote,
                 enough=enough,
             )
@@ -134,8 +142,8 @@ class MemoryPlan:
 
     @property
     def needed(self) -> float:
-        """What must be in memory."""
-        return self.sample + self.tuning + self.reading + self.solving
+        """What must be in memory; nothing is read while problems are solved."""
+        return self.sample + self.tuning + max(self.reading, self.solving)
 
     @property
     def resident(self) -> float:
@@ -188,7 +196,7 @@ class MemoryPlan:
             "sample": self.sample,
             "its alignments": self.tuning,
             "reading": self.reading,
-            "solving": self.solving,
+            "or solving": self.solving,
         }
         return ", ".join(f"{name}: {amount(size)}" for name, size in named.items())
 

@@ -19,7 +19,7 @@ from slts.estimators.streams import (
     pieces_of,
     require_labels,
 )
-from slts.execution import Mapper, Progress
+from slts.execution import Mapper, Progress, give_back_memory
 from slts.landmarks.reservoir import Ceilings, Reservoir, Sample, SampleSize, sampling_keys
 from slts.series.stream import Digests, Part, SeriesStream, digests_of
 
@@ -116,6 +116,7 @@ def survey(
     if sample is None:
         raise empty(stream)
     seen.check(parts)
+    give_back_memory()
     labels = [part.labels for part in found if len(part.labels)]
     kinds = {
         part.labels.dtype.kind in "US": (parts[k].name, part.labels.tolist()[0])

@@ -5,7 +5,7 @@ mapping.py     runs a task on every block, in this thread or in several, and can
 parts.py       runs tasks on parts of something larger than memory; holds what they make
 shelf.py       holds arrays in memory while there is room, in temporary files beyond
 dask_parts.py  the same on the workers of a Dask cluster
-machine.py     knows how much memory this process may use
+machine.py     knows how much memory this process may use, and gives back what it does not
 progress.py    turns "so much of so much is done" into a bar, or into lines of a log
 
 Knows nothing of alignments: work is a callable, its size a number.
@@ -13,7 +13,7 @@ Knows nothing of alignments: work is a callable, its size a number.
 
 from slts.execution.blocks import Block, partition
 from slts.execution.dask_parts import DaskMapper
-from slts.execution.machine import usable_memory
+from slts.execution.machine import give_back_memory, usable_memory
 from slts.execution.mapping import map_blocks
 from slts.execution.parts import Mapper, ThreadMapper, check_stopped
 from slts.execution.progress import Progress, duration, progress_bar, progress_lines
@@ -28,6 +28,7 @@ __all__ = [
     "check_stopped",
     "duration",
     "free_disk",
+    "give_back_memory",
     "map_blocks",
     "partition",
     "progress_bar",

@@ -1,10 +1,13 @@
-"""How much memory this process may use: that of the machine, or of the container it runs in."""
+"""Memory of the machine, or of the container: how much there is, and giving it back."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _UNKNOWN = 8 * 10**9
 _CGROUP = Path("/proc/self/cgroup")
@@ -42,3 +45,14 @@ def _limits() -> Iterator[int]:
                 continue
             if text.isdigit():
                 yield int(text)
+
+
+def give_back_memory() -> None:
+    """Let the system have what was freed: allocators keep it, Arrow's and that of C alike."""
+    arrow: Any = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

@@ -15,6 +15,7 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from slts.execution.machine import give_back_memory
 from slts.execution.progress import Progress
 from slts.execution.shelf import Block, Kept, Shelf
 
@@ -183,6 +184,7 @@ class ThreadMapper(Mapper):
         except BaseException:
             self.release(held)
             raise
+        give_back_memory()
         return held
 
     def _forget(self, held: _Shelved) -> None:

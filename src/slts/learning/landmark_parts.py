@@ -42,12 +42,15 @@ class Held:
         Of all parts together.
     at_once
         Problems to solve at the same time, at most.
+    most_bytes
+        About how large the rows in memory may be, for each of them.
     """
 
     mapper: Mapper
     parts: Sequence[Any]
     n_series: int
     at_once: int = 32
+    most_bytes: float = np.inf
 
 
 def metrics_in_parts(
@@ -80,7 +83,7 @@ def metrics_in_parts(
     solvers = {
         c: metric_in_parts(
             _rows(one_vs_rest_features(of_sample, c, sample.n_landmarks), sample, c),
-            sums.n_series, gamma=gamma, lam=lam,
+            sums.n_series, gamma=gamma, lam=lam, most_bytes=sums.most_bytes,
         )
         for c in sample.positives
     }  # fmt: skip
@@ -110,7 +113,9 @@ def separators_in_parts(
         else:
             K = project(sample, metrics[k][np.newaxis])[0]
         rows = _rows(K, sample, c)
-        solvers[c] = separator_in_parts(rows, similarities.n_series, gamma=gamma)
+        solvers[c] = separator_in_parts(
+            rows, similarities.n_series, gamma=gamma, most_bytes=similarities.most_bytes
+        )
     column = {c: k if metrics is not None else 0 for k, c in enumerate(sample.positives)}
     features = _Column(column, sample.n_landmarks)
     found = _solve(solvers, similarities, features, progress)

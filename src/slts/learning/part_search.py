@@ -29,6 +29,7 @@ _SAMPLE_TOL = 1e-5
 _SAMPLE_ERROR = 1e-3  # of margins, that the tolerance leaves
 _LAST_TOL = 1e-3  # in units of the tolerance asked for
 _FEWEST_SAMPLED = 200
+_DRAWN_PER_COLUMN = 200
 _MAX_THINNED = 6
 _MAX_MOVES = 4
 _MAX_ROUNDS = 100
@@ -92,6 +93,12 @@ class Problem(Protocol):
         ...
 
 
+def most_rows(size: int, n_columns: int, most_bytes: float) -> int:
+    """Return how many rows are drawn at a time; fewer than 2 `size` would not decide anything."""
+    within = int(min(_DRAWN_PER_COLUMN * n_columns, most_bytes / (8 * n_columns)))
+    return max(2 * size, within)
+
+
 class Master:
     """The problem in memory: rows taken from the parts, and one row for all others below one."""
 
@@ -152,10 +159,16 @@ class Search:
     """The best point and the best bound so far, and the way to better ones."""
 
     def __init__(
-        self, problem: Problem, n_columns: int, n_rows: int, tol: float, max_iter: int
+        self,
+        problem: Problem,
+        n_columns: int,
+        n_rows: int,
+        tol: float,
+        max_iter: int,
+        most_bytes: float,
     ) -> None:
         self._problem, self._n_rows, self._tol, self._max_iter = problem, n_rows, tol, max_iter
-        self._draw = max(2 * problem.size, 200 * n_columns)
+        self._draw = most_rows(problem.size, n_columns, most_bytes)
         self._width = np.inf
         self._settled = False
         self.coef = np.zeros(n_columns)

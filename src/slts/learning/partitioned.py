@@ -24,7 +24,7 @@ from slts.learning import metric, separator
 from slts.learning.hinge import HingeRows
 from slts.learning.metric import MetricSolution
 from slts.learning.part_queries import PartsQuery, Reply
-from slts.learning.part_search import Found, Search, Solver
+from slts.learning.part_search import Found, Search, Solver, most_rows
 from slts.learning.separator import SeparatorSolution
 
 Key = TypeVar("Key")
@@ -55,6 +55,7 @@ def metric_in_parts(
     lam: float,
     tol: float = 1e-6,
     max_iter: int = 500,
+    most_bytes: float = np.inf,
 ) -> Solver[MetricInParts]:
     """Solve the metric problem on rows in parts; see :func:`slts.learning.solve_metric`.
 
@@ -70,6 +71,8 @@ def metric_in_parts(
         Relative duality gap, over all rows.
     max_iter : int
         Interior-point iterations allowed in one problem in memory.
+    most_bytes : float
+        About how large the features of the rows in memory may be.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def metric_in_parts(
     metric.check_pairs([(gamma, lam)])
     strength = metric.strength_of(gamma, lam)
     problem = _Metric(strength, metric.working_size(n_rows, sample.n_columns))
-    search = Search(problem, sample.n_columns, n_rows, tol, max_iter)
+    search = Search(problem, sample.n_columns, n_rows, tol, max_iter, most_bytes)
     yield from search.run(sample)
     yield from search.settle_on_ray()
     point = metric.Point(search.coef, search.loss, search.primal, search.dual, search.n_iter)
@@ -95,7 +98,13 @@ def metric_in_parts(
 
 
 def separator_in_parts(
-    sample: HingeRows, n_rows: int, *, gamma: float, tol: float = 1e-6, max_iter: int = 200
+    sample: HingeRows,
+    n_rows: int,
+    *,
+    gamma: float,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+    most_bytes: float = np.inf,
 ) -> Solver[SeparatorInParts]:
     """Solve the separator's program on rows in parts; see :func:`slts.learning.solve_separator`.
 
@@ -104,7 +113,7 @@ def separator_in_parts(
     gamma = float(gamma)
     separator.check_gammas([gamma])
     problem = _Separator(gamma, separator.working_size(sample.n_columns))
-    search = Search(problem, sample.n_columns, n_rows, tol, max_iter)
+    search = Search(problem, sample.n_columns, n_rows, tol, max_iter, most_bytes)
     yield from search.run(sample)
     point = separator.Point(
         search.coef, np.zeros(0), search.loss, search.dual, search.n_iter, False, search.vertex
@@ -112,6 +121,17 @@ def separator_in_parts(
     solution = separator.report(point, point.coef, gamma, tol)
     separator.warn_if_open(solution, tol)
     return SeparatorInParts(**vars(solution), n_rounds=search.n_rounds, n_taken=search.n_taken)
+
+
+def rows_of_metric(n_rows: int, n_columns: int, most_bytes: float) -> int:
+    """Return about how many rows of so many :func:`metric_in_parts` has in memory."""
+    size = metric.working_size(n_rows, n_columns)
+    return min(n_rows, most_rows(size, n_columns, most_bytes))
+
+
+def rows_of_separator(n_rows: int, n_columns: int, most_bytes: float) -> int:
+    """Return about how many rows of so many :func:`separator_in_parts` has in memory."""
+    return min(n_rows, most_rows(separator.working_size(n_columns), n_columns, most_bytes))
 
 
 def solve_together(
@@ -138,19 +158,19 @@ def solve_together(
     """
     solutions: dict[Key, Solution] = {}
     queries: dict[Key, PartsQuery] = {}
-    replies: Mapping[Key, list[Reply] | None] = dict.fromkeys(solvers)
+    replies: dict[Key, list[Reply] | None] = dict.fromkeys(solvers)
     while len(solutions) < len(solvers):
-        for key, reply in replies.items():
+        for key in list(replies):
             try:
-                # The first message to a generator is None.
-                queries[key] = solvers[key].send(cast(list[Reply], reply))
+                # The first message to a generator is None. Replies are large: none is kept.
+                queries[key] = solvers[key].send(cast(list[Reply], replies.pop(key)))
             except StopIteration as stop:
                 queries.pop(key, None)
                 solutions[key] = stop.value
                 if progress is not None:
                     progress(len(solutions), len(solvers))
         if queries:
-            replies = ask(dict(queries))
+            replies = dict(ask(dict(queries)))
     return {key: solutions[key] for key in solvers}
 
 
