@@ -30,6 +30,7 @@ from slts.estimators.streams import memory_bytes
 from slts.execution.shelf import Shelf
 from slts.learning.hinge import HingeRows
 from slts.learning.part_queries import Split
+from slts.learning.partitioned import rows_of_metric, rows_of_separator
 
 _LANDMARKS, _CLASSES, _CHANNELS, _MEAN_STEPS = 100, 5, 6, 40
 # Passes over the results until a metric and a separator are solved; `benchmarks/solvers.py` and
@@ -157,7 +158,9 @@ def plan(
     none = {"write": 0.0, "map": 0.0}
     seconds = growing_costs(m, alignment, reading, solving, none, 4)
     sums, similar = 4 * _CLASSES * _CHANNELS**2, 4 * _CLASSES * _LANDMARKS
-    near = m ** (2 / 3)
+    n_numbers = _CHANNELS**2
+    near = n_numbers * rows_of_metric(int(m), n_numbers, np.inf)
+    near += _LANDMARKS * rows_of_separator(int(m), _LANDMARKS, np.inf)
     cores = 64
     return {
         "series": m,
@@ -167,8 +170,7 @@ def plan(
         "GB held by the workers, metrics then separators": [m * sums / 1e9, m * similar / 1e9],
         "GB to the coordinator": {
             "digests of identifiers": 8 * m / 1e9,
-            "rows near the margin, every problem": _CLASSES
-            * near * 8 * (_CHANNELS**2 + _LANDMARKS) / 1e9,
+            "rows near the margin, every problem": 8 * near / 1e9,
         },
         "MB to every worker": _LANDMARKS * _MEAN_STEPS * _CHANNELS * 8 / 1e6,
     }  # fmt: skip
