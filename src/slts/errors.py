@@ -19,6 +19,6 @@ class ModelFileError(Exception):
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that led here, by whatever way."""
     frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "slts":
+    while frame.f_back and (frame.f_globals.get("__name__") or "").partition(".")[0] == "slts":
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -116,7 +116,7 @@ def test_files_of_a_pattern_are_not_overwritten(trained, tmp_path, run):
 def test_a_pattern_without_a_file_and_a_folder_of_two_kinds(trained, tmp_path, run):
     code, _, messages = run("predict", trained, tmp_path / "x*.parquet")
     assert code == 1
-    assert "no Parquet file matches this pattern" in messages
+    assert "no Parquet file matches it as a pattern" in messages
     write_parts(tmp_path / "parts", draw(30, 1))
     (tmp_path / "parts" / "labels.csv").write_text("file,label\n")
     code, _, messages = run("predict", trained, tmp_path / "parts")

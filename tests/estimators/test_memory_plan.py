@@ -132,13 +132,25 @@ def test_the_limit_that_is_named_will_do(at, limit):
     assert enough <= 2.5 * max(better.needed, plan.needed, 1e6)
 
 
+def test_all_in_memory_may_be_less_than_parts():
+    plan = plan_of(limit=50.0 * MB)
+    with pytest.raises(ValueError, match="50 MB, and 78 MB would do"):
+        plan.check("it", whole=77.5 * MB)
+
+
 def test_the_error_says_what_the_memory_is_for():
     with pytest.raises(ValueError, match="too small") as caught:
         plan_of(limit=50.0 * MB).check("SLTSClassifier")
     assert "The 'memory_limit' parameter of SLTSClassifier is too small: 50 MB, and " in str(
         caught.value
     )
-    for part in ("sample: 192 MB", "its alignments: ", "reading: ", "or solving: ", "n_landmarks"):
+    for part in (
+        "sample: 192 MB",
+        "its alignments: ",
+        "reading: ",
+        "then solving: ",
+        "n_landmarks",
+    ):
         assert part in str(caught.value)
 
 
@@ -216,7 +228,7 @@ def test_a_plan_in_one_line(caplog):
     )  # fmt: skip
     room = plan.resident
     assert 500.0 * MB < room <= 1.0 * GB
-    parts = "sample: 100 MB, its alignments: 200 MB, reading: 300 MB, or solving: 400 MB"
+    parts = "sample: 100 MB, its alignments: 200 MB, reading: 300 MB, then solving: 400 MB"
     expected = {
         plan: f"{amount(0.7 * GB + room)} of 2.0 GB ({parts}, results: {amount(room)}, and "
         f"{amount(7.0 * GB - room)} in temporary files)",

@@ -109,7 +109,7 @@ def test_lists_that_are_no_series_and_no_files(folder):
     paths = [folder / f"{k}.parquet" for k in range(3)]
     with pytest.raises(DataError, match="is in the list of files twice"):
         slts.SLTSClassifier().fit([*paths, paths[0]])
-    with pytest.raises(FileNotFoundError, match="no Parquet file matches this pattern"):
+    with pytest.raises(FileNotFoundError, match="no Parquet file matches it as a pattern"):
         slts.SLTSClassifier().fit(folder / "x*.parquet")
     with pytest.raises(DataError, match=r"needs them in memory.*read_series"):
         slts.OneNNClassifier().fit(paths, "label")
@@ -353,8 +353,23 @@ def test_splits_without_a_series_of_the_sample_are_refused(data, batch, monkeypa
     make(12, random_state=3).fit(batch, data[1])
     held = np.setdiff1d(np.arange(N), sampled)[:1]
     cv = [(np.delete(np.arange(N), held), held)]
-    with pytest.raises(ValueError, match=r"has series on both sides among the \d+ that"):
+    with pytest.raises(ValueError, match=r"None of the 1 splits .* among the \d+ that"):
         make(12, calibration_cv=cv, random_state=3).fit(batch, data[1])
+
+
+def test_series_without_weight_are_not_drawn(data, batch, monkeypatch):
+    """Few have any: a sample of all would hold none of them."""
+    make = slts.BBSClassifier
+    weights = np.zeros(N)
+    for label in np.unique(data[1]):
+        weights[np.flatnonzero(data[1] == label)[-3:]] = 1.0
+    whole = make(12, random_state=3).fit(batch, data[1], weights)
+    monkeypatch.setattr(make, "_alignments_bytes", lambda *_: float("inf"))
+    monkeypatch.setattr(landmark_stream, "MOST_TUNING", 20)
+    monkeypatch.setattr(landmark_stream, "_PER_CLASS", 2)
+    parts = make(12, random_state=3).fit(batch, data[1], weights)
+    assert_same_model(parts, whole)
+    assert (parts._n_series_in, parts._n_steps_in) == (N, batch.n_steps)
 
 
 def test_splits_of_a_file_hold_no_indices(folder, data):
@@ -416,7 +431,7 @@ def test_a_label_that_is_not_the_scanned_one(folder):
 def test_numbers_that_are_no_classes(data, tmp_path):
     numbers = np.random.default_rng(0).normal(size=N)
     path = write_long(tmp_path / "regression.parquet", data[0], numbers)
-    with pytest.raises(DataError, match="Unknown label type: continuous"):
+    with pytest.raises(DataError, match="numbers with fractions are no classes"):
         slts.BBSClassifier(8).fit(path, "label")
 
 

@@ -1,5 +1,6 @@
 """Memory of the machine, or of the container."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -54,21 +55,37 @@ def test_the_first_version(groups):
     assert machine.usable_memory() == 6_000_000
 
 
+@pytest.mark.parametrize("said", ["\n", "garbage\n", "1:memory\n", "0::/\0\n", "0::/\udcff\n"])
+@pytest.mark.parametrize("limit", ["", "0", "-1", "\u00b2", "many", "7 000"])
+def test_what_makes_no_sense_is_passed_over(said, limit, groups):
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    groups("0::/\n", memory_dot_max=limit)
+    assert machine.usable_memory() == physical
+    machine._CGROUP.write_text(said, errors="surrogateescape")
+    assert machine.usable_memory() == physical
+
+
 def test_a_machine_that_does_not_tell(groups, monkeypatch):
+    monkeypatch.setattr(os, "sysconf", lambda name: -1 if "PHYS" in name else 4096)
+    assert machine.usable_memory() == 8 * 10**9
     monkeypatch.delattr(os, "sysconf")
     assert machine.usable_memory() == 8 * 10**9
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read memory from")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists() or not hasattr(ctypes.CDLL(None), "malloc_trim"),
+    reason="no /proc to read memory from, or no malloc_trim",
+)
 def test_what_was_freed_is_given_back():
     """Small arrays come from a heap that shrinks at its end only, and the last one is kept."""
     program = """
+import resource
 import numpy as np
 from slts.execution import give_back_memory
 
 def resident():
     with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
+        return int(file.read().split()[1]) * resource.getpagesize()
 
 before = resident()
 arrays = [np.ones(8_000) for _ in range(2_000)]

@@ -1,5 +1,7 @@
 """Progress: a bar for people, lines for logs, nothing unless asked."""
 
+import io
+import os
 import sys
 
 import pytest
@@ -144,3 +146,22 @@ def test_a_bar_that_nobody_watches_becomes_lines(rich, capfd, monkeypatch, reque
     monkeypatch.setattr(progress, "time", Clock(20.0))
     run_to_the_end()
     assert capfd.readouterr() == ("", "Aligning: 50%, 40 s\nAligning: 100%, done in 1 min 20 s\n")
+
+
+@pytest.mark.parametrize("rich", [True, False])
+@pytest.mark.parametrize("stream", ["none", "closed", "broken"])
+def test_work_goes_on_where_nothing_can_be_written(stream, rich, monkeypatch, request):
+    if rich:
+        pytest.importorskip("rich")
+    else:
+        request.getfixturevalue("without_rich")
+    broken = io.StringIO()
+    if stream == "closed":
+        broken.close()
+    else:
+        monkeypatch.setattr(broken, "write", lambda text: os.write(-1, b""), raising=False)
+    monkeypatch.setattr(sys, "stderr", None if stream == "none" else broken)
+    monkeypatch.setattr(progress, "time", Clock(20.0))
+    with progress_bar("Aligning", show=True) as tell:
+        for done in (0.0, 1.0, 2.0):
+            tell(done, 2.0)

@@ -160,6 +160,25 @@ def test_the_label_of_lists_is_known_by_the_classes_of_a_model():
     assert guess(table, expect=["x"], classes=[2, 1]).label == "speaker"
 
 
+def test_channels_are_named_in_a_list_or_between_commas():
+    table = frame(id=IDS, x=VALUES, y=VALUES, z=VALUES)
+    for channels in (["z", "x"], "z,x", " z , x", ("z", "x")):
+        assert guess(table, channels=channels).channels == ("z", "x")
+    assert guess(table, channels="x..y, z").channels == ("x", "y", "z")
+    odd = table.rename_columns(["id", "x,y", "y", "z"])
+    assert guess(odd, channels="x,y").channels == ("x,y",)
+
+
+def test_what_is_named_a_label_is_one_even_of_other_classes():
+    """The other column would be taken for the truth, and measured against."""
+    label, smoker = ["yes", "no", "maybe"], ["yes", "no", "yes"]
+    table = frame(name=["a", "b", "c"], label=label, smoker=smoker, x=[[1.0], [3.0], [2.0]])
+    assert guess(table, expect=["x"], classes=["no", "yes"]).label == "label"
+    # Nothing in common: it is something else.
+    table = frame(name=["a", "b", "c"], label=["u", "v", "w"], smoker=smoker, x=[[1.0]] * 3)
+    assert guess(table, expect=["x"], classes=["no", "yes"]).label == "smoker"
+
+
 def test_lists_are_whole_series():
     table = frame(name=["a", "b"], label=["u", "v"], x=[[1.0, 2.0], [3.0]], y=[[1, 2], [3]])
     found = guess(table)

@@ -121,7 +121,7 @@ def write_partitions(folder, keys):
     batch, labels, ids = DATA
     for number, key in enumerate(keys):
         place = folder / key
-        place.mkdir(parents=True)
+        place.mkdir(parents=True, exist_ok=True)
         chosen = slice(number * len(batch) // len(keys), (number + 1) * len(batch) // len(keys))
         rows = long_table(batch[chosen], labels[chosen], ids[chosen])
         pq.write_table(rows.drop_columns(["speaker"]), place / "part-0.parquet", row_group_size=5)
@@ -251,12 +251,29 @@ def test_a_column_and_a_folder_of_one_name_are_refused(tmp_path):
         assert set(read_series(source).labels) == {"b"}
 
 
-def test_folders_of_which_some_have_no_name_of_a_column(tmp_path):
-    folder = write_partitions(tmp_path / "data", ["label=a", "other"])
-    scan = scan_series(folder, label="label")
-    with pytest.raises(DataError, match=r"other.part-0.parquet has no column 'label', which part-"):
-        scan.read()
-    assert len(scan.read(labels=False)) == 30
+@pytest.mark.parametrize("keys", [["label=a", "other"], [".", "label=a"], ["label=a", "day=3"]])
+def test_folders_that_name_other_columns_are_refused(keys, tmp_path):
+    folder = write_partitions(tmp_path / "data", keys)
+    refused(folder, "columns must be the same for all files. Give a pattern")
+
+
+def test_a_column_named_by_two_folders_is_refused(tmp_path):
+    folder = write_partitions(tmp_path / "data", ["label=a/label=b", "label=a/label=c"])
+    refused(folder, "part-0.parquet lies in two folders label=...: rename one")
+
+
+def test_a_file_that_is_linked_counts_once(tmp_path):
+    first = write_parts(tmp_path / "data")[0]
+    (tmp_path / "data" / "zz.parquet").symlink_to(first)
+    for source in (tmp_path / "data", str(tmp_path / "data" / "*.parquet")):
+        refused(source, f"zz.parquet is in .* twice, also as {first}")
+
+
+def test_an_iterator_of_paths_is_refused(tmp_path):
+    write_parts(tmp_path / "data")
+    for read in (read_series, iter_series):
+        with pytest.raises(DataError, match=r"a list of paths, got generator: say list"):
+            list(read((tmp_path / "data").glob("*.parquet")))
 
 
 def test_files_follow_each_other_by_their_numbers(tmp_path):
@@ -310,10 +327,12 @@ def test_an_underscore_that_is_asked_for_is_found(tmp_path):
 
 def test_patterns_that_match_nothing_to_read(tmp_path):
     refused(
-        str(tmp_path / "part-*.parquet"), r"part-\*.parquet: no Parquet file", FileNotFoundError
+        str(tmp_path / "part-*.parquet"),
+        r"part-\*.parquet: there is no file of this name",
+        FileNotFoundError,
     )
     (tmp_path / "notes.txt").write_text("")
-    refused(str(tmp_path / "n*"), "no Parquet file matches this pattern", FileNotFoundError)
+    refused(str(tmp_path / "n*"), "no Parquet file matches it as a pattern", FileNotFoundError)
     (tmp_path / "year=3").mkdir()
     message = r"matches the folder .*year=3: add '/\*.parquet'"
     refused(str(tmp_path / "year=*"), message, FileNotFoundError)

@@ -73,7 +73,7 @@ def oracle(problem, size):
         total = 0
         for rank, i in enumerate(members[: size.per_class]):
             total += 8 * 2 * int(problem.lengths[i])
-            if rank >= 2 and total > size.n_bytes / 20:
+            if rank >= 2 and total > size.n_bytes / max(20, len(set(problem.labels.tolist()))):
                 break
             wanted.add(i)
     return [i for i in order if i in wanted], len(uniform)
@@ -116,7 +116,7 @@ def problems(draw):
 sizes = st.builds(
     SampleSize,
     n_series=st.integers(1, 30),
-    n_bytes=st.integers(1, 3000),
+    n_bytes=st.integers(1, 60_000),
     at_least=st.integers(1, 4),
     per_class=st.integers(0, 6),
 )
@@ -261,6 +261,40 @@ def test_one_of_a_rare_class_does_not_take_the_place_of_a_long_one(apart):
         check(problem, size, found)
         assert found.positions.tolist() == [first, rare]
         assert found.n_uniform == 1
+
+
+def test_what_did_not_fit_does_not_make_room():
+    """A short series behind a long one that was let go: whoever lets it go, it stays out."""
+    labels, lengths = ["a"] * 4, [2, 2, 100, 2]
+    problem = in_one_part(labels, lengths)
+    order = np.argsort(problem.keys)
+    sized = np.empty(4, dtype=int)
+    sized[order] = lengths
+    problem = Problem(problem.keys, problem.labels, sized, problem.parts)
+    size = SampleSize(1, 3200.0, per_class=4)
+    for turn in (1, -1):
+        pair = []
+        for index in (order[:3], order[3:]):
+            reservoir = Reservoir(size)
+            reservoir.add(problem.keys[index], problem.labels[index], 0, 0, problem.series(index))
+            reservoir.sample()
+            pair.append(reservoir)
+        one, other = pair[::turn]
+        one.merge(other)
+        found = one.sample().series
+        assert found.values[found.offsets[:-1], 0].tolist() == order[:2].tolist()
+
+
+def test_many_classes_share_the_bytes():
+    names = [f"class {k}" for k in range(300)] * 10
+    problem = in_one_part(names, [50] * 3000)
+    size = SampleSize(10, 400_000.0, per_class=10)
+    reservoir = Reservoir(size)
+    problem.show(reservoir, 0)
+    sample = reservoir.sample()
+    check(problem, size, sample)
+    assert sample.series.values.nbytes <= 1.5 * size.n_bytes
+    assert len(sample) >= 600
 
 
 def test_labels_of_any_width_are_merged():

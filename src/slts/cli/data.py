@@ -122,7 +122,7 @@ def read_unlabelled(
         expect=model._channel_names_in,
         labels=False,
         batch_size=batch_size,
-        **columns.as_keywords(),  # type: ignore[arg-type]
+        **columns.as_keywords(),
     )
     told: set[str] = set()
     for batch in batches:

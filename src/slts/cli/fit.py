@@ -104,7 +104,7 @@ def fit(
         estimator.set_params(memory_limit=limit)
         if test is not None and test != STDIN:
             # Before the training, so that nobody waits for a model to hear of a misspelt name.
-            scan_series(test, expect=large.channel_names, **columns.as_keywords())  # type: ignore[arg-type]
+            scan_series(test, expect=large.channel_names, **columns.as_keywords())
         seconds = _train(estimator, large, None, voice)
         # Training may have taken long: what is wrong with the test data must not cost the model.
         save(estimator, model)

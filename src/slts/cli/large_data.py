@@ -25,7 +25,7 @@ _TIMES = 20
 
 
 def limit_of(given: str | None) -> int:
-    """Bytes that a command may take: as told, or half of the machine's memory."""
+    """Bytes that a command may take: as told, or half of what there is."""
     if given is not None:
         try:
             return memory_bytes(given, "slts")
@@ -56,7 +56,7 @@ def scan_if_large(
         data,
         expect=None if model is None else model._channel_names_in,
         classes=None if model is None else model.classes_.tolist(),
-        **columns.as_keywords(),  # type: ignore[arg-type]
+        **columns.as_keywords(),
     )
     size = scan.n_bytes
     if size is None or _TIMES * size <= limit:

@@ -66,7 +66,7 @@ MemoryLimit = Annotated[
         "--memory-limit",
         metavar="SIZE",
         help="Memory to take beside Python itself, such as 2GB: larger data are read part by part.",
-        show_default="half of the machine's",
+        show_default="half of what there is",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -84,9 +84,6 @@ class ColumnOptions(NamedTuple):
     label: str | None
     channels: str | None
 
-    def as_keywords(self) -> dict[str, str | list[str] | None]:
+    def as_keywords(self) -> dict[str, str | None]:
         """Return them as `slts.files.read_series` takes them."""
-        names = None
-        if self.channels is not None:
-            names = [name.strip() for name in self.channels.split(",") if name.strip()]
-        return {"id": self.id, "time": self.time, "label": self.label, "channels": names}
+        return self._asdict()

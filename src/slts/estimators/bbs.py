@@ -55,7 +55,7 @@ class BBSClassifier(LandmarkClassifier):
         About how much memory learning may take beside the series and Python itself, in bytes or as
         text such as ``"2GB"``. Alignments that would take more are found part by part, and what is
         kept of them goes to temporary files; parameters are then chosen, and probabilities
-        calibrated, on a sample. None is half of the machine's memory, and 1 GiB for series that are
+        calibrated, on a sample. None is half of the memory there is, and 1 GiB for series that are
         read from elsewhere.
     n_jobs
         Threads of the CPU, by joblib's convention.

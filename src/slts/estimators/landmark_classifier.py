@@ -196,10 +196,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             indices = self._choose_landmarks(series, settings, seed)
             size = self._alignments_bytes(len(indices), series, settings)
             if self._goes_in_parts(size, limit):
-                columns = self._n_columns_in
-                known = InMemory(limit, self.classes_, weights, splits, self._rows, indices)
-                fit_stream(self, BatchStream(batch, codes), known=known)
-                self._n_columns_in, self.n_features_in_ = columns, columns or batch.n_channels
+                landmarks = (batch[indices], indices, codes[indices])
+                self._fit_in_parts(batch, codes, weights, limit, size, splits, landmarks)
                 return self
             data = self._align(series, codes, weights, series[indices], codes[indices], settings)
             chosen = self._choose(data, parameters, splits)
@@ -212,6 +210,25 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             model = self._refine(model, data, series, settings, splits)
             self._conclude(model, batch[self.landmark_indices_], data, series.n_channels)
         return self
+
+    def _fit_in_parts(
+        self,
+        batch: SeriesBatch,
+        codes: IntArray,
+        weights: FloatArray,
+        limit: int,
+        size: float,
+        splits: Sequence[Split],
+        landmarks: tuple[SeriesBatch, IntArray, IntArray],
+    ) -> None:
+        """Go on from what `fit` has found, with series in memory and alignments in parts."""
+        columns = self._n_columns_in
+        seen = np.flatnonzero(weights > 0.0)
+        some = batch if len(seen) == len(batch) else batch[seen]
+        shares = weights[seen] / weights[seen].mean()
+        known = InMemory(limit, size, self.classes_, shares, seen, splits, self._rows, landmarks)
+        fit_stream(self, BatchStream(some, codes[seen]), known=known)
+        self._remember(self.classes_, len(batch), batch.n_steps, batch.n_channels, columns)
 
     def _memory(self) -> int:
         """Memory that alignments of series in memory may take."""

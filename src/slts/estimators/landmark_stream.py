@@ -8,6 +8,7 @@ on the sample, in memory.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -63,26 +64,30 @@ class InMemory:
 
     Attributes
     ----------
-    limit
-        Memory to take.
+    limit, whole
+        Memory to take, and that of all alignments.
     classes
         What the labels of the stream, 0 and up, stand for.
     weights
-        Weight of every series, mean 1.
+        Weight of every series of the stream, mean 1.
+    indices
+        Which of all series are in the stream: those that have weight.
     splits
         Splits of all series, as the estimator makes them.
     rows
         Map of the rows.
     landmarks
-        Numbers of the landmarks.
+        The landmarks, their indices among all series, and their classes.
     """
 
     limit: float
+    whole: float
     classes: AnyArray
     weights: FloatArray
+    indices: IntArray
     splits: Sequence[Split]
     rows: RowMap
-    landmarks: IntArray
+    landmarks: tuple[SeriesBatch, IntArray, IntArray]
 
 
 def fit_stream(
@@ -103,7 +108,8 @@ def fit_stream(
     settings, parameters = model._settings(), model._parameters()
     seed = int(check_random_state(model.random_state).randint(2**31 - 1))
     with mapper_for(model.n_jobs, stream) as mapper:
-        size = SampleSize(MOST_TUNING, limit * SAMPLE_SHARE, _most_landmarks(model), _PER_CLASS)
+        fewest = _most_drawn(model) if known is None else 1
+        size = SampleSize(MOST_TUNING, limit * SAMPLE_SHARE, fewest, _PER_CLASS)
         with model._progress("Reading") as progress:
             found = survey(stream, mapper, size, seed=seed, progress=progress)
         sample, codes = found.sample, found.sample_codes
@@ -118,10 +124,11 @@ def fit_stream(
         else:
             weights, model._rows = _Weights(by_series=known.weights), known.rows
         drawn = model._rows(sample.series)
-        method = model.landmarks if known is None else known.landmarks
-        kept, indices, landmark_codes = _landmarks(
-            model, method, stream, mapper, found, drawn, settings, seed
-        )
+        if known is None:
+            landmarks = _landmarks(model, stream, mapper, found, drawn, settings, seed)
+        else:
+            landmarks = known.landmarks
+        kept, indices, landmark_codes = landmarks
         plan = MemoryPlan.make(
             limit=limit, n_series=found.n_series, n_steps=found.n_steps,
             n_channels=uniform.n_channels, n_rows=drawn.n_channels,
@@ -131,7 +138,7 @@ def fit_stream(
             learns_metric=model._needs_products, n_workers=mapper.n_workers,
             remote=isinstance(mapper, DaskMapper),
         )  # fmt: skip
-        plan.check(name)
+        plan.check(name, math.inf if known is None else known.whole)
         plan.tell()
         # The first are a uniform sample; rare classes, at the end, are wanted in any case.
         tuning = np.union1d(np.arange(plan.n_tuning), np.arange(sample.n_uniform, len(sample)))
@@ -140,7 +147,7 @@ def fit_stream(
         importance = found.importance(codes)
         own = weights.of(codes, own_indices) * (1.0 if importance is None else importance)
         data = model._align(drawn[tuning], codes, own, mapped, landmark_codes, settings)
-        splits = _sample_splits(model, codes, own_indices, found.n_series, known, seed)
+        splits = _sample_splits(model, codes, own_indices, known, seed)
         chosen = model._choose(data, parameters, splits, importance)
         count = int(chosen.pop("n_landmarks"))
         data = data.first_landmarks(count)
@@ -177,26 +184,27 @@ def _sample_splits(
     model: LandmarkClassifier,
     codes: IntArray,
     indices: IntArray,
-    n_series: int,
     known: InMemory | None,
     seed: int,
 ) -> list[Split]:
     """Splits of the sample, which has the series `indices` of the stream."""
-    order = np.argsort(indices)
     cv = getattr(model, "cv", getattr(model, "calibration_cv", None))
-    if known is None or isinstance(cv, numbers.Real):
+    if cv is None or isinstance(cv, numbers.Real):
+        # In the order of the sample, which does not depend on files.
+        return model._splits(codes, seed)
+    if known is None:
         # A splitter may care for the order: that of the stream.
+        order = np.argsort(indices)
         splits = model._splits(codes[order], seed)
         return [(order[train], order[test]) for train, test in splits]
-    place = np.full(n_series, -1)
-    place[indices] = np.arange(len(indices))
-    found = [(place[train], place[test]) for train, test in known.splits]
-    kept = [(train[train >= 0], test[test >= 0]) for train, test in found]
-    usable = [(train, test) for train, test in kept if len(train) and len(test)]
+    own = known.indices[indices]
+    found = [[np.flatnonzero(np.isin(own, side)) for side in split] for split in known.splits]
+    usable = [(train, test) for train, test in found if len(train) and len(test)]
     if known.splits and not usable:
         raise ValueError(
-            f"No split of {cv!r} has series on both sides among the {len(codes)} that parameters "
-            f"are chosen and probabilities calibrated on: raise memory_limit."
+            f"None of the {len(known.splits)} splits of {type(model).__name__} has series on both "
+            f"sides among the {len(codes)} that parameters are chosen and probabilities calibrated "
+            f"on: raise memory_limit."
         )
     return usable
 
@@ -217,7 +225,7 @@ class _Weights:
         return self.by_series[numbers]
 
 
-def _most_landmarks(model: LandmarkClassifier) -> int:
+def _most_drawn(model: LandmarkClassifier) -> int:
     """How many series the sample must have for the landmarks, as far as that is known."""
     if not isinstance(model.landmarks, str):
         return 1
@@ -245,7 +253,6 @@ def _class_weights(model: LandmarkClassifier, found: Survey) -> FloatArray:
 
 def _landmarks(
     model: LandmarkClassifier,
-    method: Any,
     stream: SeriesStream,
     mapper: Mapper,
     found: Survey,
@@ -254,7 +261,7 @@ def _landmarks(
     seed: int,
 ) -> tuple[SeriesBatch, IntArray, IntArray]:
     """Landmarks, their numbers in the stream, and their classes."""
-    sample = found.sample
+    sample, method = found.sample, model.landmarks
     if not isinstance(method, str) or method not in METHODS:
         indices = check_landmarks(method, found.n_series, type(model).__name__)
         series, labels = _fetch(stream, mapper, found, indices)

@@ -323,17 +323,23 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             )
             return max(2.0 * series + learning, series / _SAMPLE_SHARE)
 
-        count = len(sample)
-        while needed(count) > limit and count > 1:
-            count -= max(1, count // 50)
-        fewest = min(_FEWEST, found.n_series)
-        if count < fewest:
+        most = len(sample)
+        while needed(most) > limit and most > 1:
+            most -= max(1, most // 50)
+        if most == len(sample):
+            return found
+        fewest = min(max(_FEWEST, 3 * n_classes), found.n_series)
+        if most < fewest:
             raise ValueError(
                 f"The 'memory_limit' parameter of {type(self).__name__} is too small: "
                 f"{amount(limit)}, and learning from a sample of {fewest} series takes "
                 f"{amount(1.01 * needed(fewest))}. Raise it, or take fewer views or phases."
             )
-        return replace(found, sample=sample.first(count, per_class=_PER_CLASS_DRAWN))
+        per_class = min(_PER_CLASS_DRAWN, max(2, most // (2 * n_classes)))
+        count = most - per_class * n_classes
+        kept = sample.first(count, per_class)
+        # Most of every class are among the first anyway.
+        return replace(found, sample=sample.first(count + most - len(kept), per_class))
 
     @takes_streams
     def decision_function(self, X: Any) -> FloatArray:

@@ -87,7 +87,7 @@ class MemoryPlan:
     ) -> MemoryPlan:
         """Reckon with series of `n_channels` whose rows are mapped to `n_rows` channels.
 
-        `sample` is the size of the `n_sample` series that were drawn, `n_extra` of them for rare
+        `sample` is the size of the `n_sample` series that were drawn and of `n_extra` more of rare
         classes, `item` the size of a number of a result; all sizes are in bytes.
         """
         problems = 1 if n_classes == 2 else n_classes
@@ -155,12 +155,13 @@ class MemoryPlan:
         """Bytes of temporary files."""
         return 0.0 if self.remote else max(0.0, self.held - self.resident)
 
-    def check(self, owner: str) -> None:
-        """Refuse a limit that is too small, or a disk."""
+    def check(self, owner: str, whole: float = math.inf) -> None:
+        """Refuse a limit that is too small, or a disk; with `whole` all would be in memory."""
         if self.needed > self.limit:
+            enough = min(1.1 * self.enough, whole)
             raise ValueError(
                 f"The 'memory_limit' parameter of {owner} is too small: {amount(self.limit)}, and "
-                f"{amount(math.ceil(1.1 * self.enough / 1e6) * 1e6)} would do ({self._parts()}). "
+                f"{amount(math.ceil(enough / 1e6) * 1e6)} would do ({self._parts()}). "
                 f"Raise it{self._or_else()}."
             )
         if self.spilled > free_disk():
@@ -196,7 +197,7 @@ class MemoryPlan:
             "sample": self.sample,
             "its alignments": self.tuning,
             "reading": self.reading,
-            "or solving": self.solving,
+            "then solving": self.solving,
         }
         return ", ".join(f"{name}: {amount(size)}" for name, size in named.items())
 

@@ -271,8 +271,8 @@ class Identifiers:
         raise DataError(
             f"series {_identifier(parts[other], digests[pair[1]])} comes back in "
             f"{parts[other].name} after {parts[one].name}; rows of a series must stand together, "
-            f"in files that follow each other by name, and in one partition of a Dask data frame. "
-            f"Sort the data by their identifier."
+            f"in files that follow each other by name. Sort the data by their identifier; a Dask "
+            f"data frame must have all of them in one partition: frame.shuffle(id).persist()."
         )
 
 

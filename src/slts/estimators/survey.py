@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
@@ -179,19 +178,23 @@ def _look(
 
 
 def _check_labels(labels: AnyArray, part: Part) -> None:
-    """Labels are sorted and compared: no missing ones, no objects."""
-    if labels.dtype == object:
+    """Labels are sorted and compared: text, whole numbers or booleans, none of them missing."""
+    if labels.dtype.kind not in "biufUS":
         types = sorted({type(label).__name__ for label in labels.tolist()})
         raise DataError(
             f"{part.name} has labels of type {', '.join(types)}: store them as text, integers or "
             f"booleans, none of them missing."
         )
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
+    if labels.dtype.kind != "f":
+        return
+    if np.isnan(labels).any():
         raise DataError(f"{part.name} has a label that is missing.")
-    try:
-        check_classification_targets(labels)
-    except ValueError as error:
-        raise DataError(f"{part.name}: {error}") from error
+    broken = labels != np.trunc(labels)
+    if broken.any():
+        raise DataError(
+            f"{part.name} has the label {labels[broken][0]}: numbers with fractions are no "
+            f"classes. Bin them, or is another column meant?"
+        )
 
 
 def _check_channels(found: Sequence[_PartSurvey], new: _PartSurvey, parts: Sequence[Part]) -> None:

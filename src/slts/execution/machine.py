@@ -19,17 +19,18 @@ def usable_memory() -> int:
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        physical = _UNKNOWN
-    return min([physical, *_limits()])
+        physical = 0
+    return min([physical if physical > 0 else _UNKNOWN, *_limits()])
 
 
 def _limits() -> Iterator[int]:
     """Yield the limits of the control groups of this process, of version 2 and of version 1."""
     try:
-        groups = [line.split(":", 2) for line in _CGROUP.read_text().splitlines()]
+        lines = _CGROUP.read_text(errors="replace").splitlines()
     except OSError:
         return
-    for _, controllers, path in groups:
+    for line in lines:
+        _, controllers, path = [*line.split(":", 2), "none", "none"][:3]
         if controllers == "":
             root, name = _CGROUPS, "memory.max"
         elif "memory" in controllers.split(","):
@@ -40,10 +41,10 @@ def _limits() -> Iterator[int]:
         inner = Path(path.strip("/"))
         for group in (inner, *inner.parents):
             try:
-                text = (root / group / name).read_text().strip()
-            except OSError:
+                text = (root / group / name).read_text(errors="replace").strip()
+            except (OSError, ValueError):
                 continue
-            if text.isdigit():
+            if text.isascii() and text.isdigit() and int(text) > 0:
                 yield int(text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 Progress = Callable[[float, float], None]
 """Called with (done, total); may be called from one thread only."""
@@ -44,14 +44,17 @@ def _somebody_watches() -> bool:
     try:
         from rich.console import Console
     except ImportError:
-        return sys.stderr.isatty()
+        return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
     console = Console(stderr=True)
     return console.is_terminal or console.is_jupyter
 
 
-def _write_line(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+def _write_line(line: str, end: str = "\n") -> None:
+    # There is none under pythonw, and it may be closed: no reason to stop the work.
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{line}{end}")
+            sys.stderr.flush()
 
 
 @contextmanager
@@ -99,7 +102,6 @@ def _plain_line(description: str) -> Progress:
     def draw(done: float, total: float) -> None:
         share = done / total if total > 0 else 1.0
         left = (time.monotonic() - start) * (1.0 / share - 1.0) if share > 0 else float("inf")
-        sys.stderr.write(f"\r{description} {share:4.0%}, {left:.0f} s left ")
-        sys.stderr.flush()
+        _write_line(f"\r{description} {share:4.0%}, {left:.0f} s left ", end="")
 
     return draw

@@ -6,6 +6,7 @@ they do not, the error lists the columns and says which option to give.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -213,7 +214,7 @@ class _Resolver:
             return None
         chosen = tuple(
             column
-            for name in ([names] if isinstance(names, str) else names)
+            for name in (self._separated(names) if isinstance(names, str) else names)
             for column in self._spelled_out(name)
         )
         if not chosen or len(set(chosen)) != len(chosen):
@@ -222,8 +223,8 @@ class _Resolver:
         if absent and given is None:
             raise DataError(
                 f"{self._where} has no column {absent[0]!r}, a channel the model was trained with; "
-                f"it has {self._list_of_columns()}. Say with --channels (channels=) which columns "
-                f"stand for {', '.join(chosen)}"
+                f"it has {self._list_of_columns()}. Say which columns stand for "
+                f"{', '.join(chosen)}: --channels a,b, or slts.scan_series(path, channels=[...])"
             )
         for name in chosen:
             self._take(name, "channels")
@@ -233,6 +234,12 @@ class _Resolver:
             # The same columns in another order; names say more than places.
             return tuple(expect)
         return chosen
+
+    def _separated(self, names: str) -> list[str]:
+        """Names between commas, unless a column has this very name."""
+        if names in self._kinds:
+            return [names]
+        return [name.strip() for name in names.split(",") if name.strip()]
 
     def _spelled_out(self, name: str) -> Sequence[str]:
         first, dots, last = name.partition("..")
@@ -343,8 +350,11 @@ class _Resolver:
             for name in self._free()
             if self._kinds[name] in ("text", *NUMERIC)
         }
-        if guess is not None and values[guess] <= known:
-            return guess
+        if guess is not None:
+            by_name = guess in self._with_name(_LABELS, ("text", "integer", "boolean", "number"))
+            # What is named a label is one, even of classes that the model does not know.
+            if values[guess] & known if by_name else values[guess] <= known:
+                return guess
         found = [
             name
             for name in values
@@ -455,10 +465,12 @@ def _is_number(text: str) -> bool:
 
 def _spelling(label: object) -> str | float:
     """What is equal for labels that may be meant by each other, in text files and others."""
+    text = str(label).lower()
     try:
-        return float(str(label))
+        number = float(text)
     except ValueError:
-        return str(label).lower()
+        return text
+    return number if math.isfinite(number) else text
 
 
 def _plain(name: str) -> str:

@@ -44,9 +44,9 @@ def read_series(
         data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
     id, time, label : str, optional
         Columns of a table; guessed by default, and the guess is in `Dataset.columns`.
-    channels : sequence of str, optional
-        Columns with the values; ``"c1..c12"`` stands for those from one to the other. All other
-        columns of numbers by default.
+    channels : str or sequence of str, optional
+        Columns with the values: a list, or names between commas; ``"c1..c12"`` stands for those
+        from one to the other. All other columns of numbers by default.
     expect : sequence of str, optional
         Channels of a trained model: taken, in this order, from data that name their channels;
         `channels` may name others, that stand for them one after the other.

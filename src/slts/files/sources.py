@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -74,6 +74,11 @@ class ParquetSource:
             given = os.fspath(source)
             _refuse_url(given)
             return cls(given, "" if is_pattern(given) else given, given)
+        if not isinstance(source, list | tuple):
+            raise DataError(
+                f"the files must be given as one path, a pattern, or a list of paths, got "
+                f"{type(source).__name__}: say list(...)"
+            )
         for number, path in enumerate(source):
             if not isinstance(path, str | os.PathLike):
                 raise DataError(
@@ -108,11 +113,11 @@ class ParquetSource:
     def files(self) -> list[Path]:
         """List the Parquet files in the order they are read; none if a folder holds none."""
         if not isinstance(self.given, str):
-            return _listed(self.given)
+            return _once(_listed(self.given), "the list of files")
         path = Path(self.given)
         if self.root == "":
-            return _matching(self.given)
-        return _in_folder(path) if path.is_dir() else [path]
+            return _once(_matching(self.given), self.given)
+        return _once(_in_folder(path), self.given) if path.is_dir() else [path]
 
     def keys(self, files: Sequence[Path]) -> list[dict[str, Any]]:
         """Values for all rows of a file that its folders tell, such as ``label=a``.
@@ -129,7 +134,14 @@ class ParquetSource:
         """
         n_above = len(self._common_folder().parts)
         below = [path.absolute().parts[n_above:-1] for path in files]
-        texts = [dict(_key(part) for part in folders if "=" in part[1:]) for folders in below]
+        texts = [_keys(folders, path) for folders, path in zip(below, files, strict=True)]
+        for found, path in zip(texts, files, strict=True):
+            if found.keys() != texts[0].keys():
+                raise DataError(
+                    f"{files[0]} lies in folders {_listing(texts[0])}, and {path} in "
+                    f"{_listing(found)}: columns must be the same for all files. Give a pattern "
+                    f"that matches those of one kind"
+                )
         if not any(texts):
             return [{} for _ in files]
         pa: Any = import_extra("pyarrow", "io")
@@ -157,9 +169,21 @@ def _refuse_url(path: str) -> None:
         )
 
 
-def _key(folder: str) -> tuple[str, str | None]:
-    name, _, value = folder.partition("=")
-    return unquote(name), None if value == _NO_VALUE else unquote(value)
+def _keys(folders: Sequence[str], path: Path) -> dict[str, str | None]:
+    """Names and values of folders such as ``label=a``."""
+    found: dict[str, str | None] = {}
+    for folder in folders:
+        name, equals, value = folder.partition("=")
+        if not (name and equals):
+            continue
+        if unquote(name) in found:
+            raise DataError(f"{path} lies in two folders {name}=...: rename one of them")
+        found[unquote(name)] = None if value == _NO_VALUE else unquote(value)
+    return found
+
+
+def _listing(keys: Mapping[str, object]) -> str:
+    return " and ".join(f"{name}=..." for name in keys) or "without a name=value"
 
 
 def _is_integer(text: str | None) -> bool:
@@ -194,11 +218,13 @@ def _matching(pattern: str) -> list[Path]:
             f"together as one table. Name one file, or a folder with one CSV per series"
         )
     hint = f"; it matches the folder {min(matches)}: add '/*.parquet'" if matches else ""
-    raise FileNotFoundError(f"{pattern}: no Parquet file matches this pattern{hint}")
+    raise FileNotFoundError(
+        f"{pattern}: there is no file of this name, and no Parquet file matches it as a pattern "
+        f"(*, ? and [] are wildcards){hint}"
+    )
 
 
 def _listed(paths: Sequence[str]) -> list[Path]:
-    seen: set[str] = set()
     for given in paths:
         path = Path(given)
         if not path.exists():
@@ -209,13 +235,20 @@ def _listed(paths: Sequence[str]) -> list[Path]:
                 f"{given}, in the list of files, is {kind}: a list may hold Parquet files only, "
                 f"which are read together as one table"
             )
-        real = os.path.realpath(path)
-        if real in seen:
-            raise DataError(
-                f"{given} is in the list of files twice: its series would count twice. Remove one"
-            )
-        seen.add(real)
     return [Path(given) for given in paths]
+
+
+def _once(files: list[Path], where: str) -> list[Path]:
+    """Refuse a file that comes twice, by a link perhaps."""
+    seen: dict[str, Path] = {}
+    for path in files:
+        first = seen.setdefault(os.path.realpath(path), path)
+        if first is not path:
+            also = "" if str(first) == str(path) else f", also as {first}"
+            raise DataError(
+                f"{path} is in {where} twice{also}: its series would count twice. Remove one"
+            )
+    return files
 
 
 def _of_one_kind(found: Iterable[Path], where: str, remedy: str) -> tuple[list[Path], list[Path]]:

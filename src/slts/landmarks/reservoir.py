@@ -17,8 +17,8 @@ from slts.series import SeriesBatch
 from slts.series.stream import Digests, mixed
 
 _LAST = np.uint64(2**64 - 1)
-# Series of every class in any case, and the share of the bytes for more.
-_FEWEST_OF_CLASS, _CLASS_SHARE = 2, 1 / 20
+# Series of every class in any case; more share the bytes among so many classes, or all there are.
+_FEWEST_OF_CLASS, _CLASSES = 2, 20
 
 
 def sampling_keys(digests: Digests, seed: int) -> Digests:
@@ -33,6 +33,16 @@ class Ceilings:
     every: np.uint64 = _LAST
     # None where classes have no series of their own in the sample.
     by_class: Mapping[Any, np.uint64] | None = None
+
+    def lowered(self, other: Ceilings) -> Ceilings:
+        """The lower of both, everywhere."""
+        by_class = self.by_class
+        if by_class is not None:
+            known = dict(by_class)
+            for label, key in (other.by_class or {}).items():
+                known[label] = min(known.get(label, _LAST), key)
+            by_class = known
+        return Ceilings(min(self.every, other.every), by_class)
 
     def admit(self, keys: Digests, labels: AnyArray) -> IntArray:
         """Positions of the series that may still be in the sample."""
@@ -98,8 +108,8 @@ class SampleSize:
     at_least
         So many series in any case.
     per_class
-        So many of every class besides, or all there are; fewer, but two, where they would take more
-        than a twentieth of `n_bytes`.
+        So many of every class besides, or all there are; fewer, but two, where all classes would
+        take more than `n_bytes` again.
     """
 
     n_series: int
@@ -132,7 +142,7 @@ class Reservoir:
     def merge(self, other: Reservoir) -> None:
         """Show what another reservoir has kept of other series."""
         # What it let go was too much for it, hence for both.
-        self._lower(other.ceilings.every)
+        self.ceilings = self.ceilings.lowered(other.ceilings)
         for sample in other._held:
             self._take(sample)
 
@@ -162,36 +172,39 @@ class Reservoir:
         # Once something does not fit, nothing behind it does: the sample is the same in any order.
         n_uniform = int(np.argmin(fits)) if not fits.all() else len(fits)
         if n_uniform < len(order):
-            self._lower(every.keys[order[n_uniform]] - np.uint64(1))
+            highest = min(self.ceilings.every, every.keys[order[n_uniform]] - np.uint64(1))
+        else:
+            highest = self.ceilings.every
         kept = np.zeros(len(order), dtype=bool)
         kept[:n_uniform] = True
         by_class = dict(self.ceilings.by_class or {})
-        labels = every.labels[order]
-        for label in np.unique(labels) if self._size.per_class else ():
-            members = np.flatnonzero(labels == label)
-            count = self._of_class(sizes[members])
-            kept[members[:count]] = True
-            keys = every.keys[order[members]]
+        keys, labels = every.keys[order], every.labels[order]
+        classes = np.unique(labels) if self._size.per_class else labels[:0]
+        for label in classes:
             ceiling = by_class.get(label.item(), _LAST)
+            members = np.flatnonzero((labels == label) & (keys <= ceiling))
+            count = self._of_class(sizes[members], len(classes))
+            kept[members[:count]] = True
             if count == self._size.per_class:
-                by_class[label.item()] = min(ceiling, keys[count - 1])
+                by_class[label.item()] = min(ceiling, keys[members[count - 1]])
             elif len(members) > count:
                 # A smaller series before the first that did not fit might.
-                by_class[label.item()] = min(ceiling, keys[count] - np.uint64(1))
-        self.ceilings = Ceilings(self.ceilings.every, by_class if self._size.per_class else None)
+                by_class[label.item()] = min(ceiling, keys[members[count]] - np.uint64(1))
+        self.ceilings = Ceilings(highest, by_class if self._size.per_class else None)
         found = every.take(order[kept], n_uniform)
         self._held = [found]
         self._shrunk(len(found), float(_sizes(found.series).sum()))
         return found
 
-    def _of_class(self, sizes: FloatArray) -> int:
-        """How many of the series of a class, in order of key, are kept in any case."""
-        fits = np.cumsum(sizes[: self._size.per_class]) <= _CLASS_SHARE * self._size.n_bytes
+    def _of_class(self, sizes: FloatArray, n_classes: int) -> int:
+        """How many of the series of a class, in order of key, are kept in any case.
+
+        The more classes are seen, the fewer: what did not fit before will not fit later.
+        """
+        room = self._size.n_bytes / max(_CLASSES, n_classes)
+        fits = np.cumsum(sizes[: self._size.per_class]) <= room
         fits[:_FEWEST_OF_CLASS] = True
         return int(fits.sum())
-
-    def _lower(self, key: np.uint64) -> None:
-        self.ceilings = Ceilings(min(self.ceilings.every, key), self.ceilings.by_class)
 
 
 def _sizes(series: SeriesBatch) -> FloatArray:
