@@ -107,6 +107,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     ) -> LandmarkModel:
         """Learn from all data with the chosen parameters."""
 
+    # The parameter that makes the splits.
+    _cv_name = "calibration_cv"
+
     def _splits(self, codes: IntArray, seed: int) -> list[Split]:
         """Splits whose held-out decisions calibrate probabilities (and choose parameters)."""
         cv = getattr(self, "calibration_cv", None)

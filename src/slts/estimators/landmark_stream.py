@@ -124,11 +124,11 @@ def fit_stream(
         else:
             weights, model._rows = _Weights(by_series=known.weights), known.rows
         drawn = model._rows(sample.series)
-        if known is None:
-            landmarks = _landmarks(model, stream, mapper, found, drawn, settings, seed)
-        else:
-            landmarks = known.landmarks
-        kept, indices, landmark_codes = landmarks
+        kept, indices, landmark_codes = (
+            _landmarks(model, stream, mapper, found, drawn, settings, seed)
+            if known is None
+            else known.landmarks
+        )
         plan = MemoryPlan.make(
             limit=limit, n_series=found.n_series, n_steps=found.n_steps,
             n_channels=uniform.n_channels, n_rows=drawn.n_channels,
@@ -163,14 +163,13 @@ def _refuse_what_needs_memory(
 ) -> None:
     name = type(model).__name__
     check_read_together(y, sample_weight, name)
-    parameter = "cv" if hasattr(model, "cv") else "calibration_cv"
-    cv = getattr(model, parameter, None)
+    cv = getattr(model, model._cv_name, None)
     holds_indices = isinstance(cv, PredefinedSplit) or (np.iterable(cv) and not isinstance(cv, str))
     if known is None and holds_indices:
         raise ValueError(
-            f"The {parameter!r} parameter of {name} must not hold indices of series where these "
-            f"are read part by part: splits are made of a sample. Got {cv!r} instead; use an int, "
-            f"a hold-out fraction, or a splitter such as StratifiedKFold."
+            f"The {model._cv_name!r} parameter of {name} must not hold indices of series where "
+            f"these are read part by part: splits are made of a sample. Got {cv!r} instead; use an "
+            f"int, a hold-out fraction, or a splitter such as StratifiedKFold."
         )
     needs = model._needs_all_in_memory
     if needs is not None:
@@ -188,7 +187,7 @@ def _sample_splits(
     seed: int,
 ) -> list[Split]:
     """Splits of the sample, which has the series `indices` of the stream."""
-    cv = getattr(model, "cv", getattr(model, "calibration_cv", None))
+    cv = getattr(model, model._cv_name, None)
     if cv is None or isinstance(cv, numbers.Real):
         # In the order of the sample, which does not depend on files.
         return model._splits(codes, seed)

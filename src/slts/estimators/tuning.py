@@ -54,6 +54,8 @@ class TunedLandmarks(LandmarkClassifier):
     cv_results_: dict[str, Any]
     n_splits_: int
 
+    _cv_name = "cv"
+
     def _splits(self, codes: IntArray, seed: int) -> list[Split]:
         splits = make_splits(self.cv, codes, random_state=seed, classes=self.classes_)
         self.n_splits_ = len(splits)

@@ -25,7 +25,7 @@ def progress_bar(description: str, *, show: bool) -> Iterator[Progress | None]:
         return
     if not _somebody_watches():
         with progress_lines(description, _write_line) as tell:
-            yield lambda done, total: tell(f"{done / total if total > 0 else 1.0:.0%}")
+            yield lambda done, total: tell(f"{_share(done, total):.0%}")
         return
     try:
         from rich.console import Console
@@ -96,11 +96,15 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def _share(done: float, total: float) -> float:
+    return done / total if total > 0 else 1.0
+
+
 def _plain_line(description: str) -> Progress:
     start = time.monotonic()
 
     def draw(done: float, total: float) -> None:
-        share = done / total if total > 0 else 1.0
+        share = _share(done, total)
         left = (time.monotonic() - start) * (1.0 / share - 1.0) if share > 0 else float("inf")
         _write_line(f"\r{description} {share:4.0%}, {left:.0f} s left ", end="")
 

@@ -124,8 +124,6 @@ class Reservoir:
     def __init__(self, size: SampleSize, ceilings: Ceilings | None = None) -> None:
         self._size = size
         self._held: list[Sample] = []
-        self._n_bytes = self._full_bytes = 0.0
-        self._full_series = 0
         self._shrunk(0, 0.0)
         self.ceilings = ceilings or Ceilings(by_class={} if size.per_class else None)
 
@@ -171,10 +169,9 @@ class Reservoir:
         fits &= every.keys[order] <= self.ceilings.every
         # Once something does not fit, nothing behind it does: the sample is the same in any order.
         n_uniform = int(np.argmin(fits)) if not fits.all() else len(fits)
+        highest = self.ceilings.every
         if n_uniform < len(order):
-            highest = min(self.ceilings.every, every.keys[order[n_uniform]] - np.uint64(1))
-        else:
-            highest = self.ceilings.every
+            highest = min(highest, every.keys[order[n_uniform]] - np.uint64(1))
         kept = np.zeros(len(order), dtype=bool)
         kept[:n_uniform] = True
         by_class = dict(self.ceilings.by_class or {})

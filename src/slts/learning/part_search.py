@@ -21,6 +21,7 @@ from slts.learning.part_queries import (
     Split,
     SplitReply,
 )
+from slts.learning.working_set import error_left, most_drawn
 
 Solution = TypeVar("Solution")
 Solver: TypeAlias = Generator[PartsQuery, list[Reply], Solution]
@@ -29,7 +30,6 @@ _SAMPLE_TOL = 1e-5
 _SAMPLE_ERROR = 1e-3  # of margins, that the tolerance leaves
 _LAST_TOL = 1e-3  # in units of the tolerance asked for
 _FEWEST_SAMPLED = 200
-_DRAWN_PER_COLUMN = 200
 _MAX_THINNED = 6
 _MAX_MOVES = 4
 _MAX_ROUNDS = 100
@@ -91,12 +91,6 @@ class Problem(Protocol):
     ) -> tuple[FloatArray, int]:
         """Return a point near the minimiser, and the iterations it took."""
         ...
-
-
-def most_rows(size: int, n_columns: int, most_bytes: float) -> int:
-    """Return how many rows are drawn at a time; fewer than 2 `size` would not decide anything."""
-    within = int(min(_DRAWN_PER_COLUMN * n_columns, most_bytes / (8 * n_columns)))
-    return max(2 * size, within)
 
 
 class Master:
@@ -168,7 +162,7 @@ class Search:
         most_bytes: float,
     ) -> None:
         self._problem, self._n_rows, self._tol, self._max_iter = problem, n_rows, tol, max_iter
-        self._draw = most_rows(problem.size, n_columns, most_bytes)
+        self._draw = most_drawn(problem.size, n_columns, most_bytes)
         self._width = np.inf
         self._settled = False
         self.coef = np.zeros(n_columns)
@@ -313,8 +307,7 @@ class Search:
             # The objective is flat to second order: margins must be far better than the width.
             tol = min(max(0.01 * self._width**2, 1e-9), _SAMPLE_TOL)
             coef = self._approach(thinned.rows(), coef, tol)
-            # Noise of the gradient over density of the rows: both are known of the rows within.
-            error = self._width * min(0.5, 4.0 * np.sqrt(coef.size / self._draw))
+            error = self._width * min(0.5, error_left(coef.size, self._draw))
         distance = np.abs(1.0 - sample.margins(coef))
         self._width = max(self._width_of(self._draw, distance), _NARROWEST)
         return coef

@@ -24,8 +24,9 @@ from slts.learning import metric, separator
 from slts.learning.hinge import HingeRows
 from slts.learning.metric import MetricSolution
 from slts.learning.part_queries import PartsQuery, Reply
-from slts.learning.part_search import Found, Search, Solver, most_rows
+from slts.learning.part_search import Found, Search, Solver
 from slts.learning.separator import SeparatorSolution
+from slts.learning.working_set import most_drawn
 
 Key = TypeVar("Key")
 Solution = TypeVar("Solution")
@@ -126,12 +127,12 @@ def separator_in_parts(
 def rows_of_metric(n_rows: int, n_columns: int, most_bytes: float) -> int:
     """Return about how many rows of so many :func:`metric_in_parts` has in memory."""
     size = metric.working_size(n_rows, n_columns)
-    return min(n_rows, most_rows(size, n_columns, most_bytes))
+    return min(n_rows, most_drawn(size, n_columns, most_bytes))
 
 
 def rows_of_separator(n_rows: int, n_columns: int, most_bytes: float) -> int:
     """Return about how many rows of so many :func:`separator_in_parts` has in memory."""
-    return min(n_rows, most_rows(separator.working_size(n_columns), n_columns, most_bytes))
+    return min(n_rows, most_drawn(separator.working_size(n_columns), n_columns, most_bytes))
 
 
 def solve_together(

@@ -14,9 +14,21 @@ from slts.learning.interior import minimise
 _FIRST_TOL = 1e-3
 _SAMPLE_TOL = 1e-2
 _SAMPLE_RATIO = 8
-_SAMPLED_PER_COLUMN = 200
+_DRAWN_PER_COLUMN = 200
 _MAX_SAMPLES = 6
 _WORTHWHILE = 0.5  # share of the error that a second sample may leave
+
+
+def most_drawn(size: int, n_columns: int, most_bytes: float = np.inf) -> int:
+    """Return how many rows a guess is made of, at most; fewer than 2 ``size`` decide nothing."""
+    within = int(min(_DRAWN_PER_COLUMN * n_columns, most_bytes / (8 * n_columns)))
+    return max(2 * size, within)
+
+
+def error_left(n_columns: int, n_drawn: int) -> float:
+    """Return the share of the error of margins that a solution on rows drawn within it leaves."""
+    # Noise of the gradient over density of the rows: both are known of the rows within.
+    return float(4.0 * np.sqrt(n_columns / n_drawn))
 
 
 class Certified(NamedTuple):
@@ -150,10 +162,9 @@ class WorkingSet:
         guess with a fraction of the error, until the rows within are few.
         """
         rows = self._rows
-        most = max(2 * self._size, _SAMPLED_PER_COLUMN * rows.n_columns)
+        most = most_drawn(self._size, rows.n_columns)
         few = max(self._size, min(rows.n_rows // _SAMPLE_RATIO, most))
-        # Noise of the gradient over density of the rows: both are known of the rows within.
-        shrink = 4.0 * np.sqrt(rows.n_columns / few)
+        shrink = error_left(rows.n_columns, few)
         value, error = self._value(coef, margins), np.inf
         rng = np.random.default_rng(0)
         for _ in range(_MAX_SAMPLES if shrink <= _WORTHWHILE else 1):
