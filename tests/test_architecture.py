@@ -19,19 +19,30 @@ ALLOWED = {
     "execution": set(),
     "series": FOUNDATION,
     "alignment": FOUNDATION | {"series", "execution"},
+    "models": FOUNDATION | {"series", "alignment"},
     "landmarks": FOUNDATION | {"series", "alignment", "execution"},
     "learning": FOUNDATION | {"series", "alignment", "execution"},
     "estimators": FOUNDATION
-    | {"series", "alignment", "execution", "landmarks", "learning", "files"},
+    | {"models", "series", "alignment", "execution", "landmarks", "learning", "files"},
     "datasets": FOUNDATION | {"series"},
     "aeon": FOUNDATION | {"estimators"},
-    "explain": FOUNDATION | {"series", "alignment", "estimators"},
+    "explanation": FOUNDATION | {"models", "series", "alignment", "estimators"},
     "guarantees": FOUNDATION
-    | {"series", "alignment", "execution", "landmarks", "learning", "estimators"},
-    "persistence": FOUNDATION | {"series", "alignment", "learning", "estimators"},
-    "plots": FOUNDATION | {"series", "alignment", "estimators", "explain", "guarantees"},
+    | {"models", "series", "alignment", "execution", "landmarks", "learning", "estimators"},
+    "persistence": FOUNDATION | {"models", "series", "alignment", "learning", "estimators"},
+    "plots": FOUNDATION
+    | {"models", "series", "alignment", "estimators", "explanation", "guarantees"},
     "report": FOUNDATION
-    | {"series", "alignment", "execution", "learning", "estimators", "explain", "guarantees"}
+    | {
+        "models",
+        "series",
+        "alignment",
+        "execution",
+        "learning",
+        "estimators",
+        "explanation",
+        "guarantees",
+    }
     | {"persistence"},
     "study": FOUNDATION
     | {"series", "alignment", "execution", "landmarks", "learning", "estimators"}
@@ -39,7 +50,7 @@ ALLOWED = {
     "bench": FOUNDATION | {"series", "estimators", "study"},
     "files": FOUNDATION | {"series", "datasets"},
     "cli": FOUNDATION
-    | {"series", "execution", "learning", "estimators", "datasets", "files", "explain"}
+    | {"series", "execution", "learning", "estimators", "datasets", "files", "explanation"}
     | {"guarantees", "persistence", "plots", "report", "study", "bench"},
     "__main__": {"cli"},
 }

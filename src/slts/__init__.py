@@ -16,7 +16,7 @@ from slts.estimators import (
     SLTSClassifier,
     SLTSClassifierCV,
 )
-from slts.explain import explain, summarize
+from slts.explanation import explain, summarize
 from slts.files import scan_series
 from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
 from slts.landmarks import select_landmarks

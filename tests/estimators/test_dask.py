@@ -67,7 +67,7 @@ def assert_same_model(one, other):
         assert a.objective == pytest.approx(b.objective, rel=1e-6, abs=1e-6)
     np.testing.assert_allclose(one.metrics_, other.metrics_, atol=1e-6)
     np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-6)
-    assert one._scale == pytest.approx(other._scale)
+    assert one.probability_scale_ == pytest.approx(other.probability_scale_)
 
 
 def test_the_running_client_does_the_work(client):

@@ -28,11 +28,10 @@ SMALL = [
     slts.OneNNClassifier(random_state=0),
     slts.SimilaritySVC(random_state=0),
     slts.LDMLTClassifier(n_cycles=1, triplets_per_series=2.0, random_state=0),
-    slts.LocalSLTSClassifier(8, views="values", objective="cost", n_phases=1, random_state=0),
+    slts.LocalSLTSClassifier(8, comparisons="values", objective="cost", n_phases=1, random_state=0),
 ]
 OVER_LANDMARKS = [
     slts.SLTSClassifier(12, gamma=0.05, random_state=0),
-    slts.SLTSClassifier(12, gamma=0.05, realign=1, random_state=0),
     slts.SLTSClassifierCV([8, 12], gammas=[0.03, 0.1], lams=[0.1], random_state=0),
     slts.BBSClassifier(12, gamma=0.05, landmarks="kmedoids", random_state=0),
     slts.BBSClassifierCV(12, gammas=[0.03, 0.1], random_state=0),
@@ -91,7 +90,7 @@ def test_the_gpu_answers_as_the_cpu_and_nothing_else_aligns(
 
 def test_realigned_paths_are_found_on_the_gpu(two, cuda_grids, alignments):
     X, y, new, _ = two
-    model = slts.SLTSClassifier(6, realign=1, calibration_cv=None, random_state=0, device="cuda")
+    model = slts.SLTSClassifier(6, calibration_cv=None, random_state=0, device="cuda")
     found = model.fit(X, y).decision_function(new)
     features = model.transform(new)
     assert not alignments
@@ -212,12 +211,11 @@ def test_explanations_sum_to_decisions_of_half_the_digits(estimator, three):
     )
 
 
-@pytest.mark.parametrize("realign", [0, 1])
-def test_half_the_digits_take_half_the_memory(realign):
+def test_half_the_digits_take_half_the_memory():
     X, y = make_ragged(2, 60, seed=0, channels=24)
     peaks = {}
     for dtype in ("float64", "float32"):
-        model = slts.SLTSClassifier(60, dtype=dtype, realign=realign, random_state=0)
+        model = slts.SLTSClassifier(60, dtype=dtype, random_state=0)
         tracemalloc.start()
         model.fit(X, y)
         peaks[dtype] = tracemalloc.get_traced_memory()[1]

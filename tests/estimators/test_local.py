@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
+from slts.models.representations import REPRESENTATIONS, Representation
 
 import slts
 from slts.estimators import local, local_training
-from slts.estimators.lenses import LENSES, Lens
 from tests.estimators.conftest import make_ragged
 
 
@@ -20,14 +20,14 @@ def test_decisions_are_the_ridge_regression_on_the_aligned_products(two):
     """Against features formed one product at a time, and the normal equations."""
     X, y, X_test, _ = two
     model = slts.LocalSLTSClassifier(
-        6, views="values", objective="cost", n_phases=2, metric_rank=9, penalties=[0.3],
+        6, representations="values", objective="cost", n_phases=2, metric_rank=9, penalties=[0.3],
         random_state=0,
     ).fit(X, y)  # fmt: skip
-    lens = model.views_[0].lens
+    representation = model.comparisons_[0].representation
     weights = 1.0 / np.bincount(model.groups_)
 
     def features(series):
-        rows, landmarks = lens(slts.as_series(series)), lens(model.landmarks_)
+        rows, landmarks = representation(slts.as_series(series)), representation(model.landmarks_)
         out = np.zeros((len(rows), 2, 2, 4, 4))
         for p, a in enumerate(rows):
             for q, b in enumerate(landmarks):
@@ -86,11 +86,13 @@ def test_parts_of_an_explanation_sum_to_the_decision_view_by_view(fitted):
     model, X, _ = fitted
     found = slts.explain(model, X[50])
     decision = model.decision_function([X[50]])[0]
-    np.testing.assert_allclose(found.by_view.sum(axis=1) + model.intercept_, decision, atol=1e-12)
+    np.testing.assert_allclose(
+        found.by_comparison.sum(axis=1) + model.intercept_, decision, atol=1e-12
+    )
     np.testing.assert_allclose(
         found.by_landmark.sum(axis=1) + model.intercept_, decision, atol=1e-12
     )
-    assert found.view_names[0] == "values, cost"
+    assert found.comparison_names[0] == "values, cost"
     parts = sum(found.of_landmark(j) for j in range(len(found.landmark_indices)))
     np.testing.assert_allclose(parts, found.contributions, atol=1e-12)
 
@@ -155,11 +157,11 @@ def test_features_found_again_give_the_same_model(monkeypatch, three):
 
 
 def test_groups_in_parts_give_the_same_model(monkeypatch, three):
-    from slts.estimators import views
+    from slts.models import comparisons
 
     X, y, X_test, _ = three
     whole = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
-    monkeypatch.setattr(views, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(comparisons, "CHUNK_BYTES", 1)
     parts = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
     np.testing.assert_allclose(
         parts.decision_function(X_test), whole.decision_function(X_test), atol=1e-5
@@ -186,23 +188,25 @@ def test_nothing_comes_of_nothing(fitted):
 
 
 def test_series_are_answered_alike_in_blocks(fitted, monkeypatch):
-    from slts.estimators import lenses
+    from slts.models import representations
 
     model, X, _ = fitted
     whole = model.decision_function(X)
     monkeypatch.setattr(local, "_SERIES", 7)
-    monkeypatch.setattr(lenses, "_BLOCK_STEPS", 20)
+    monkeypatch.setattr(representations, "_BLOCK_STEPS", 20)
     np.testing.assert_allclose(model.decision_function(X), whole, atol=1e-12)
 
 
 def test_a_lens_is_not_misled_by_the_order_of_classes(rng, monkeypatch):
-    from slts.estimators import lenses
+    from slts.models import representations
 
-    monkeypatch.setattr(lenses, "_FIT_STEPS", 1000)
+    monkeypatch.setattr(representations, "_FIT_STEPS", 1000)
     X = [rng.normal(size=(1, 50)) + 100.0 * (i % 2) for i in range(200)]
-    lens = Lens.fit(slts.as_series(X), "values", max_length=None, n_components=24)
-    assert lens.scale.centre[0] == pytest.approx(50, abs=15)
-    assert lens.scale.spread[0] == pytest.approx(50, abs=5)
+    representation = Representation.fit(
+        slts.as_series(X), "values", max_length=None, n_components=24
+    )
+    assert representation.scale.centre[0] == pytest.approx(50, abs=15)
+    assert representation.scale.spread[0] == pytest.approx(50, abs=5)
 
 
 def test_a_class_without_landmark_is_told(three):
@@ -214,8 +218,8 @@ def test_a_class_without_landmark_is_told(three):
 @pytest.mark.parametrize(
     "options",
     [
-        {"views": "values", "objective": "cost"},
-        {"views": "values", "objective": "cost", "metrics": "shared", "n_phases": 1},
+        {"representations": "values", "objective": "cost"},
+        {"representations": "values", "objective": "cost", "metrics": "shared", "n_phases": 1},
     ],
 )
 def test_one_view_is_summarized_too(options, three):
@@ -302,16 +306,16 @@ def test_lengths_from_one_to_ten_thousand(rng, monkeypatch):
         for n, c in zip(lengths, y, strict=True)
     ]
     model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
-    longest = model.views_[0].lens.max_length
+    longest = model.comparisons_[0].representation.max_length
     assert 128 <= longest < 10_000
-    assert model.views_[0].lens(slts.as_series(X)).lengths.tolist()[:3] == [1, 2, 3]
+    assert model.comparisons_[0].representation(slts.as_series(X)).lengths.tolist()[:3] == [1, 2, 3]
 
 
 def test_short_series_are_left_alone_however_many(monkeypatch, three):
     X, y, _, _ = three
     monkeypatch.setattr(local, "_CELLS", 1.0)
     model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
-    assert model.views_[0].lens.max_length is None
+    assert model.comparisons_[0].representation.max_length is None
 
 
 def test_heavy_imbalance_is_met_by_class_weights(rng):
@@ -340,14 +344,14 @@ def test_heavy_tails_do_not_drown_the_rest(rng):
 
 def test_a_lens_gives_unit_rows_and_shares_them_out_exactly(rng):
     batch = slts.as_series([rng.normal(size=(4, n)) for n in (9, 17)])
-    for name in LENSES:
-        lens = Lens.fit(batch, name, max_length=6, n_components=6)
+    for name in REPRESENTATIONS:
+        representation = Representation.fit(batch, name, max_length=6, n_components=6)
         one = batch[1:]
-        rows = lens(one).values
+        rows = representation(one).values
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
         assert rows.shape[0] == 6
         slopes = rng.normal(size=(2, *rows.shape))
-        contributions, rest = lens.attribute(one, slopes)
+        contributions, rest = representation.attribute(one, slopes)
         np.testing.assert_allclose(
             contributions.sum(axis=(1, 2)) + rest, (rows * slopes).sum(axis=(1, 2))
         )
@@ -357,9 +361,9 @@ def test_a_lens_gives_unit_rows_and_shares_them_out_exactly(rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"views": "colours"}, "'views' parameter .* Got 'colours'"),
-        ({"views": ()}, "'views' parameter"),
-        ({"views": ("values", "values")}, "'views' parameter"),
+        ({"representations": "colours"}, "'comparisons' parameter .* Got 'colours'"),
+        ({"representations": ()}, "'comparisons' parameter"),
+        ({"representations": ("values", "values")}, "'comparisons' parameter"),
         ({"objective": "distance"}, "'objective' parameter .* Got 'distance'"),
         ({"metrics": "all"}, "'metrics' parameter .* Got 'all'"),
         ({"n_phases": 0}, "'n_phases' parameter .* or 'auto'. Got 0"),
@@ -371,7 +375,7 @@ def test_a_lens_gives_unit_rows_and_shares_them_out_exactly(rng):
         ({"penalties": [1.0, 0.0]}, "'penalties' parameter .* positive"),
         ({"penalties": [np.inf]}, "'penalties' parameter"),
         ({"penalties": ["a"]}, "'penalties' parameter"),
-        ({"views": 5}, "'views' parameter .* Got 5"),
+        ({"representations": 5}, "'comparisons' parameter .* Got 5"),
         ({"objective": None}, "'objective' parameter .* Got None"),
         ({"landmarks": "best"}, "method.*Got 'best'"),
         ({"landmarks": [0, 0]}, "'landmarks' parameter .* distinct"),

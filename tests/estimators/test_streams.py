@@ -124,7 +124,7 @@ def test_a_fit_from_files_is_the_fit_from_memory(make, n_jobs, folder, data, bat
     np.testing.assert_allclose(read.metrics_, held.metrics_, atol=1e-4)
     np.testing.assert_array_equal(read.predict(batch), held.predict(batch))
     assert read.n_features_in_ == held.n_features_in_ == 3
-    assert (read._n_series_in, read._n_steps_in) == (N, batch.n_steps)
+    assert (read.n_series_in_, read.n_steps_in_) == (N, batch.n_steps)
 
 
 @pytest.mark.parametrize("make", [slts.SLTSClassifier, slts.BBSClassifier])
@@ -265,7 +265,7 @@ def test_alignments_are_measured_before_they_are_made(data, batch):
     assert plain._alignments_bytes(12, batch, plain._settings()) == N * 12 * 8
 
 
-@pytest.mark.parametrize("options", [{"regularizer": "l1"}, {"realign": 1}])
+@pytest.mark.parametrize("options", [{"regularizer": "l1"}])
 def test_a_limit_that_cannot_be_kept_is_refused(options, data, batch):
     model = slts.SLTSClassifier(12, gamma=1e-3, **options)
     with pytest.raises(ValueError, match=r"'memory_limit'.*with re.*must be in memory, \d+ kB"):
@@ -369,7 +369,7 @@ def test_series_without_weight_are_not_drawn(data, batch, monkeypatch):
     monkeypatch.setattr(landmark_stream, "_PER_CLASS", 2)
     parts = make(12, random_state=3).fit(batch, data[1], weights)
     assert_same_model(parts, whole)
-    assert (parts._n_series_in, parts._n_steps_in) == (N, batch.n_steps)
+    assert (parts.n_series_in_, parts.n_steps_in_) == (N, batch.n_steps)
 
 
 def test_splits_of_a_file_hold_no_indices(folder, data):
@@ -521,7 +521,7 @@ def test_the_local_classifier_takes_all_series_if_they_fit(folder, data, batch):
     model = slts.LocalSLTSClassifier(random_state=0).fit(folder)
     assert model.landmarks_ == batch[model.landmark_indices_]
     assert model.score(batch, data[1]) > 0.8
-    assert model._n_series_in == N
+    assert model.n_series_in_ == N
 
 
 def test_the_local_classifier_takes_a_sample_if_not(folder, batch, monkeypatch, caplog):
@@ -597,7 +597,6 @@ def test_models_of_all_series_need_them_in_memory(make, folder):
     ("options", "message"),
     [
         ({"regularizer": "nuclear"}, "'regularizer' parameter .* must be left at its default"),
-        ({"realign": 1}, "'realign' parameter .* must be left at its default"),
         ({"n_landmarks": 300, "landmarks": "kmedoids", "memory_limit": "1GB"}, None),
         ({"n_landmarks": 0.9}, None),
     ],

@@ -124,7 +124,7 @@ def test_a_scale_is_fitted_on_the_first_part_only(data, regularizer):
     model, found = fit_certified(estimator, X, y, random_state=0)
     first, _, _ = parts_of(300, 0)
     rows = np.concatenate([X[i] for i in first], axis=1)
-    np.testing.assert_allclose(model._rows.scale.centre, np.median(rows, axis=1))
+    np.testing.assert_allclose(model.row_map_.scale.centre, np.median(rows, axis=1))
     names = {bound.name for bound in found.bounds}
     assert {"hold-out error", "compression", "PAC-Bayes, separator", "hold-out hinge"} <= names
     # Its own part cannot certify the metric: the scale was fitted on it.
@@ -146,7 +146,7 @@ def test_bbs_and_univariate_series():
 def test_other_classifiers_learn_on_two_parts(data):
     model, certificate = fit_certified(slts.OneNNClassifier(), *data, random_state=0)
     assert [bound.name for bound in certificate.bounds] == ["hold-out error"]
-    assert len(model._training_rows) == 240
+    assert len(model.training_rows_) == 240
 
 
 def test_the_estimator_given_stays_unfitted(data):

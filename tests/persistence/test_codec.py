@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 
 import slts
 from slts.alignment import AlignmentSettings
-from slts.estimators.rows import RowMap
+from slts.models.row_map import RowMap
 from slts.persistence.codec import Decoder, Encoder
 from slts.persistence.records import RECORDS
 from slts.persistence.strict_json import dump, parse

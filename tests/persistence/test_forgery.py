@@ -55,7 +55,7 @@ def put(document, key, value):
 
 
 def tensor(header, payload, name):
-    """View of a tensor inside a bytearray."""
+    """Comparison of a tensor inside a bytearray."""
     kinds = {"F64": np.float64, "I64": np.int64, "I32": np.int32}
     begin, end = header[name]["data_offsets"]
     flat = np.frombuffer(payload, np.uint8)[begin:end].view(kinds[header[name]["dtype"]])
@@ -69,7 +69,7 @@ def test_a_resealed_file_loads(saved, path):
         assert_same_model(slts.load(path), model, new_series())
 
 
-VIEW = "state.views_.tuple.0.record.1"
+VIEW = "state.comparisons_.tuple.0.record.1"
 EDITS = [
     # (classifier, place, value, reason)
     ("SLTSClassifier", "estimator", "os.system", "does not know"),
@@ -145,8 +145,8 @@ EDITS = [
      {"array": {"dtype": "object", "shape": [0, 2**62], "items": []}}, "impossible shape"),
     ("SLTSClassifier", "classes", ["a", "b", "c"], "classes_ must be an array"),
     ("SLTSClassifier", "channel_names", ["x", "y"], "channel_names"),
-    ("SLTSClassifier", "training.series", -5, "_n_series_in must be"),
-    ("SLTSClassifier", "training.steps", 1.5, "_n_steps_in must be"),
+    ("SLTSClassifier", "training.series", -5, "n_series_in_ must be"),
+    ("SLTSClassifier", "training.steps", 1.5, "n_steps_in_ must be"),
     ("SLTSClassifier", "training.classes", 4, "number of classes"),
     ("SLTSClassifier", "training", None, "training must tell"),
     ("SLTSClassifier", "state", None, "it must hold"),
@@ -155,8 +155,8 @@ EDITS = [
     ("SLTSClassifier", "state._sklearn_output_config", 3, "_sklearn_output_config must be"),
     ("SLTSClassifier", "state._scale", 0.0, "_scale must be"),
     ("SLTSClassifier", "state._scale", {"float": "nan"}, "_scale must be"),
-    ("SLTSClassifier", "state._n_channels_in", 3, "n_features_in_"),
-    ("SLTSClassifier", "state._n_channels_in", 0, "_n_channels_in must be"),
+    ("SLTSClassifier", "state.n_channels_in_", 3, "n_features_in_"),
+    ("SLTSClassifier", "state.n_channels_in_", 0, "n_channels_in_ must be"),
     ("SLTSClassifier", "state._rows", None, "_rows must be"),
     ("SLTSClassifier", "state._rows.record.1.constant", 1.0, "metrics_ must have shape"),
     ("SLTSClassifier", "state._rows.record.1.constant", -1.0, "constant must be"),
@@ -191,17 +191,17 @@ EDITS = [
     ("LocalSLTSClassifier", "parameters.band", 2, "band is not the one"),
     ("LocalSLTSClassifier", "state.group_names_.tuple", ["a"], "name every group"),
     ("LocalSLTSClassifier", "state.group_names_.tuple.0", 1, "group_names_ must be"),
-    ("LocalSLTSClassifier", "state.views_.tuple", [], "nothing refers|for every view"),
+    ("LocalSLTSClassifier", "state.comparisons_.tuple", [], "nothing refers|for every comparison"),
     ("LocalSLTSClassifier", f"{VIEW}.settings.record.1.objective", "distance", "band is not"),
     ("LocalSLTSClassifier", f"{VIEW}.settings.record.1.normalize", True, "band is not"),
-    ("LocalSLTSClassifier", f"{VIEW}.lens.record.1.name", "x", "name must be"),
-    ("LocalSLTSClassifier", f"{VIEW}.lens.record.1.max_length", 0, "max_length must be"),
-    ("LocalSLTSClassifier", f"{VIEW}.lens.record.1.max_length", 10**18, "max_length must be"),
-    ("LocalSLTSClassifier", f"{VIEW}.lens.record.1.max_length", 2.5, "max_length must be"),
-    ("LocalSLTSClassifier", f"{VIEW}.lens.record.1.constant", 0.0, "constant must be"),
-    ("LocalSLTSClassifier", "state.views_.tuple.4.record.1.lens.record.1.levels.record.1.n_levels",
+    ("LocalSLTSClassifier", f"{VIEW}.representation.record.1.name", "x", "name must be"),
+    ("LocalSLTSClassifier", f"{VIEW}.representation.record.1.max_length", 0, "max_length must be"),
+    ("LocalSLTSClassifier", f"{VIEW}.representation.record.1.max_length", 10**18, "max_length must be"),
+    ("LocalSLTSClassifier", f"{VIEW}.representation.record.1.max_length", 2.5, "max_length must be"),
+    ("LocalSLTSClassifier", f"{VIEW}.representation.record.1.constant", 0.0, "constant must be"),
+    ("LocalSLTSClassifier", "state.comparisons_.tuple.4.record.1.representation.record.1.levels.record.1.n_levels",
      10**9, "at most 1000 levels"),
-    ("LocalSLTSClassifier", "state.views_.tuple.4.record.1.lens.record.1.levels.record.1.n_levels",
+    ("LocalSLTSClassifier", "state.comparisons_.tuple.4.record.1.representation.record.1.levels.record.1.n_levels",
      4, "spread of the channels must have shape"),
     ("LDMLTClassifier", "state.report_.record.1.disorder", {"tuple": ["a"]}, "disorder must be"),
 ]  # fmt: skip
@@ -250,16 +250,16 @@ NUMBERS = [
     ("SLTSClassifier", "landmark_indices_", (0,), -1, "distinct positions"),
     ("SLTSClassifier", "landmark_indices_", (slice(None),), 3, "distinct positions"),
     ("BBSClassifier", "metrics_", (0, 1), 0.5, "identities"),
-    ("OneNNClassifier", "_codes", (0,), 3, "_codes must name every class"),
-    ("OneNNClassifier", "_codes", (slice(None),), 0, "_codes must name every class"),
-    ("OneNNClassifier", "_training_rows.values", (0, 0), 1e3, "unit norm"),
-    ("OneNNClassifier", "_training_rows.values", (0, 0), 1e300, "unit norm"),
+    ("OneNNClassifier", "training_codes_", (0,), 3, "_codes must name every class"),
+    ("OneNNClassifier", "training_codes_", (slice(None),), 0, "_codes must name every class"),
+    ("OneNNClassifier", "training_rows_.values", (0, 0), 1e3, "unit norm"),
+    ("OneNNClassifier", "training_rows_.values", (0, 0), 1e300, "unit norm"),
     ("SimilaritySVC", "_series.values", (0, 0), 1e3, "unit norm"),
     ("SimilaritySVC", "intercept_", (0,), np.nan, "intercept_ holds NaN"),
     ("LocalSLTSClassifier", "groups_", (0,), 7, "name every group"),
     ("LocalSLTSClassifier", "groups_", (0,), -1, "name every group"),
     ("LocalSLTSClassifier", "local_metrics_.0", (0, 0), np.nan, "holds NaN"),
-    ("LocalSLTSClassifier", "views_.0.lens.scale.spread", (0,), 0.0, "must be positive"),
+    ("LocalSLTSClassifier", "comparisons_.0.representation.scale.spread", (0,), 0.0, "must be positive"),
     ("LDMLTClassifier", "metric_", (0, 0), 7.0, "report_ must be of metric_"),
 ]  # fmt: skip
 
@@ -429,8 +429,8 @@ def test_random_forgeries_are_refused_or_sound(estimator, saved, path):
             put_at(edited, way, STRANGE[int(rng.integers(len(STRANGE)))])
         else:
             name = str(rng.choice([name for name in header if name != "__metadata__"]))
-            view = tensor(header, numbers, name).reshape(-1)
-            view[int(rng.integers(view.size))] = rng.choice([0, 1, -1, 3, 2**30])
+            comparison = tensor(header, numbers, name).reshape(-1)
+            comparison[int(rng.integers(comparison.size))] = rng.choice([0, 1, -1, 3, 2**30])
         path.write_bytes(forged(header, edited, bytes(numbers)))
         try:
             model = slts.load(path)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.explain import explain
+from slts.explanation import explain
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -41,7 +41,7 @@ def test_local_metrics_are_drawn_by_group_and_phase_on_one_scale(fitted):
 
     _, X, y = fitted
     model = slts.LocalSLTSClassifier(random_state=0, n_phases=2).fit(X, y)
-    figure = plot_local_metrics(model, "c", view=1)
+    figure = plot_local_metrics(model, "c", comparison=1)
     form = model.linear_forms()[1]
     maps = [ax for ax in figure.axes if ax.images]
     assert len(maps) == 3 * 2

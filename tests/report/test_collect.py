@@ -137,7 +137,7 @@ def test_lines_of_local_models_show_the_part_of_the_first_view(three):
         assert len(parts) == len(chosen)
         for part, (slot, j) in zip(parts, chosen, strict=True):
             position = explanation.landmark_indices.tolist().index(companions["index"][j])
-            exact = explanation.of_landmark(position, view=0)[slot].sum(axis=1)
+            exact = explanation.of_landmark(position, comparison=0)[slot].sum(axis=1)
             np.testing.assert_allclose(part, exact, atol=np.abs(terms).max() / 60)
             assert not np.allclose(exact, explanation.of_landmark(position)[slot].sum(axis=1))
 
@@ -175,7 +175,7 @@ def test_landmarks_are_drawn_heaviest_first(content, model):
         assert np.all(np.diff(np.abs(shares)) <= 0)
         j = row["shown"][0]
         drawn = rows[j].reshape(companions["length"][j], -1)
-        seen = model._rows(model.landmarks_[[places[0]]]).values
+        seen = model.row_map_(model.landmarks_[[places[0]]]).values
         np.testing.assert_allclose(drawn, seen, atol=1e-4)
 
 
@@ -244,11 +244,11 @@ def test_local_metrics_are_drawn_by_part_of_the_landmarks(three):
     looks = collect(fitted)["looks"]
     assert [m["part"] for m in looks["maps"]] == 3 * ["part 1 of 2", "part 2 of 2"]
     plain = fitted.linear_forms()[0]
-    assert looks["view"] == plain.name
+    assert looks["comparison"] == plain.name
     assert looks["names"] == [*three.X.channel_names, "constant"]
     for m, part in zip(looks["maps"][:2], plain.local_metrics[0, 0], strict=True):
         np.testing.assert_allclose(m["values"], part, rtol=5e-3)
-    assert sum(share for _, share in looks["views"]) == pytest.approx(1, abs=1e-3)
+    assert sum(share for _, share in looks["comparisons"]) == pytest.approx(1, abs=1e-3)
 
 
 def test_local_landmarks_have_shares_of_the_scores(three):

@@ -67,12 +67,18 @@ METHODS = (
     _main("multirocket", "MultiRocket"),
     _main("1nn-dtw", "1NN-DTW"),
     _main("slts", "SLTS (paper)"),
-    _ablation("values-only", "lens: values only", views=("values",)),
-    _ablation("changes-only", "lens: changes only", views=("changes",)),
-    _ablation("levels-only", "lens: levels only", views=("levels",)),
-    _ablation("no-values", "without the lens values", views=("changes", "levels")),
-    _ablation("no-changes", "without the lens changes", views=("values", "levels")),
-    _ablation("no-levels", "without the lens levels", views=("values", "changes")),
+    _ablation("values-only", "representation: values only", representations=("values",)),
+    _ablation("changes-only", "representation: changes only", representations=("changes",)),
+    _ablation("levels-only", "representation: levels only", representations=("levels",)),
+    _ablation(
+        "no-values", "without the representation values", representations=("changes", "levels")
+    ),
+    _ablation(
+        "no-changes", "without the representation changes", representations=("values", "levels")
+    ),
+    _ablation(
+        "no-levels", "without the representation levels", representations=("values", "changes")
+    ),
     _ablation("cost-only", "objective: cost only", objective="cost"),
     _ablation("affinity-only", "objective: affinity only", objective="affinity"),
     _ablation("metric-shared", "one metric for all landmarks", metrics="shared"),
@@ -91,7 +97,6 @@ METHODS = (
     _option("slts-nuclear", "regularizer: nuclear", regularizer="nuclear"),
     _option("slts-l1", "regularizer: l1", regularizer="l1"),
     _option("slts-mahalanobis", "regularizer: mahalanobis", regularizer="mahalanobis"),
-    _option("slts-realign", "realign once", realign=1),
 )
 BY_NAME = {method.name: method for method in METHODS}
 # Configurations that a default is chosen from.

@@ -14,7 +14,7 @@ from slts.series import SeriesBatch
 
 def answer(model: Any, series: SeriesBatch) -> tuple[AnyArray, FloatArray | None]:
     """Return predicted labels, and probabilities where the model is calibrated."""
-    labels, _, chances = model._answers(series)
+    labels, _, chances = model.outputs(series)
     return labels, chances
 
 

@@ -97,7 +97,7 @@ def read_labelled(
     """
     expect, classes = None, None
     if model is not None:
-        expect, classes = model._channel_names_in, model.classes_
+        expect, classes = model.channel_names_in_, model.classes_
     elif like is not None:
         expect, classes = like[0].channel_names, like[1]
     found = read_data(data, columns, voice, expect=expect, classes=classes)
@@ -119,7 +119,7 @@ def read_unlabelled(
     keep_signals()
     batches = iter_series(
         data,
-        expect=model._channel_names_in,
+        expect=model.channel_names_in_,
         labels=False,
         batch_size=batch_size,
         **columns.as_keywords(),

@@ -51,7 +51,7 @@ def evaluate(
     columns = ColumnOptions(id, time, label, channels)
     series, truth, source = read_or_scan(data, columns, voice, limit_of(memory_limit), fitted)
     if isinstance(series, Spelled):
-        figures = scores(fitted.classes_, *_answers(fitted, series, voice))
+        figures = scores(fitted.classes_, *_outputs(fitted, series, voice))
     else:
         assert truth is not None
         figures = scores(fitted.classes_, *answer(fitted, series), truth)
@@ -70,7 +70,7 @@ def evaluate(
         typer.echo(certificate.headline.sentence)
 
 
-def _answers(
+def _outputs(
     model: Any, series: Spelled, voice: Voice
 ) -> tuple[AnyArray, FloatArray | None, AnyArray]:
     """Predictions, probabilities and labels, batch by batch."""

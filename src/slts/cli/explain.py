@@ -27,7 +27,7 @@ from slts.cli.options import (
 )
 from slts.cli.places import check_place
 from slts.cli.terminal import CommandError, Voice, show_json, show_table
-from slts.explain import Explanation, explain
+from slts.explanation import Explanation, explain
 from slts.extras import import_extra
 from slts.series import SeriesBatch
 from slts.whole_files import whole_file

@@ -192,9 +192,9 @@ def _tell(
                 "estimator": name,
                 "parameters": given,
                 "chosen": chosen,
-                "n_series": estimator._n_series_in,
+                "n_series": estimator.n_series_in_,
                 "n_sampled": n_sampled,
-                "n_channels": estimator._n_channels_in,
+                "n_channels": estimator.n_channels_in_,
                 "classes": estimator.classes_,
                 "seconds": seconds,
                 "held_out": measured,
@@ -203,10 +203,10 @@ def _tell(
         )
         return
     settings = ", ".join(f"{key}={value:.6g}" for key, value in chosen.items())
-    sample = f"{n_sampled} of " if n_sampled not in (None, estimator._n_series_in) else ""
+    sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
     typer.echo(
-        f"{name} trained on {sample}{estimator._n_series_in} series "
-        f"({estimator._n_channels_in} channels, "
+        f"{name} trained on {sample}{estimator.n_series_in_} series "
+        f"({estimator.n_channels_in_} channels, "
         f"{len(estimator.classes_)} classes) in {duration(seconds)}"
         + (f"; chosen: {settings}" if settings else "")
     )

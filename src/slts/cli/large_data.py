@@ -54,7 +54,7 @@ def scan_if_large(
     keep_signals()
     scan = scan_series(
         data,
-        expect=None if model is None else model._channel_names_in,
+        expect=None if model is None else model.channel_names_in_,
         classes=None if model is None else model.classes_.tolist(),
         **columns.as_keywords(),
     )

@@ -55,7 +55,7 @@ def report(
     X = y = ids = None
     if data is not None:
         columns = ColumnOptions(id, time, label, channels)
-        expect, classes = fitted._channel_names_in, fitted.classes_
+        expect, classes = fitted.channel_names_in_, fitted.classes_
         found = read_data(data, columns, voice, expect=expect, classes=classes)
         X, ids = found.series, None if found.ids is None else found.ids.tolist()
         y = None if found.labels is None else match_labels(found, fitted.classes_)

@@ -1,8 +1,8 @@
 """scikit-learn classifiers: they validate, wire and store; the mathematics is in `learning`.
 
 base.py                 input, labels, weights
-rows.py                 rows as they are aligned: homogeneous channel, unit norm
-linear_form.py          a fitted model as numbers, linear in the aligned products
+
+
 landmark_classifier.py  what BBS and SLTS share
 streams.py              series read part by part: who reads them, methods that take them
 survey.py               the first pass over such series: classes, counts, a sample
@@ -11,12 +11,11 @@ memory_plan.py          how much memory that takes, told before it is taken
 splitting.py            splits from `cv`
 search.py               parameters chosen on held-out decisions, from one set of alignments
 tuning.py               what the CV variants share
-realignment.py          paths under the learned metrics
 bbs.py, slts.py         the classifiers over landmarks, and their CV variants
-lenses.py               rows through which the local classifier sees series
-views.py                a lens and a rule of alignment: features of the local classifier
+
+
 local_training.py       learning for the local classifier: align once, solve, make metrics
-local.py                several local metrics, through several lenses
+local.py                several local metrics, through several representations
 neighbors.py            1NN under K_I
 svm.py                  linear SVM on similarities to the training series
 ldmlt.py                nearest neighbour under a learned Mahalanobis DTW

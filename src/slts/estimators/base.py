@@ -20,10 +20,10 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings, require_device
 from slts.alignment.reductions import similarities
 from slts.errors import DataError, warn
-from slts.estimators.rows import RowMap
 from slts.estimators.streams import as_stream, predictions
 from slts.execution import Progress, progress_bar
 from slts.learning.calibration import probabilities, two_sided
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch, as_series
 
 ClassWeight = str | Mapping[Any, float] | None
@@ -46,11 +46,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: npt.NDArray[Any]
     n_features_in_: int
-    _n_channels_in: int
-    _n_columns_in: int | None
-    _n_series_in: int
-    _n_steps_in: int
-    _rows: RowMap
+    n_channels_in_: int
+    n_columns_in_: int | None
+    n_series_in_: int
+    n_steps_in_: int
+    row_map_: RowMap
     objective: str
     band: Any
     normalize: bool
@@ -58,7 +58,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     verbose: Any
     # Scale of the calibrated probabilities; None where calibration was skipped.
-    _scale: float | None
+    probability_scale_: float | None
 
     @property
     def _calibrates(self) -> bool:
@@ -84,7 +84,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         require_device(self.device, type(self).__name__)
 
     @property
-    def _positives(self) -> npt.NDArray[Any]:
+    def positive_classes_(self) -> npt.NDArray[Any]:
         """The class each decision value argues for: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
@@ -153,25 +153,25 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Remember what later input must look like."""
         self.classes_ = classes
-        self._n_series_in, self._n_steps_in = n_series, n_steps
-        self._n_channels_in, self._n_columns_in = n_channels, n_columns
+        self.n_series_in_, self.n_steps_in_ = n_series, n_steps
+        self.n_channels_in_, self.n_columns_in_ = n_channels, n_columns
         self.n_features_in_ = n_columns or n_channels
 
-    def _check_new_data(self, X: Any) -> SeriesBatch:
+    def check_series(self, X: Any) -> SeriesBatch:
         """Convert X and compare it with what the estimator was fitted on."""
         check_is_fitted(self)
         # It can be set after fitting, as on a model that was loaded.
         self._check_device()
         columns = _columns_of_table(X)
-        if None not in (columns, self._n_columns_in) and columns != self._n_columns_in:
+        if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
             raise DataError(
                 f"X has {columns} features, but {type(self).__name__} is expecting "
-                f"{self._n_columns_in} features as input: it was fitted on a table with as many "
+                f"{self.n_columns_in_} features as input: it was fitted on a table with as many "
                 f"columns. Series of another length are welcome as a list: list(X)."
             )
         batch = as_series(X)
-        if batch.n_channels != self._n_channels_in:
-            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self._n_channels_in
+        if batch.n_channels != self.n_channels_in_:
+            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_
             hint = (
                 "X is one series, not a collection: pass [x]."
                 if one_series
@@ -179,21 +179,21 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             raise DataError(
                 f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
-                f"{self._n_channels_in}. {hint}"
+                f"{self.n_channels_in_}. {hint}"
             )
         return self._in_training_order(batch)
 
     @property
-    def _channel_names_in(self) -> tuple[str, ...] | None:
+    def channel_names_in_(self) -> tuple[str, ...] | None:
         """Names of the channels in training, if they had any: a series that is kept has them."""
         for value in self.__dict__.values():
             if isinstance(value, SeriesBatch) and value.channel_names is not None:
-                return value.channel_names[: self._n_channels_in]
+                return value.channel_names[: self.n_channels_in_]
         return None
 
     def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
         """Channels by the names they had in training; other names altogether go by position."""
-        known = self._channel_names_in
+        known = self.channel_names_in_
         if known is None or batch.channel_names is None:
             return batch
         if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
@@ -209,8 +209,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new_rows(self, X: Any) -> SeriesBatch:
         """Checked series with their rows as they are aligned."""
-        batch = self._check_new_data(X)
-        return self._rows(batch)
+        batch = self.check_series(X)
+        return self.row_map_(batch)
 
     def _check_weights(
         self, batch: SeriesBatch, codes: IntArray, sample_weight: Any, class_weight: ClassWeight
@@ -263,7 +263,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         float
             Share of the series that are labelled rightly.
         """
-        expect = getattr(self, "_channel_names_in", None)
+        expect = getattr(self, "channel_names_in_", None)
         classes = getattr(self, "classes_", None)
         stream = as_stream(X, y if isinstance(y, str) else None, expect, classes)
         if stream is not None and (y is None or isinstance(y, str)):
@@ -311,10 +311,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels: npt.NDArray[Any] = self.classes_[two_sided(decisions).argmax(axis=1)]
         return labels
 
-    def _answers(self, X: Any) -> tuple[npt.NDArray[Any], FloatArray, FloatArray | None]:
+    def outputs(self, X: Any) -> tuple[npt.NDArray[Any], FloatArray, FloatArray | None]:
         """Labels, decision values and, if calibrated, probabilities, from one set of alignments."""
         decisions = self.decision_function(X)
-        chances = None if self._scale is None else probabilities(decisions, self._scale)
+        chances = (
+            None
+            if self.probability_scale_ is None
+            else probabilities(decisions, self.probability_scale_)
+        )
         return self._labels(decisions), decisions, chances
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
@@ -333,11 +337,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Shape (series, classes); rows sum to one. See "Probabilities" in the user guide.
         """
         decisions = self.decision_function(X)
-        if self._scale is None:
+        if self.probability_scale_ is None:
             raise NotFittedError(
                 f"This {type(self).__name__} was fitted without calibration: fit it again."
             )
-        return probabilities(decisions, self._scale)
+        return probabilities(decisions, self.probability_scale_)
 
 
 def _columns_of_table(X: Any) -> int | None:

@@ -24,9 +24,7 @@ from slts.alignment.reductions import (
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_stream import InMemory, fit_stream
-from slts.estimators.linear_form import LinearForm
 from slts.estimators.memory_plan import amount
-from slts.estimators.rows import RowMap
 from slts.estimators.search import Search, search
 from slts.estimators.splitting import Split, make_splits
 from slts.estimators.streams import (
@@ -40,6 +38,8 @@ from slts.execution import Progress
 from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.landmark import LandmarkData, LandmarkModel
+from slts.models.linear_form import LinearForm
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
@@ -135,14 +135,14 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         """Number of landmarks and parameters by held-out accuracy; calibrates on the way."""
         counts = self._landmark_counts(data)
         chosen: dict[str, Any] = {"n_landmarks": counts[0], **parameters[0]}
-        self._scale = None
+        self.probability_scale_ = None
         if splits:
             with self._progress("Trying parameters on held-out series") as progress:
                 found = search(
                     data, counts, parameters, self._held_out_decisions, splits,
                     importance=importance, progress=progress,
                 )  # fmt: skip
-            self._scale = found.scale
+            self.probability_scale_ = found.scale
             self._keep(found)
             chosen = dict(found.candidates[found.best])
         return chosen
@@ -194,8 +194,10 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             limit = self._memory()
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             splits = self._splits(codes, seed)
-            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
-            series = self._rows(batch)
+            self.row_map_ = RowMap.fit(
+                batch, settings, homogeneous=self.homogeneous, scale=self.scale
+            )
+            series = self.row_map_(batch)
             indices = self._choose_landmarks(series, settings, seed)
             size = self._alignments_bytes(len(indices), series, settings)
             if self._goes_in_parts(size, limit):
@@ -225,11 +227,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         landmarks: tuple[SeriesBatch, IntArray, IntArray],
     ) -> None:
         """Go on from what `fit` has found, with series in memory and alignments in parts."""
-        columns = self._n_columns_in
+        columns = self.n_columns_in_
         seen = np.flatnonzero(weights > 0.0)
         some = batch if len(seen) == len(batch) else batch[seen]
         shares = weights[seen] / weights[seen].mean()
-        known = InMemory(limit, size, self.classes_, shares, seen, splits, self._rows, landmarks)
+        known = InMemory(limit, size, self.classes_, shares, seen, splits, self.row_map_, landmarks)
         fit_stream(self, BatchStream(some, codes[seen]), known=known)
         self._remember(self.classes_, len(batch), batch.n_steps, batch.n_channels, columns)
 
@@ -300,7 +302,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             Shape (series, features), named by `get_feature_names_out`.
         """
         series = self._new_rows(X)
-        landmarks = self._rows(self.landmarks_)
+        landmarks = self.row_map_(self.landmarks_)
         with self._progress("Aligning") as progress:
             if not self._needs_products:
                 return np.asarray(
@@ -331,7 +333,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         check_is_fitted(self)
         names = [f"landmark{j}" for j in self.landmark_indices_]
         if self._needs_products:
-            names = [f"class{c}_{name}" for c in self._positives for name in names]
+            names = [f"class{c}_{name}" for c in self.positive_classes_ for name in names]
         return np.asarray(names, dtype=object)
 
     def linear_form(self) -> LinearForm:
@@ -340,15 +342,15 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         used = np.flatnonzero(self.coef_.any(axis=0))
         return LinearForm(
             name="",
-            positives=self._positives,
-            landmarks=self._rows(self.landmarks_[used]),
+            positives=self.positive_classes_,
+            landmarks=self.row_map_(self.landmarks_[used]),
             landmark_indices=self.landmark_indices_[used],
             coef=self.coef_[:, used],
             local_metrics=self.metrics_[:, np.newaxis, np.newaxis],
             groups=np.zeros(len(used), dtype=np.int64),
             group_names=("all",),
             intercept=np.zeros(len(self.coef_)),
-            rows=self._rows,
+            rows=self.row_map_,
             settings=self._settings(),
         )
 

@@ -29,7 +29,6 @@ from slts.alignment.reductions import (
 )
 from slts.errors import DataError
 from slts.estimators.memory_plan import MOST_TUNING, SAMPLE_SHARE, MemoryPlan
-from slts.estimators.rows import RowMap
 from slts.estimators.splitting import Split
 from slts.estimators.streams import check_read_together, mapper_for, memory_bytes, pieces_of
 from slts.estimators.survey import Survey, survey
@@ -46,6 +45,7 @@ from slts.learning.landmark_parts import (
     separators_in_parts,
 )
 from slts.learning.metric import MetricSolution
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.stream import Part, SeriesStream
 
@@ -118,12 +118,12 @@ def fit_stream(
         uniform = sample.series[: sample.n_uniform]
         if known is None:
             weights = _Weights(by_class=_class_weights(model, found))
-            model._rows = RowMap.fit(
+            model.row_map_ = RowMap.fit(
                 uniform, settings, homogeneous=model.homogeneous, scale=model.scale
             )
         else:
-            weights, model._rows = _Weights(by_series=known.weights), known.rows
-        drawn = model._rows(sample.series)
+            weights, model.row_map_ = _Weights(by_series=known.weights), known.rows
+        drawn = model.row_map_(sample.series)
         kept, indices, landmark_codes = (
             _landmarks(model, stream, mapper, found, drawn, settings, seed)
             if known is None
@@ -142,7 +142,7 @@ def fit_stream(
         plan.tell()
         # The first are a uniform sample; rare classes, at the end, are wanted in any case.
         tuning = np.union1d(np.arange(plan.n_tuning), np.arange(sample.n_uniform, len(sample)))
-        mapped = model._rows(kept)
+        mapped = model.row_map_(kept)
         codes, own_indices = codes[tuning], found.sample_indices[tuning]
         importance = found.importance(codes)
         own = weights.of(codes, own_indices) * (1.0 if importance is None else importance)
@@ -330,7 +330,7 @@ class _Aligning:
         settings: AlignmentSettings,
         plan: MemoryPlan,
     ) -> None:
-        self.rows, self.device = model._rows, model.device
+        self.rows, self.device = model.row_map_, model.device
         self.classes, self.n_series, self.weights = found.classes, found.n_series, weights
         self.landmarks, self.settings = landmarks, settings
         self.batch_size, self.chunk = plan.batch_size, plan.chunk

@@ -11,8 +11,8 @@ from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import distances
 from slts.estimators.neighbors import NearestNeighbor
-from slts.estimators.rows import RowMap
 from slts.learning.logdet import LogDetSolution, learn_logdet_metric, transform_rows
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 
 
@@ -114,16 +114,16 @@ class LDMLTClassifier(NearestNeighbor):
             The fitted classifier.
         """
         with self._all_or_nothing():
-            batch, self._codes = self._check_training_data(X, y)
-            self._rows = RowMap.fit(
+            batch, self.training_codes_ = self._check_training_data(X, y)
+            self.row_map_ = RowMap.fit(
                 batch, self._settings(), homogeneous=self.homogeneous, scale=self.scale
             )
-            self._training_rows = rows = self._rows(batch)
+            self.training_rows_ = rows = self.row_map_(batch)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             with self._progress("Learning the metric") as progress:
                 self.report_ = learn_logdet_metric(
                     rows,
-                    self._codes,
+                    self.training_codes_,
                     n_cycles=self.n_cycles,
                     triplets_per_series=self.triplets_per_series,
                     margin=self.margin,
@@ -141,7 +141,7 @@ class LDMLTClassifier(NearestNeighbor):
     def _settings(self) -> AlignmentSettings:
         return AlignmentSettings("distance", None, self.normalize)
 
-    def _nearness(self, rows: SeriesBatch) -> FloatArray:
+    def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
         series = transform_rows(rows, self.metric_)
         settings = self._settings()
         with self._progress("Aligning") as progress:

@@ -1,4 +1,4 @@
-"""Several local metrics instead of one: by landmark class and phase, through several lenses."""
+"""Several local metrics instead of one: by landmark class and phase, through several representations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
-from slts.estimators.lenses import LENSES, Lens
-from slts.estimators.linear_form import LinearForm
 from slts.estimators.local_training import Training, learn_local_metrics, training_bytes
 from slts.estimators.memory_plan import amount
+from slts.models.representations import REPRESENTATIONS, Representation
 from slts.estimators.streams import (
     as_stream,
     check_read_together,
@@ -31,13 +30,14 @@ from slts.estimators.streams import (
     takes_streams,
 )
 from slts.estimators.survey import Survey, survey
-from slts.estimators.views import LastRows, View
 from slts.landmarks import resolve_count, select_landmarks
 from slts.landmarks.reservoir import SampleSize
 from slts.landmarks.selection import check_landmarks, draw_stratified
 from slts.learning.calibration import fit_scale
 from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
+from slts.models.comparisons import Comparison, LastRows
+from slts.models.linear_form import LinearForm
 from slts.series import SeriesBatch
 from slts.series.stream import SeriesStream
 
@@ -79,7 +79,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     """Local similarity learning: accurate on most data without any setting.
 
     Every series is aligned with a few landmarks of each class, several times: seen through three
-    lenses (standardised values; values and their changes; levels passed and their changes) and by
+    representations (standardised values; values and their changes; levels passed and their changes) and by
     both rules of alignment. A metric for each class, group of landmarks and phase of the landmark
     is learned on the aligned products by ridge regression, whose penalty is chosen by its exact
     leave-one-out error. Decisions stay linear in the aligned products: `slts.explain` is exact.
@@ -92,8 +92,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     landmarks
         ``"random"`` draws as many from each class; ``"kmedoids"`` and ``"dselect"`` choose as
         `slts.select_landmarks` does; or indices of training series.
-    views
-        Lenses, some of ``"values"``, ``"changes"``, ``"levels"``.
+    representations
+        Representations, some of ``"values"``, ``"changes"``, ``"levels"``.
     objective
         ``"cost"``, ``"affinity"`` or both; see `slts.align`.
     metrics
@@ -105,7 +105,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     band
         None, a Sakoe-Chiba radius or `slts.Itakura`.
     n_components
-        Channels a lens may show; more are reduced to as many principal components.
+        Channels a representation may show; more are reduced to as many principal components.
     metric_rank
         Rank of the metrics: in how many directions the landmarks are looked at.
     max_length
@@ -136,10 +136,10 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Labels, and number of channels.
     landmarks_, landmark_indices_
         The landmarks as they came, and which training series they are.
-    views_ : tuple of View
-        The fitted views.
+    comparisons_ : tuple of Comparison
+        The fitted comparisons.
     local_metrics_ : tuple of ndarray
-        For each view, shape (problems, groups, phases, d, r); times the transpose of the view's
+        For each comparison, shape (problems, groups, phases, d, r); times the transpose of the comparison's
         ``basis`` they are the metrics, of rank r.
     intercept_ : ndarray of shape (problems,)
         Constant part of the decisions.
@@ -168,7 +168,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
 
     landmarks_: SeriesBatch
     landmark_indices_: IntArray
-    views_: tuple[View, ...]
+    comparisons_: tuple[Comparison, ...]
     local_metrics_: tuple[FloatArray, ...]
     intercept_: FloatArray
     groups_: IntArray
@@ -182,7 +182,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         n_landmarks: int | float | None = None,
         *,
         landmarks: Any = "random",
-        views: Sequence[str] = LENSES,
+        representations: Sequence[str] = REPRESENTATIONS,
         objective: str | Sequence[str] = OBJECTIVES,
         metrics: str = "class",
         n_phases: int | str = "auto",
@@ -200,7 +200,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     ) -> None:
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.views = views
+        self.representations = representations
         self.objective = objective  # type: ignore[assignment]
         self.metrics = metrics
         self.n_phases = n_phases
@@ -217,7 +217,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose landmarks, align once through every lens, solve, select.
+        """Choose landmarks, align once through every representation, solve, select.
 
         Parameters
         ----------
@@ -251,14 +251,16 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             seen = np.flatnonzero(weights > 0.0)
             batch, weights = every[seen], weights[seen] / weights[seen].mean()
             count = self._count(codes, seen)
-            n_views = len(plan.lenses) * len(plan.settings)
-            max_length = self._longest(batch, count * n_views)
-            lenses = [
-                Lens.fit(batch, name, max_length=max_length, n_components=self.n_components)
-                for name in plan.lenses
+            n_comparisons = len(plan.representations) * len(plan.settings)
+            max_length = self._longest(batch, count * n_comparisons)
+            representations = [
+                Representation.fit(
+                    batch, name, max_length=max_length, n_components=self.n_components
+                )
+                for name in plan.representations
             ]
             if isinstance(self.landmarks, str):
-                chosen = self._choose_landmarks(count, lenses[0], batch, codes[seen], rng)
+                chosen = self._choose_landmarks(count, representations[0], batch, codes[seen], rng)
                 self.landmark_indices_ = seen[chosen]
             else:
                 self.landmark_indices_ = np.array(self.landmarks, dtype=np.int64)
@@ -273,7 +275,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             training = Training(
                 batch, codes, weights, targets, anchors, self.landmarks_, self.groups_
             )
-            self._learn(training, lenses, plan)
+            self._learn(training, representations, plan)
         return self
 
     def _fit_sample(self, stream: SeriesStream, y: Any, sample_weight: Any) -> Self:
@@ -298,7 +300,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             )  # fmt: skip
         self.fit(found.sample.series, found.sample.labels, found.importance(found.sample_codes))
         self.landmark_indices_ = found.sample_indices[self.landmark_indices_]
-        self._n_series_in, self._n_steps_in = found.n_series, found.n_steps
+        self.n_series_in_, self.n_steps_in_ = found.n_series, found.n_steps
         self.n_sampled_ = len(found.sample)
         return self
 
@@ -315,11 +317,13 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             learning = training_bytes(
                 count,
                 min(count, _ANCHORS),
-                n_channels=Lens.most_channels(sample.series.n_channels, self.n_components),
+                n_channels=Representation.most_channels(
+                    sample.series.n_channels, self.n_components
+                ),
                 rank=self.metric_rank,
                 n_groups=n_groups,
                 n_phases=plan.phases[-1],
-                n_views=len(plan.lenses) * len(plan.settings),
+                n_comparisons=len(plan.representations) * len(plan.settings),
             )
             return max(2.0 * series + learning, series / _SAMPLE_SHARE)
 
@@ -333,7 +337,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             raise ValueError(
                 f"The 'memory_limit' parameter of {type(self).__name__} is too small: "
                 f"{amount(limit)}, and learning from a sample of {fewest} series takes "
-                f"{amount(1.01 * needed(fewest))}. Raise it, or take fewer views or phases."
+                f"{amount(1.01 * needed(fewest))}. Raise it, or take fewer comparisons or phases."
             )
         per_class = min(_PER_CLASS_DRAWN, max(2, most // (2 * n_classes)))
         count = most - per_class * n_classes
@@ -356,7 +360,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         ndarray
             Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
         """
-        batch = self._check_new_data(X)
+        batch = self.check_series(X)
         values = np.tile(self.intercept_, (len(batch), 1))
         for rows, metrics, part, found in self._features(batch, self.groups_):
             own = metrics[:, part].reshape(len(metrics), -1)
@@ -379,7 +383,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             Shape (series, problems * landmarks), named by `get_feature_names_out`; with the
             intercept, the columns of a class sum to its decision value.
         """
-        batch = self._check_new_data(X)
+        batch = self.check_series(X)
         shares = np.zeros((len(batch), len(self.intercept_), len(self.landmarks_)))
         for rows, metrics, part, found in self._features(batch, np.arange(len(self.landmarks_))):
             own = metrics[:, self.groups_[part]]
@@ -402,64 +406,77 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         """
         check_is_fitted(self)
         return np.asarray(
-            [f"class{c}_landmark{j}" for c in self._positives for j in self.landmark_indices_],
+            [
+                f"class{c}_landmark{j}"
+                for c in self.positive_classes_
+                for j in self.landmark_indices_
+            ],
             dtype=object,
         )
 
     def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The fitted model as numbers, one form per view: what `slts.explain` takes apart."""
+        """The fitted model as numbers, one form per comparison: what `slts.explain` takes apart."""
         check_is_fitted(self)
         share = 1.0 / np.bincount(self.groups_)[self.groups_]
         coef = np.broadcast_to(share, (len(self.intercept_), len(share)))
         return tuple(
             LinearForm(
-                name=view.name,
-                positives=self._positives,
-                landmarks=view.lens(self.landmarks_),
+                name=comparison.name,
+                positives=self.positive_classes_,
+                landmarks=comparison.representation(self.landmarks_),
                 landmark_indices=self.landmark_indices_,
                 coef=coef,
-                local_metrics=metrics @ view.basis.T,
+                local_metrics=metrics @ comparison.basis.T,
                 groups=self.groups_,
                 group_names=self.group_names_,
-                intercept=self.intercept_ / len(self.views_),
-                rows=view.lens,
-                settings=view.settings,
+                intercept=self.intercept_ / len(self.comparisons_),
+                rows=comparison.representation,
+                settings=comparison.settings,
             )
-            for view, metrics in zip(self.views_, self.local_metrics_, strict=True)
+            for comparison, metrics in zip(self.comparisons_, self.local_metrics_, strict=True)
         )
 
     @property
     def n_numbers_(self) -> int:
-        """Numbers the model stores: metrics and bases, lenses, intercepts, landmarks' values."""
+        """Numbers the model stores: metrics and bases, representations, intercepts, landmarks' values."""
         check_is_fitted(self)
         metrics = sum(metrics.size for metrics in self.local_metrics_)
-        bases = sum(view.basis.size for view in self.views_)
-        lenses = sum(lens.n_numbers for lens in {id(v.lens): v.lens for v in self.views_}.values())
-        return int(metrics + bases + lenses + self.intercept_.size + self.landmarks_.values.size)
+        bases = sum(comparison.basis.size for comparison in self.comparisons_)
+        representations = sum(
+            representation.n_numbers
+            for representation in {
+                id(v.representation): v.representation for v in self.comparisons_
+            }.values()
+        )
+        return int(
+            metrics + bases + representations + self.intercept_.size + self.landmarks_.values.size
+        )
 
     def _features(
         self, batch: SeriesBatch, groups: IntArray
     ) -> Iterator[tuple[slice, FloatArray, slice, AnyArray]]:
-        """Series, metrics, groups and features of every view, some at a time."""
-        n_views = len(self.views_)
+        """Series, metrics, groups and features of every comparison, some at a time."""
+        n_comparisons = len(self.comparisons_)
         starts = range(0, len(batch), _SERIES)
         with self._progress("Aligning") as progress:
             for n, begin in enumerate(starts):
                 which, rows = slice(begin, begin + _SERIES), LastRows()
-                for k, view in enumerate(self.views_):
+                for k, comparison in enumerate(self.comparisons_):
                     metrics = self.local_metrics_[k]
-                    series, landmarks = rows.of(view.lens, batch[which], self.landmarks_)
+                    series, landmarks = rows.of(
+                        comparison.representation, batch[which], self.landmarks_
+                    )
                     n_phases = metrics.shape[2]
-                    parts = view.features(
+                    parts = comparison.features(
                         series, landmarks, groups, n_phases, device=self.device, n_jobs=self.n_jobs
                     )
                     for part, found in parts:
                         yield which, metrics, part, found
                     if progress is not None:
-                        progress(n * n_views + k + 1, len(starts) * n_views)
+                        progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
 
     def _check_parameters(self) -> _Plan:
-        views = _subset("views", self.views, LENSES)
+        representations = _subset("representations", self.representations, REPRESENTATIONS)
         objectives = _subset("objective", self.objective, OBJECTIVES)
         if self.metrics not in ("class", "landmark", "shared"):
             raise ValueError(
@@ -485,7 +502,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 f"Got {self.penalties!r} instead."
             )
         settings = tuple(AlignmentSettings(o, self.band, normalize=False) for o in objectives)
-        return _Plan(views, settings, phases, np.unique(penalties))
+        return _Plan(representations, settings, phases, np.unique(penalties))
 
     def _longest(self, batch: SeriesBatch, n_alignments: int) -> int | None:
         """Steps that series may have, so that training stays within reach; None: all they have.
@@ -520,12 +537,17 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         return max(4, min(_PER_CLASS, _LANDMARKS // n_classes))
 
     def _choose_landmarks(
-        self, count: int, lens: Lens, batch: SeriesBatch, codes: IntArray, rng: Any
+        self,
+        count: int,
+        representation: Representation,
+        batch: SeriesBatch,
+        codes: IntArray,
+        rng: Any,
     ) -> IntArray:
         if self.landmarks == "random":
             return draw_stratified(codes, count, rng)
         return select_landmarks(
-            lens(batch), count, method=self.landmarks, objective="cost", band=self.band,
+            representation(batch), count, method=self.landmarks, objective="cost", band=self.band,
             normalize=False, random_state=rng.randint(2**31 - 1),
             device=self.device, n_jobs=self.n_jobs,
         )  # fmt: skip
@@ -550,10 +572,16 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self.groups_ = np.asarray(groups, dtype=np.int64)
         self.group_names_ = tuple(names)
 
-    def _learn(self, training: Training, lenses: Sequence[Lens], plan: _Plan) -> None:
+    def _learn(
+        self, training: Training, representations: Sequence[Representation], plan: _Plan
+    ) -> None:
         found = learn_local_metrics(
             training,
-            [(lens, settings) for lens in lenses for settings in plan.settings],
+            [
+                (representation, settings)
+                for representation in representations
+                for settings in plan.settings
+            ],
             plan.phases,
             plan.penalties,
             metric_rank=self.metric_rank,
@@ -561,9 +589,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             n_jobs=self.n_jobs,
             show=bool(self.verbose),
         )
-        self.views_, self.local_metrics_ = found.views, found.metrics
+        self.comparisons_, self.local_metrics_ = found.comparisons, found.metrics
         self.intercept_, self.selection_ = found.fit.intercept, found.selection
-        self._scale = fit_scale(found.fit.left_out, training.codes, training.weights)
+        self.probability_scale_ = fit_scale(found.fit.left_out, training.codes, training.weights)
         objective, gap = found.fit.objective, found.fit.gap
         self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)
         if not self.reports_[0].converged:
@@ -578,7 +606,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
 class _Plan:
     """Checked parameters."""
 
-    lenses: tuple[str, ...]
+    representations: tuple[str, ...]
     settings: tuple[AlignmentSettings, ...]
     phases: tuple[int, ...]
     penalties: FloatArray

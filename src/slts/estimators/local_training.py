@@ -10,11 +10,11 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
-from slts.estimators.lenses import Lens
-from slts.estimators.views import CHUNK_BYTES, LastRows, Part, View
+from slts.models.representations import Representation
 from slts.execution import progress_bar
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
+from slts.models.comparisons import CHUNK_BYTES, Comparison, LastRows, Part
 from slts.series import SeriesBatch
 
 # Features of the anchors kept for the end; beyond, they are found again.
@@ -29,7 +29,7 @@ def training_bytes(
     rank: int,
     n_groups: int,
     n_phases: int,
-    n_views: int,
+    n_comparisons: int,
 ) -> float:
     """About how much memory learning takes, the series themselves not counted.
 
@@ -40,8 +40,8 @@ def training_bytes(
     products = 11 * 8.0 * n_series * n_anchors
     of_group = 4.0 * n_series * n_phases * n_channels**2
     chunk = min(n_groups * of_group, max(CHUNK_BYTES, of_group))
-    of_view = 4.0 * n_anchors * n_groups * n_phases * n_channels * min(rank, n_channels)
-    return products + 2 * chunk + min(n_views * of_view, _KEPT_BYTES + of_view)
+    of_comparison = 4.0 * n_anchors * n_groups * n_phases * n_channels * min(rank, n_channels)
+    return products + 2 * chunk + min(n_comparisons * of_comparison, _KEPT_BYTES + of_comparison)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Training:
 class LocalSolution:
     """Views, their metrics (problems, groups, phases, d, r), the regression, and what was tried."""
 
-    views: tuple[View, ...]
+    comparisons: tuple[Comparison, ...]
     metrics: tuple[FloatArray, ...]
     fit: RidgeFit
     selection: tuple[Choice, ...]
@@ -79,7 +79,7 @@ class LocalSolution:
 
 def learn_local_metrics(
     training: Training,
-    ways: Sequence[tuple[Lens, AlignmentSettings]],
+    ways: Sequence[tuple[Representation, AlignmentSettings]],
     phases: Sequence[int],
     penalties: FloatArray,
     *,
@@ -95,7 +95,7 @@ def learn_local_metrics(
     training
         Series and landmarks.
     ways
-        Lens and rule of alignment of each view, lens by lens.
+        Representation and rule of alignment of each comparison, representation by representation.
     phases
         Numbers of phases to choose from, ascending; the last is a multiple of the others.
     penalties
@@ -107,29 +107,29 @@ def learn_local_metrics(
     """
     find = partial(_features, training=training, phases=phases, device=device, n_jobs=n_jobs)
     grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in phases}
-    views: list[View] = []
+    comparisons: list[Comparison] = []
     # The features of the anchors become metrics in the end, if they can be kept till then.
     kept: list[list[Part]] | None = []
     rows = LastRows()
     with progress_bar("Aligning with landmarks", show=show) as progress:
-        for lens, settings in ways:
-            series, landmarks = rows.of(lens, training.batch, training.landmarks)
-            view = View.fit(lens, settings, landmarks, metric_rank)
+        for representation, settings in ways:
+            series, landmarks = rows.of(representation, training.batch, training.landmarks)
+            comparison = Comparison.fit(representation, settings, landmarks, metric_rank)
             parts = []
-            for part, found in find(view, series, landmarks):
+            for part, found in find(comparison, series, landmarks):
                 for n, gram in grams.items():
                     gram.add(fewer_phases(found, n))
                 if kept is not None:
                     parts.append((part, found[training.anchors]))
             for gram in grams.values():
-                gram.end_view()
-            views.append(view)
+                gram.end_comparison()
+            comparisons.append(comparison)
             if kept is not None:
                 kept.append(parts)
                 if sum(found.nbytes for own in kept for _, found in own) > _KEPT_BYTES:
                     kept = None
             if progress is not None:
-                progress(len(views), len(ways))
+                progress(len(comparisons), len(ways))
     fits = {
         n: gram.solve(training.targets, training.weights, penalties) for n, gram in grams.items()
     }
@@ -137,16 +137,16 @@ def learn_local_metrics(
         fits, training.targets, training.codes, training.weights, penalties
     )
     fit = fits[n_phases]
-    again = _anchor_features(training, views, find, show)
+    again = _anchor_features(training, comparisons, find, show)
     metrics = tuple(
         _metrics(weight * fit.weights, n_phases, parts)
-        for weight, parts in zip(grams[n_phases].view_weights, kept or again, strict=True)
+        for weight, parts in zip(grams[n_phases].comparison_weights, kept or again, strict=True)
     )
-    return LocalSolution(tuple(views), metrics, fit, selection)
+    return LocalSolution(tuple(comparisons), metrics, fit, selection)
 
 
 def _features(
-    view: View,
+    comparison: Comparison,
     series: SeriesBatch,
     landmarks: SeriesBatch,
     training: Training,
@@ -155,7 +155,7 @@ def _features(
     n_jobs: int | None,
 ) -> Iterator[Part]:
     # Half the digits are plenty to learn from, and twice as fast.
-    return view.features(
+    return comparison.features(
         series, landmarks, training.groups, phases[-1],
         dtype="float32", device=device, n_jobs=n_jobs,
     )  # fmt: skip
@@ -163,17 +163,17 @@ def _features(
 
 def _anchor_features(
     training: Training,
-    views: Sequence[View],
-    find: Callable[[View, SeriesBatch, SeriesBatch], Iterator[Part]],
+    comparisons: Sequence[Comparison],
+    find: Callable[[Comparison, SeriesBatch, SeriesBatch], Iterator[Part]],
     show: bool,
 ) -> Iterator[Iterator[Part]]:
     rows, anchors = LastRows(), training.batch[training.anchors]
     with progress_bar("Aligning once more", show=show) as progress:
-        for k, view in enumerate(views):
-            series, landmarks = rows.of(view.lens, anchors, training.landmarks)
-            yield find(view, series, landmarks)
+        for k, comparison in enumerate(comparisons):
+            series, landmarks = rows.of(comparison.representation, anchors, training.landmarks)
+            yield find(comparison, series, landmarks)
             if progress is not None:
-                progress(k + 1, len(views))
+                progress(k + 1, len(comparisons))
 
 
 def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[Part]) -> FloatArray:

@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 
 from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier
-from slts.estimators.rows import RowMap
 from slts.estimators.streams import takes_streams
 from slts.learning.calibration import fit_scale
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 
 
@@ -22,11 +22,11 @@ class NearestNeighbor(SeriesClassifier):
 
     calibration_size: int | None
     random_state: Any
-    _codes: IntArray
-    _training_rows: SeriesBatch
+    training_codes_: IntArray
+    training_rows_: SeriesBatch
 
     @abstractmethod
-    def _nearness(self, rows: SeriesBatch) -> FloatArray:
+    def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
         """Nearness of series, their rows mapped, to each training series."""
 
     @takes_streams
@@ -44,21 +44,23 @@ class NearestNeighbor(SeriesClassifier):
         ndarray
             Shape (series, classes); for two classes (series,), the second minus the first.
         """
-        return self._decide(self._nearness(self._new_rows(X)))
+        return self._decide(self.nearness_of_rows(self._new_rows(X)))
 
     @property
     def _calibrates(self) -> bool:
         return self.calibration_size is not None
 
     def _decide(self, nearness: FloatArray) -> FloatArray:
-        columns = [nearness[:, self._codes == c].max(axis=1) for c in range(len(self.classes_))]
+        columns = [
+            nearness[:, self.training_codes_ == c].max(axis=1) for c in range(len(self.classes_))
+        ]
         if len(columns) == 2:
             return np.asarray(columns[1] - columns[0])
         return np.column_stack(columns)
 
     def _calibrate(self) -> None:
         """Leave single training series out and see how decisive the nearest others are."""
-        self._scale = None
+        self.probability_scale_ = None
         size = self.calibration_size
         if size is None:
             return
@@ -68,16 +70,16 @@ class NearestNeighbor(SeriesClassifier):
                 f"None. Got {size!r} instead."
             )
         # The only member of a class has no like to be near to.
-        held_out = np.flatnonzero(np.bincount(self._codes)[self._codes] > 1)
+        held_out = np.flatnonzero(np.bincount(self.training_codes_)[self.training_codes_] > 1)
         if len(held_out) == 0:
-            self._scale = 1.0
+            self.probability_scale_ = 1.0
             return
         if len(held_out) > self.calibration_size:
             rng = check_random_state(self.random_state)
             held_out = np.sort(rng.choice(held_out, self.calibration_size, replace=False))
-        nearness = self._nearness(self._training_rows[held_out])
+        nearness = self.nearness_of_rows(self.training_rows_[held_out])
         nearness[np.arange(len(held_out)), held_out] = -np.inf
-        self._scale = fit_scale(self._decide(nearness), self._codes[held_out])
+        self.probability_scale_ = fit_scale(self._decide(nearness), self.training_codes_[held_out])
 
 
 class OneNNClassifier(NearestNeighbor):
@@ -157,11 +159,13 @@ class OneNNClassifier(NearestNeighbor):
         """
         with self._all_or_nothing():
             settings = self._settings()
-            batch, self._codes = self._check_training_data(X, y)
-            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
-            self._training_rows = self._rows(batch)
+            batch, self.training_codes_ = self._check_training_data(X, y)
+            self.row_map_ = RowMap.fit(
+                batch, settings, homogeneous=self.homogeneous, scale=self.scale
+            )
+            self.training_rows_ = self.row_map_(batch)
             self._calibrate()
         return self
 
-    def _nearness(self, rows: SeriesBatch) -> FloatArray:
-        return self._similarities(rows, self._training_rows)
+    def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
+        return self._similarities(rows, self.training_rows_)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
 from slts._typing import FloatArray, IntArray
-from slts.alignment import AlignmentSettings
 from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.estimators.linear_form import LinearForm
-from slts.estimators.realignment import PathMetric, realign, realigned_forms
-from slts.estimators.splitting import Split
-from slts.estimators.streams import takes_streams
 from slts.estimators.tuning import GAMMAS, LAMS, TunedLandmarks, check_grid, check_positive
 from slts.execution import Progress
 from slts.learning.landmark import LandmarkData, LandmarkModel, fit_slts, slts_decisions
 from slts.learning.regularized_metric import check_regularizer
-from slts.series import SeriesBatch
 
 
 class SLTSClassifier(LandmarkClassifier):
@@ -48,11 +37,6 @@ class SLTSClassifier(LandmarkClassifier):
         singular values: low rank), ``"l1"`` (the sum of the absolute entries: few of them) or
         ``"mahalanobis"`` (||M||_F^2 with M symmetric positive semi-definite, so that K_M is a
         scalar product of linearly mapped rows).
-    realign
-        Rounds of re-alignment: paths are found anew for every class, under its metric (they
-        maximise the sum of a_i' M b_j), and both problems are solved on them. Each round aligns
-        once per class, and may or may not help: the steps together are no convex problem. Needs
-        ``objective="affinity"``.
     objective, band
         How paths are found; see `slts.align`.
     scale
@@ -68,8 +52,7 @@ class SLTSClassifier(LandmarkClassifier):
         None, ``"balanced"`` or a dict of weights by label.
     calibration_cv
         How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
-        splitter; None skips it, and `predict_proba` with it. With `realign` probabilities are a
-        little optimistic: the paths have seen the labels of all training series.
+        splitter; None skips it, and `predict_proba` with it.
     dtype
         ``"float64"`` or ``"float32"``: precision of alignments in `fit` and in prediction. Half the
         digits take half the memory; decisions agree to about 1e-5 of the largest, except where two
@@ -103,9 +86,6 @@ class SLTSClassifier(LandmarkClassifier):
         one more with the homogeneous channel.
     coef_ : ndarray of shape (problems, n_landmarks)
         Weights of the landmarks, with exact zeros.
-    path_metrics_ : ndarray of shape (problems, d, d), or None
-        With `realign`, the metrics that paths are found under: those of the round before, of
-        spectral norm 1. None where all paths are found at M = I.
     reports_
         Objective, duality gap and iterations of every solve.
 
@@ -120,8 +100,6 @@ class SLTSClassifier(LandmarkClassifier):
     1.0
     """
 
-    path_metrics_: FloatArray | None
-
     def __init__(
         self,
         n_landmarks: int | float | None = None,
@@ -130,7 +108,6 @@ class SLTSClassifier(LandmarkClassifier):
         gamma: float = 3e-3,
         lam: float = 0.1,
         regularizer: str = "frobenius",
-        realign: int = 0,
         objective: str = "affinity",
         band: Any = None,
         scale: str | None = None,
@@ -150,7 +127,6 @@ class SLTSClassifier(LandmarkClassifier):
         self.gamma = gamma
         self.lam = lam
         self.regularizer = regularizer
-        self.realign = realign
         self.objective = objective
         self.band = band
         self.scale = scale
@@ -173,23 +149,9 @@ class SLTSClassifier(LandmarkClassifier):
     def _check_options(self) -> None:
         name = type(self).__name__
         check_regularizer(self.regularizer, name)
-        usable = isinstance(self.realign, numbers.Integral) and not isinstance(self.realign, bool)
-        if not usable or self.realign < 0:
-            raise ValueError(
-                f"The 'realign' parameter of {name} must be an int >= 0. "
-                f"Got {self.realign!r} instead."
-            )
-        if self.realign and self.objective != "affinity":
-            raise ValueError(
-                f"The 'realign' parameter of {name} needs objective='affinity': under a metric "
-                f"rows are no unit rows, and 1 - a'Mb is no cost. Got realign={self.realign} with "
-                f"objective={self.objective!r} instead."
-            )
 
     @property
     def _needs_all_in_memory(self) -> str | None:
-        if self.realign:
-            return f"realign={self.realign}"
         return None if self.regularizer == "frobenius" else f"regularizer={self.regularizer!r}"
 
     def _held_out_decisions(
@@ -212,87 +174,6 @@ class SLTSClassifier(LandmarkClassifier):
             data, gamma, lam, regularizer=self.regularizer, n_jobs=self.n_jobs, progress=progress
         )
 
-    def _refine(
-        self,
-        model: LandmarkModel,
-        data: LandmarkData,
-        series: SeriesBatch,
-        settings: AlignmentSettings,
-        splits: Sequence[Split],
-    ) -> LandmarkModel:
-        self.path_metrics_ = None
-        if not self.realign:
-            return model
-        chosen = {"gamma": model.metric_solutions[0].gamma, "lam": model.metric_solutions[0].lam}
-
-        def held_out(problem: LandmarkData, train: IntArray, test: IntArray) -> FloatArray:
-            decisions = self._held_out_decisions(problem, train, test, [chosen])
-            return np.asarray(decisions[0])
-
-        with self._progress("Re-aligning") as progress:
-            found = realign(
-                data.first_landmarks(model.coef.shape[1]), model, series,
-                series[self.landmark_indices_], settings, rounds=int(self.realign),
-                solve=lambda problem: self._solve(problem, chosen, None),
-                held_out=held_out, splits=splits,
-                device=self.device, n_jobs=self.n_jobs, progress=progress,
-            )  # fmt: skip
-        self.path_metrics_, self._scale = found.path_metrics, found.scale
-        return found.model
-
-    def _paths(self, problem: int, landmarks: SeriesBatch) -> PathMetric:
-        """Alignments of a problem that was realigned, with some landmarks."""
-        assert self.path_metrics_ is not None
-        settings = replace(self._settings(), normalize=False)
-        return PathMetric(
-            self.path_metrics_[problem], landmarks, settings, self.n_jobs, self.device
-        )
-
-    def _decide(self, series: SeriesBatch) -> FloatArray:
-        if self.path_metrics_ is None:
-            return super()._decide(series)
-        landmarks = self._rows(self.landmarks_)
-        values = np.zeros((len(series), len(self.coef_)))
-        with self._progress("Aligning") as progress:
-            for c, coef in enumerate(self.coef_):
-                sums = self._paths(c, landmarks).sums(series, coef)
-                values[:, c] = np.einsum("ide,de->i", sums, self.metrics_[c])
-                if progress is not None:
-                    progress(c + 1, len(self.coef_))
-        return values
-
-    @takes_streams
-    def transform(self, X: Any) -> FloatArray:
-        """Similarity of every series to every landmark; see `LandmarkClassifier.transform`."""
-        check_is_fitted(self)
-        if self.path_metrics_ is None:
-            return super().transform(X)
-        series, landmarks = self._new_rows(X), self._rows(self.landmarks_)
-        columns = []
-        with self._progress("Aligning") as progress:
-            for c, metric in enumerate(self.metrics_):
-                columns.append(self._paths(c, landmarks).similarities(series, metric))
-                if progress is not None:
-                    progress(c + 1, len(self.metrics_))
-        return np.concatenate(columns, axis=1)
-
-    def linear_form(self) -> LinearForm:
-        """The fitted model as numbers; of a realigned one there are several, `linear_forms`."""
-        check_is_fitted(self)
-        if self.path_metrics_ is not None:
-            raise ValueError(
-                f"This {type(self).__name__} was realigned: each class has its own paths, and "
-                f"linear_forms() gives a form for each."
-            )
-        return super().linear_form()
-
-    def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The fitted model as numbers: one form, or one for every problem that was realigned."""
-        check_is_fitted(self)
-        if self.path_metrics_ is None:
-            return super().linear_forms()
-        return realigned_forms(super().linear_form(), self.path_metrics_)
-
 
 class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
     """`SLTSClassifier` that chooses gamma, lam, and the number of landmarks if several are given.
@@ -306,9 +187,6 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         As for `SLTSClassifier`, or a list to choose from.
     landmarks, regularizer, objective, band, scale, homogeneous, normalize, class_weight
         As for `SLTSClassifier`.
-    realign
-        As for `SLTSClassifier`. Parameters are chosen, and scored, on the paths at M = I; only the
-        chosen ones are realigned.
     dtype, device, memory_limit, n_jobs, random_state, verbose
         As for `SLTSClassifier`.
     gammas, lams
@@ -333,7 +211,6 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         gammas: Sequence[float] = GAMMAS,
         lams: Sequence[float] = LAMS,
         regularizer: str = "frobenius",
-        realign: int = 0,
         cv: Any = 0.3,
         objective: str = "affinity",
         band: Any = None,
@@ -353,7 +230,6 @@ class SLTSClassifierCV(TunedLandmarks, SLTSClassifier):
         self.gammas = gammas
         self.lams = lams
         self.regularizer = regularizer
-        self.realign = realign
         self.cv = cv
         self.objective = objective
         self.band = band

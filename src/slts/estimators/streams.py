@@ -191,7 +191,7 @@ def takes_streams(method: Method) -> Method:
 
     @functools.wraps(method)
     def either(self: Any, X: Any) -> Any:
-        stream = as_stream(X, expect=getattr(self, "_channel_names_in", None))
+        stream = as_stream(X, expect=getattr(self, "channel_names_in_", None))
         if stream is None:
             return method(self, X)
         limit = memory_bytes(getattr(self, "memory_limit", None), type(self).__name__)

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
-from slts.estimators.linear_form import LinearForm
-from slts.estimators.rows import RowMap
 from slts.estimators.splitting import make_splits
 from slts.estimators.streams import takes_streams
 from slts.estimators.tuning import check_positive
 from slts.learning.calibration import fit_scale
+from slts.models.linear_form import LinearForm
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 
 
@@ -98,7 +98,7 @@ class SimilaritySVC(SeriesClassifier):
 
     coef_: FloatArray
     intercept_: FloatArray
-    _series: SeriesBatch
+    training_rows_: SeriesBatch
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Align all training series with each other and train the SVM.
@@ -123,10 +123,12 @@ class SimilaritySVC(SeriesClassifier):
             batch, codes = self._check_training_data(X, y)
             weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            self._rows = RowMap.fit(batch, settings, homogeneous=self.homogeneous, scale=self.scale)
-            self._series = self._rows(batch)
-            K = self._similarities(self._series, self._series)
-            self._scale = None
+            self.row_map_ = RowMap.fit(
+                batch, settings, homogeneous=self.homogeneous, scale=self.scale
+            )
+            self.training_rows_ = self.row_map_(batch)
+            K = self._similarities(self.training_rows_, self.training_rows_)
+            self.probability_scale_ = None
             if self.calibration_cv is not None:
                 splits = make_splits(
                     self.calibration_cv,
@@ -142,14 +144,14 @@ class SimilaritySVC(SeriesClassifier):
                     held_out.append(K[test] @ coef.T + intercept)
                 values = np.concatenate(held_out)
                 truth = np.concatenate([codes[test] for _, test in splits])
-                self._scale = fit_scale(values, truth)
+                self.probability_scale_ = fit_scale(values, truth)
             self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
     @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the SVM; see `SeriesClassifier.decision_function`."""
-        K = self._similarities(self._new_rows(X), self._series)
+        K = self._similarities(self._new_rows(X), self.training_rows_)
         values = K @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -160,18 +162,18 @@ class SimilaritySVC(SeriesClassifier):
     def linear_form(self) -> LinearForm:
         """The fitted model as numbers: what `slts.explain` takes apart."""
         check_is_fitted(self)
-        d = self._series.n_channels
+        d = self.training_rows_.n_channels
         return LinearForm(
             name="",
-            positives=self._positives,
-            landmarks=self._series,
-            landmark_indices=np.arange(len(self._series)),
+            positives=self.positive_classes_,
+            landmarks=self.training_rows_,
+            landmark_indices=np.arange(len(self.training_rows_)),
             coef=self.coef_,
             local_metrics=np.broadcast_to(np.eye(d), (len(self.coef_), 1, 1, d, d)),
-            groups=np.zeros(len(self._series), dtype=np.int64),
+            groups=np.zeros(len(self.training_rows_), dtype=np.int64),
             group_names=("all",),
             intercept=self.intercept_,
-            rows=self._rows,
+            rows=self.row_map_,
             settings=self._settings(),
         )
 

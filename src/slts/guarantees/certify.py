@@ -110,7 +110,7 @@ def certify(
         raise ValueError("The 'pool' parameter of certify is for sample='training' only.")
     check_is_fitted(model)
     if isinstance(model, SeriesClassifier) and (y is None or isinstance(y, str)):
-        stream = as_stream(X, y, model._channel_names_in, model.classes_)
+        stream = as_stream(X, y, model.channel_names_in_, model.classes_)
         if stream is not None and sample == "training":
             raise DataError(
                 "bounds from the training sample need its series in memory: read them with "
@@ -244,7 +244,7 @@ def check_labels(classes: AnyArray, y: Any) -> AnyArray:
 
 def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:
     """Series the model accepts, one per label."""
-    batch = as_series(model._check_new_data(X))
+    batch = as_series(model.check_series(X))
     if len(batch) != len(labels):
         raise DataError(
             f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
@@ -278,12 +278,12 @@ def _certified_indices(
             "normalize=False: without unit rows the features have no bounded norm, and none of the "
             "bounds from the training sample holds. Certify on held-out series."
         )
-    if model._rows.scale is not None:
+    if model.row_map_.scale is not None:
         raise DataError(
             "the scale of the channels was fitted on all training series, so none of them is "
             "independent of the features. Use fit_certified, or scale=None."
         )
-    if model._rows.constant is not None:
+    if model.row_map_.constant is not None:
         raise DataError(
             "the constant channel was scaled on all training series, so none of them is "
             "independent of the features. Use fit_certified, or homogeneous=False."

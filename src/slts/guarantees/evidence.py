@@ -134,7 +134,7 @@ def gather(
 ) -> Evidence:
     """Align a sample with the landmarks, block by block, and keep what bounds need."""
     problems = problems_of(model)
-    rows, landmarks = model._rows(batch), model._rows(model.landmarks_)
+    rows, landmarks = model.row_map_(batch), model.row_map_(model.landmarks_)
     m, n, d = len(rows), len(landmarks), rows.n_channels
     metrics = np.stack([problem.metric for problem in problems]).reshape(len(problems), d * d)
     gammas = np.array([problem.gamma for problem in problems])

@@ -40,7 +40,7 @@ class KnownSeries:
             kept, what = model.landmarks_, "landmark"
         else:
             # Nearest neighbours and the SVM keep the rows of their training series as aligned.
-            kept = getattr(model, "_training_rows", getattr(model, "_series", None))
+            kept = getattr(model, "training_rows_", None)
             what = "training series"
             if kept is None:
                 return None
@@ -50,7 +50,7 @@ class KnownSeries:
     def find(self, batch: SeriesBatch) -> tuple[int, int] | None:
         """First series of a batch that the model keeps, and which one it is."""
         model = self.model
-        series = batch if hasattr(model, "landmarks_") else model._rows(batch)
+        series = batch if hasattr(model, "landmarks_") else model.row_map_(batch)
         for i, x in enumerate(series):
             j = self.digits.get(_seven_digits(x))
             if j is not None:
@@ -96,7 +96,7 @@ def _look(
         labels.append(piece.labels)
         digests.append(digests_in(piece))
         if known is not None and found is None:
-            here = known.find(model._check_new_data(piece.series))
+            here = known.find(model.check_series(piece.series))
             found = None if here is None else (first + here[0], here[1])
         first += len(piece.series)
     every = np.concatenate(labels) if labels else np.empty(0)

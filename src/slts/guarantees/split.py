@@ -206,7 +206,9 @@ def _calibrate(
         truth.append(codes[test])
     decisions = np.concatenate(values)
     two = decisions.shape[1] == 1
-    model._scale = fit_scale(decisions[:, 0] if two else decisions, np.concatenate(truth))
+    model.probability_scale_ = fit_scale(
+        decisions[:, 0] if two else decisions, np.concatenate(truth)
+    )
 
 
 def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:

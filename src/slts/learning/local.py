@@ -43,7 +43,7 @@ class Choice:
 
 
 class FeatureGram:
-    """Inner products of all series with some anchors, summed over views of equal weight.
+    """Inner products of all series with some anchors, summed over comparisons of equal weight.
 
     Parameters
     ----------
@@ -56,31 +56,35 @@ class FeatureGram:
     def __init__(self, anchors: IntArray, n_series: int) -> None:
         self._anchors = anchors
         self._total = np.zeros((n_series, len(anchors)))
-        self._view = np.zeros_like(self._total)
-        self.view_weights: list[float] = []
+        self._comparison = np.zeros_like(self._total)
+        self.comparison_weights: list[float] = []
 
     def add(self, features: AnyArray) -> None:
-        """Add features of the current view, shape (series, ...)."""
+        """Add features of the current comparison, shape (series, ...)."""
         flat = features.reshape(len(features), -1)
-        self._view += flat @ flat[self._anchors].T
+        self._comparison += flat @ flat[self._anchors].T
 
-    def end_view(self) -> None:
-        """Weigh the current view so that its centred features have mean squared norm one."""
-        own = self._view[self._anchors]
+    def end_comparison(self) -> None:
+        """Weigh the current comparison so that its centred features have mean squared norm one."""
+        own = self._comparison[self._anchors]
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series say nothing.
         weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
-        self._total += weight * self._view
-        self._view[:] = 0.0
-        self.view_weights.append(weight)
+        self._total += weight * self._comparison
+        self._comparison[:] = 0.0
+        self.comparison_weights.append(weight)
 
     def solve(
         self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
     ) -> RidgeFit:
-        """Fit targets on the features of all views; penalties are relative."""
-        n_views = max(1, sum(w > 0.0 for w in self.view_weights))
+        """Fit targets on the features of all comparisons; penalties are relative."""
+        n_comparisons = max(1, sum(w > 0.0 for w in self.comparison_weights))
         return fit_loo_ridge(
-            self._total, self._total[self._anchors], targets, sample_weight, n_views * penalties
+            self._total,
+            self._total[self._anchors],
+            targets,
+            sample_weight,
+            n_comparisons * penalties,
         )
 
 

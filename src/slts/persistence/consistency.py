@@ -22,8 +22,8 @@ from slts.estimators import (
 )
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.estimators.lenses import Lens
 from slts.estimators.neighbors import NearestNeighbor
+from slts.models.representations import Representation
 from slts.estimators.tuning import TunedLandmarks
 from slts.learning.logdet import transform_rows
 from slts.persistence.kinds import FINITE, TEXT, dict_of
@@ -48,11 +48,11 @@ def check_every(model: SeriesClassifier) -> None:
         "classes_ must be two or more labels, sorted, each once",
     )
     _require(
-        model.n_features_in_ == (model._n_columns_in or model._n_channels_in),
+        model.n_features_in_ == (model.n_columns_in_ or model.n_channels_in_),
         "n_features_in_ must be the number of channels, or of columns of a table",
     )
     _require(
-        model._n_steps_in >= model._n_series_in >= len(classes),
+        model.n_steps_in_ >= model.n_series_in_ >= len(classes),
         "there must be a training series for every class, and a step for every series",
     )
 
@@ -60,10 +60,10 @@ def check_every(model: SeriesClassifier) -> None:
 def _check_row_map(model: SeriesClassifier) -> None:
     # Rows are prepared by the one and aligned by the other.
     _require(
-        model._rows.settings == model._settings(),
+        model.row_map_.settings == model._settings(),
         "its parameters dtype, objective, band or normalize are not those it was fitted with",
     )
-    _check_scale(model._rows.scale, model._n_channels_in)
+    _check_scale(model.row_map_.scale, model.n_channels_in_)
 
 
 def _check_scale(scale: ChannelScale | None, n_channels: int) -> None:
@@ -79,11 +79,11 @@ def _check_spread(spread: FloatArray, n_channels: int) -> None:
 
 def _n_rows(model: SeriesClassifier) -> int:
     """Channels as they are aligned: those of the data, perhaps a constant one."""
-    return model._n_channels_in + (model._rows.constant is not None)
+    return model.n_channels_in_ + (model.row_map_.constant is not None)
 
 
 def _n_problems(model: SeriesClassifier) -> int:
-    return len(model._positives)
+    return len(model.positive_classes_)
 
 
 def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
@@ -95,7 +95,7 @@ def _check_rows(name: str, batch: SeriesBatch, model: SeriesClassifier) -> None:
     _check_row_map(model)
     _require(batch.n_channels == _n_rows(model), f"{name} must have {_n_rows(model)} channels")
     _require(
-        len(batch) == model._n_series_in and batch.n_steps == model._n_steps_in,
+        len(batch) == model.n_series_in_ and batch.n_steps == model.n_steps_in_,
         f"{name} must be the training series",
     )
     settings = model._settings()
@@ -109,8 +109,8 @@ def _check_rows(name: str, batch: SeriesBatch, model: SeriesClassifier) -> None:
 def _check_places(model: LandmarkClassifier | LocalSLTSClassifier) -> None:
     landmarks, indices = model.landmarks_, model.landmark_indices_
     _require(
-        landmarks.n_channels == model._n_channels_in,
-        f"landmarks_ must have {model._n_channels_in} channels, and have {landmarks.n_channels}",
+        landmarks.n_channels == model.n_channels_in_,
+        f"landmarks_ must have {model.n_channels_in_} channels, and have {landmarks.n_channels}",
     )
     _check_shape("landmark_indices_", indices, (len(landmarks),))
     # Not below the number of training series: a certified fit counts in all series it was given.
@@ -130,7 +130,7 @@ def check_landmarks(model: LandmarkClassifier) -> None:
     if not model._needs_products:
         _require(bool((model.metrics_ == np.eye(d)).all()), "metrics_ must be identities")
     stages = ["metric", "separator"] if model._needs_products else ["separator"]
-    expected = [(positive, stage) for positive in model._positives for stage in stages]
+    expected = [(positive, stage) for positive in model.positive_classes_ for stage in stages]
     _require(
         [(report.positive, report.stage) for report in model.reports_] == expected,
         "reports_ must list every solved problem once, in order",
@@ -140,27 +140,11 @@ def check_landmarks(model: LandmarkClassifier) -> None:
 def check_slts(model: SLTSClassifier) -> None:
     """SLTS: perhaps with paths under metrics."""
     check_landmarks(model)
-    _check_paths(model)
-
-
-def _check_paths(model: SLTSClassifier) -> None:
-    paths = model.path_metrics_
-    _require(
-        (paths is None) == (model.realign == 0),
-        "its parameter realign is not the one it was fitted with",
-    )
-    if paths is None:
-        return
-    _require(model.objective == "affinity", "path_metrics_ need objective 'affinity'")
-    _check_shape("path_metrics_", paths, model.metrics_.shape)
-    norms = np.linalg.norm(paths, 2, axis=(1, 2))
-    _require(float(norms.max()) <= _UNIT, "path_metrics_ must have spectral norm 1")
 
 
 def check_tuned_slts(model: SLTSClassifierCV) -> None:
     """SLTS that chose its parameters."""
     check_tuned(model)
-    _check_paths(model)
 
 
 def check_tuned(model: TunedLandmarks) -> None:
@@ -186,18 +170,18 @@ def check_tuned(model: TunedLandmarks) -> None:
 
 def check_neighbors(model: NearestNeighbor) -> None:
     """Nearest neighbours."""
-    _check_rows("_training_rows", model._training_rows, model)
-    _check_shape("_codes", model._codes, (model._n_series_in,))
+    _check_rows("training_rows_", model.training_rows_, model)
+    _check_shape("training_codes_", model.training_codes_, (model.n_series_in_,))
     _require(
-        bool(np.array_equal(np.unique(model._codes), np.arange(len(model.classes_)))),
+        bool(np.array_equal(np.unique(model.training_codes_), np.arange(len(model.classes_)))),
         "_codes must name every class, and no other",
     )
 
 
 def check_svm(model: SimilaritySVC) -> None:
     """The SVM over all training series."""
-    _check_rows("_series", model._series, model)
-    _check_shape("coef_", model.coef_, (_n_problems(model), model._n_series_in))
+    _check_rows("training_rows_", model.training_rows_, model)
+    _check_shape("coef_", model.coef_, (_n_problems(model), model.n_series_in_))
     _check_shape("intercept_", model.intercept_, (_n_problems(model),))
 
 
@@ -212,13 +196,13 @@ def check_ldmlt(model: LDMLTClassifier) -> None:
 def transformed_rows(model: LDMLTClassifier) -> SeriesBatch:
     """Training series as the learned distance sees them."""
     # Refuses metrics that are not positive definite.
-    transformed = transform_rows(model._training_rows, model.metric_)
+    transformed = transform_rows(model.training_rows_, model.metric_)
     model._settings().check_rows(transformed)
     return transformed
 
 
 def check_local(model: LocalSLTSClassifier) -> None:
-    """Local metrics, one set per view."""
+    """Local metrics, one set per comparison."""
     _check_places(model)
     _check_shape("groups_", model.groups_, (len(model.landmarks_),))
     n_groups = len(model.group_names_)
@@ -228,42 +212,46 @@ def check_local(model: LocalSLTSClassifier) -> None:
     )
     _check_shape("intercept_", model.intercept_, (_n_problems(model),))
     _require(
-        len(model.views_) == len(model.local_metrics_) > 0, "there must be metrics for every view"
+        len(model.comparisons_) == len(model.local_metrics_) > 0,
+        "there must be metrics for every comparison",
     )
     n_phases = model.local_metrics_[0].shape[2]
-    for view, metrics in zip(model.views_, model.local_metrics_, strict=True):
-        settings = view.settings
+    for comparison, metrics in zip(model.comparisons_, model.local_metrics_, strict=True):
+        settings = comparison.settings
         known = AlignmentSettings(settings.objective, model.band, normalize=False)
         _require(
             settings == known and settings.objective != "distance",
             "its parameter band is not the one it was fitted with",
         )
-        d = _check_lens(view.lens, model._n_channels_in)
-        rank = view.basis.shape[1]
-        _check_shape("the basis of a view", view.basis, (d, rank))
-        _require(rank > 0 and n_phases > 0, "every view must have a direction and a phase")
+        d = _check_representation(comparison.representation, model.n_channels_in_)
+        rank = comparison.basis.shape[1]
+        _check_shape("the basis of a comparison", comparison.basis, (d, rank))
+        _require(rank > 0 and n_phases > 0, "every comparison must have a direction and a phase")
         shape = (_n_problems(model), n_groups, n_phases, d, rank)
-        _check_shape("the metrics of a view", metrics, shape)
+        _check_shape("the metrics of a comparison", metrics, shape)
 
 
-def _check_lens(lens: Lens, n_channels: int) -> int:
-    """Channels of the rows of a lens."""
-    _require((lens.scale is None) != (lens.levels is None), "a lens must have a scale or levels")
-    _check_scale(lens.scale, n_channels)
+def _check_representation(representation: Representation, n_channels: int) -> int:
+    """Channels of the rows of a representation."""
+    _require(
+        (representation.scale is None) != (representation.levels is None),
+        "a representation must have a scale or levels",
+    )
+    _check_scale(representation.scale, n_channels)
     width = n_channels
-    if lens.levels is not None:
-        knots = lens.levels.knots
-        known = lens.levels.n_levels <= _MOST_LEVELS and knots.size > 0
-        _require(known, f"a lens must have knots, and at most {_MOST_LEVELS} levels")
-        _check_shape("the knots of a lens", knots, (n_channels, knots.shape[1]))
-        _check_shape("the ranks of a lens", lens.levels.ranks, knots.shape)
-        width *= lens.levels.n_levels
-    if lens.change_spread is not None:
-        _check_spread(lens.change_spread, width)
+    if representation.levels is not None:
+        knots = representation.levels.knots
+        known = representation.levels.n_levels <= _MOST_LEVELS and knots.size > 0
+        _require(known, f"a representation must have knots, and at most {_MOST_LEVELS} levels")
+        _check_shape("the knots of a representation", knots, (n_channels, knots.shape[1]))
+        _check_shape("the ranks of a representation", representation.levels.ranks, knots.shape)
+        width *= representation.levels.n_levels
+    if representation.change_spread is not None:
+        _check_spread(representation.change_spread, width)
         width *= 2
-    if lens.components is not None:
-        basis = lens.components.basis
-        _check_shape("the centre of the components", lens.components.centre, (width,))
+    if representation.components is not None:
+        basis = representation.components.basis
+        _check_shape("the centre of the components", representation.components.centre, (width,))
         _check_shape("the basis of the components", basis, (width, basis.shape[1]))
         width = basis.shape[1]
     return width + 1

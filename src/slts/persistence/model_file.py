@@ -31,7 +31,7 @@ _FIELDS = (
     "format", "sha256", "slts", "estimator", "parameters", "classes", "channel_names", "training",
     "state",
 )  # fmt: skip
-_TRAINING = {"series": "_n_series_in", "steps": "_n_steps_in"}
+_TRAINING = {"series": "n_series_in_", "steps": "n_steps_in_"}
 # Attributes that have a place of their own in the file.
 _ELSEWHERE = frozenset({"classes_", *_TRAINING.values()})
 _LONGEST_NOTE = 500
@@ -210,7 +210,7 @@ def _to_bytes(model: SeriesClassifier) -> bytes:
             f"this {name} has attributes that no model file holds: {', '.join(sorted(strangers))}. "
             f"Delete them first."
         )
-    names = model._channel_names_in
+    names = model.channel_names_in_
     document = {
         "slts": _version(),
         "estimator": name,
@@ -290,7 +290,7 @@ def _to_model(container: Container) -> SeriesClassifier:
     model = kind(**parameters)
     model.__dict__.update(state)
     complete_model(model)
-    names = model._channel_names_in
+    names = model.channel_names_in_
     if document["channel_names"] != (None if names is None else list(names)):
         raise ModelFileError("channel_names must be those of its series")
     if type(training["classes"]) is not int or training["classes"] != len(model.classes_):

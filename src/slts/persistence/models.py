@@ -28,11 +28,11 @@ from slts.estimators import (
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import SolveReport
 from slts.estimators.local import RidgeReport
-from slts.estimators.rows import RowMap
-from slts.estimators.views import View
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
 from slts.learning.regularized_metric import REGULARIZERS
+from slts.models.comparisons import Comparison
+from slts.models.row_map import RowMap
 from slts.persistence.consistency import (
     check_every,
     check_landmarks,
@@ -102,13 +102,12 @@ PARAMETERS: Mapping[str, Kind] = {
     "objective": TEXT | TEXTS,
     "penalties": NUMBERS,
     "random_state": NOTHING | at_least(0),
-    "realign": at_least(0),
     "ranking_limit": NOTHING | at_least(1),
     "regularizer": one_of(*REGULARIZERS),
     "scale": NOTHING | TEXT,
     "triplets_per_series": FINITE,
     "verbose": NOTHING | SWITCH,
-    "views": TEXT | TEXTS,
+    "comparisons": TEXT | TEXTS,
 }
 
 # What this machine has, which others need not: files do not hold it, and loaded models have the
@@ -118,13 +117,13 @@ OF_THE_MACHINE = frozenset({"device", "memory_limit"})
 _EVERY: Mapping[str, Kind] = {
     "classes_": Kind("an array with one axis", lambda v: isinstance(v, np.ndarray) and v.ndim == 1),
     "n_features_in_": at_least(1),
-    "_n_channels_in": at_least(1),
-    "_n_columns_in": NOTHING | at_least(1),
-    "_n_series_in": at_least(2),
-    "_n_steps_in": at_least(2),
-    "_scale": NOTHING | POSITIVE,
+    "n_channels_in_": at_least(1),
+    "n_columns_in_": NOTHING | at_least(1),
+    "n_series_in_": at_least(2),
+    "n_steps_in_": at_least(2),
+    "probability_scale_": NOTHING | POSITIVE,
 }
-_ROWS: Mapping[str, Kind] = {"_rows": instance(RowMap)}
+_ROWS: Mapping[str, Kind] = {"row_map_": instance(RowMap)}
 _LANDMARKS: Mapping[str, Kind] = {
     **_ROWS,
     "landmarks_": SERIES,
@@ -133,7 +132,7 @@ _LANDMARKS: Mapping[str, Kind] = {
     "metrics_": array("float64", 3),
     "reports_": tuple_of(instance(SolveReport)),
 }
-_SLTS: Mapping[str, Kind] = {**_LANDMARKS, "path_metrics_": NOTHING | array("float64", 3)}
+_SLTS: Mapping[str, Kind] = _LANDMARKS
 _TUNED: Mapping[str, Kind] = {
     "best_params_": dict_of(TEXT, FINITE),
     "best_score_": FINITE,
@@ -145,12 +144,12 @@ _TUNED: Mapping[str, Kind] = {
 }
 _NEIGHBORS: Mapping[str, Kind] = {
     **_ROWS,
-    "_codes": array("int64", 1),
-    "_training_rows": SERIES,
+    "training_codes_": array("int64", 1),
+    "training_rows_": SERIES,
 }
 _SVM: Mapping[str, Kind] = {
     **_ROWS,
-    "_series": SERIES,
+    "training_rows_": SERIES,
     "coef_": array("float64", 2),
     "intercept_": array("float64", 1),
 }
@@ -164,7 +163,7 @@ _LOCAL: Mapping[str, Kind] = {
     "landmark_indices_": array("int64", 1),
     "groups_": array("int64", 1),
     "group_names_": tuple_of(TEXT),
-    "views_": tuple_of(instance(View)),
+    "comparisons_": tuple_of(instance(Comparison)),
     "local_metrics_": tuple_of(array("float64", 5)),
     "intercept_": array("float64", 1),
     "selection_": tuple_of(instance(Choice)),
@@ -173,7 +172,7 @@ _LOCAL: Mapping[str, Kind] = {
 }
 # Attributes younger than the first files, and the value that goes without saying: files do not
 # hold it.
-YOUNGER: Mapping[str, None] = {"n_sampled_": None, "path_metrics_": None}
+YOUNGER: Mapping[str, None] = {"n_sampled_": None}
 # What scikit-learn adds: `set_output` is kept; metadata requests are objects, and are not.
 OPTIONAL: Mapping[str, Kind] = {"_sklearn_output_config": dict_of(TEXT, TEXT)}
 NOT_KEPT = frozenset({"_metadata_request"})

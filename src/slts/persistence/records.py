@@ -7,12 +7,12 @@ from dataclasses import MISSING, dataclass, fields
 
 from slts.alignment import AlignmentSettings, Itakura
 from slts.estimators.landmark_classifier import SolveReport
-from slts.estimators.lenses import LENSES, Lens
 from slts.estimators.local import RidgeReport
-from slts.estimators.rows import RowMap
-from slts.estimators.views import View
+from slts.models.representations import REPRESENTATIONS, Representation
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
+from slts.models.comparisons import Comparison
+from slts.models.row_map import RowMap
 from slts.persistence.kinds import (
     FINITE,
     INTEGER,
@@ -82,9 +82,9 @@ RECORDS = {
         ),
         Record(Components, {"centre": array("float64", 1), "basis": array("float64", 2)}),
         Record(
-            Lens,
+            Representation,
             {
-                "name": one_of(*LENSES),
+                "name": one_of(*REPRESENTATIONS),
                 "max_length": NOTHING | between(1, 10**9),
                 "scale": NOTHING | instance(ChannelScale),
                 "levels": NOTHING | instance(Levels),
@@ -94,9 +94,9 @@ RECORDS = {
             },
         ),
         Record(
-            View,
+            Comparison,
             {
-                "lens": instance(Lens),
+                "representation": instance(Representation),
                 "settings": instance(AlignmentSettings),
                 "basis": array("float64", 2),
             },

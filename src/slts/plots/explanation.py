@@ -10,7 +10,7 @@ from slts.plots.axes import axes_or_new, channel_labels, signed_image
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from slts.explain import Explanation
+    from slts.explanation import Explanation
 
 
 def plot_contributions(

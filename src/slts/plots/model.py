@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from slts.estimators.linear_form import LinearForm
+    from slts.models.linear_form import LinearForm
 
 # Groups drawn unless others are asked for.
 _MOST_GROUPS = 8
@@ -57,7 +57,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_local_metrics(
-    model: Any, label: Any, *, view: int = 0, groups: Any = None, figure: Figure | None = None
+    model: Any, label: Any, *, comparison: int = 0, groups: Any = None, figure: Figure | None = None
 ) -> Figure:
     """Draw the metrics of one class by group of landmarks and phase.
 
@@ -67,8 +67,8 @@ def plot_local_metrics(
         A fitted `LocalSLTSClassifier`.
     label
         The class; with two classes, the second.
-    view
-        Position in `views_`.
+    comparison
+        Position in `comparisons_`.
     groups
         Which, as positions in `group_names_`; None shows the first eight.
     figure
@@ -79,7 +79,7 @@ def plot_local_metrics(
     Figure
         One map for each group (down) and phase of the landmark (across), on one scale of colours.
     """
-    form = model.linear_forms()[view]
+    form = model.linear_forms()[comparison]
     shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
     metrics = form.local_metrics[class_position(form.positives, label)][shown]
     n_groups, n_phases = metrics.shape[:2]

@@ -64,8 +64,8 @@ def model_fingerprint(model: Any) -> str | None:
         for form in model.linear_forms():
             parts += [form.landmarks.values, form.landmarks.offsets, form.coef]
             parts += [form.local_metrics, form.groups, form.intercept]
-    elif hasattr(model, "_training_rows"):
-        parts = [model._training_rows.values, model._training_rows.offsets, model._codes]
+    elif hasattr(model, "training_rows_"):
+        parts = [model.training_rows_.values, model.training_rows_.offsets, model.training_codes_]
         parts.append(getattr(model, "metric_", np.empty(0)))
     else:
         return None
@@ -116,12 +116,12 @@ def _chosen(model: Any, inner: Any) -> dict[str, Any]:
 def _facts(model: Any, n_numbers: int | None) -> list[list[str]]:
     facts = [
         ["Classes", str(len(model.classes_))],
-        ["Channels", str(getattr(model, "_n_channels_in", model.n_features_in_))]
+        ["Channels", str(getattr(model, "n_channels_in_", model.n_features_in_))]
         if hasattr(model, "n_features_in_")
         else ["Channels", "not recorded"],
     ]
-    if hasattr(model, "_n_series_in"):
-        steps = f"{model._n_series_in:,} series, together {model._n_steps_in:,} steps"
+    if hasattr(model, "n_series_in_"):
+        steps = f"{model.n_series_in_:,} series, together {model.n_steps_in_:,} steps"
         facts.append(["Trained on", steps])
     if isinstance(model, LandmarkClassifier):
         used = int(np.count_nonzero(model.coef_.any(axis=0)))
@@ -152,7 +152,7 @@ def _limits(model: Any) -> list[str]:
             "Contributions are exact sums: they say what the model used, not what would happen in "
             "the world if a channel changed."
         )
-    rows = getattr(model, "_rows", None)
+    rows = getattr(model, "row_map_", None)
     if getattr(model, "normalize", False) and rows is not None and rows.constant is None:
         limits.append(
             "Every step is scaled to unit length first: how strong a step is plays no part, only "

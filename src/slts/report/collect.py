@@ -93,7 +93,7 @@ def collect(
             "problems": _problems(inner, n_classes),
             "channels": names,
             "drawn": channels.tolist(),
-            "constant": getattr(getattr(inner, "_rows", None), "constant", None) is not None,
+            "constant": getattr(getattr(inner, "row_map_", None), "constant", None) is not None,
             "drawn_as": drawing.note,
             "kind": None if companions is None else companions.kind,
         },
@@ -127,7 +127,7 @@ def _inner(model: Any) -> Any:
 def _n_channels(model: Any, sample: Sample | None) -> int:
     if sample is not None:
         return sample.batch.n_channels
-    return int(getattr(model, "_n_channels_in", getattr(model, "n_features_in_", 0)))
+    return int(getattr(model, "n_channels_in_", getattr(model, "n_features_in_", 0)))
 
 
 def _averaged(model: Any, sample: Sample | None) -> SeriesBatch | None:
@@ -154,7 +154,7 @@ def _channels(
 def _channel_names(model: Any, sample: Sample | None, n_channels: int) -> list[str]:
     names = None if sample is None else sample.batch.channel_names
     if names is None:
-        names = getattr(model, "_channel_names_in", None)
+        names = getattr(model, "channel_names_in_", None)
     return [f"channel {k}" for k in range(n_channels)] if names is None else list(names)
 
 
@@ -166,7 +166,7 @@ def _problems(model: Any, n_classes: int) -> list[int]:
 
 
 def _n_numbers(model: Any) -> int | None:
-    stored = getattr(model, "_training_rows", None)
+    stored = getattr(model, "training_rows_", None)
     if stored is None:
         return None
     return int(stored.values.size + getattr(model, "metric_", np.empty(0)).size)

@@ -16,9 +16,9 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import align
 from slts.estimators.ldmlt import LDMLTClassifier
 from slts.estimators.neighbors import NearestNeighbor
-from slts.estimators.rows import RowMap
-from slts.explain.prediction import explain_with, view_of
+from slts.explanation.prediction import comparison_of, explain_with
 from slts.learning.logdet import transform_rows
+from slts.models.row_map import RowMap
 from slts.report.drawing import Drawing
 from slts.report.insight import has_weights, landmark_shares, landmark_weights, realigned
 from slts.series import SeriesBatch
@@ -50,7 +50,7 @@ class Comparison:
         Path to each companion named in `strongest`, and how many steps that has.
     by_step
         Per class and (in the order of `strongest`) companion: contributions of the steps; with
-        several views, in the first, which the paths are of.
+        several comparisons, in the first, which the paths are of.
     """
 
     offset: FloatArray | None
@@ -106,7 +106,7 @@ class Landmarks:
         self.indices = form.landmark_indices[self.order]
         self.n_alignments = sum(_efforts(form.landmarks) for form in forms)
         self._used = coef[:, self.order] != 0
-        self._views = [view_of(forms, problem) for problem in range(len(coef))]
+        self._comparisons = [comparison_of(forms, problem) for problem in range(len(coef))]
 
     def gallery(self) -> list[list[int]]:
         """The heaviest landmarks of every decision value; fewer where there are many values."""
@@ -131,15 +131,17 @@ class Landmarks:
             through_all = sign * by_landmark[problem]
             order = np.argsort(-np.abs(through_all), kind="stable")[:STRONGEST]
             chosen = [int(j) for j in order if self._used[problem, j]]
-            view = self._views[problem]
+            comparison = self._comparisons[problem]
             for j in chosen:
-                if (j, view) not in through:
+                if (j, comparison) not in through:
                     position = int(self.order[j])
                     paths[j] = found.alignments[position].path
-                    through[j, view] = found.of_landmark(position, view=view).sum(axis=2)
+                    through[j, comparison] = found.of_landmark(position, comparison=comparison).sum(
+                        axis=2
+                    )
             strongest.append([(j, float(through_all[j])) for j in chosen])
             rest.append(float(through_all.sum() - through_all[chosen].sum()))
-            by_step.append([sign * through[j, view][problem] for j in chosen])
+            by_step.append([sign * through[j, comparison][problem] for j in chosen])
         return Comparison(
             offset=signs * found.offset[problems],
             contributions=signs[:, None, None] * found.contributions[problems],
@@ -158,9 +160,9 @@ class Neighbours:
 
     def __init__(self, model: NearestNeighbor) -> None:
         self.model = model
-        self.rows = model._training_rows
+        self.rows = model.training_rows_
         self.indices = np.arange(len(self.rows))
-        self.classes = model._codes
+        self.classes = model.training_codes_
         # Nearness of all is found without paths; those are found for the nearest.
         share = _efforts(self.rows) / max(1, len(self.rows))
         self.n_alignments = round(STRONGEST * len(model.classes_) * share)
@@ -169,10 +171,10 @@ class Neighbours:
         """Find the nearest training series of each class and the paths to them."""
         model = self.model
         rows = model._new_rows([series])
-        nearness = model._nearness(rows)[0]
+        nearness = model.nearness_of_rows(rows)[0]
         strongest: list[list[tuple[int, float]]] = []
         for c in classes.tolist():
-            members = np.flatnonzero(model._codes == c)
+            members = np.flatnonzero(model.training_codes_ == c)
             nearest = members[np.argsort(-nearness[members], kind="stable")[:STRONGEST]]
             strongest.append([(int(j), float(nearness[j])) for j in nearest])
         paths = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slts.estimators.rows import RowMap
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 
 
@@ -38,7 +38,7 @@ def drawing_of(model: Any, reference: SeriesBatch | None) -> Drawing:
     reference
         Series whose channels tell mean and spread; None leaves series as they are.
     """
-    rows = getattr(model, "_rows", None)
+    rows = getattr(model, "row_map_", None)
     if isinstance(rows, RowMap):
         scaled = "every step scaled to unit length" if rows.settings.normalize else "unchanged"
         return Drawing(rows, f"Series are drawn as the model sees them: {scaled}.")

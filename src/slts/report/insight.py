@@ -9,8 +9,8 @@ import numpy as np
 
 from slts._typing import FloatArray
 from slts.estimators.ldmlt import LDMLTClassifier
-from slts.estimators.linear_form import LinearForm
-from slts.explain import summarize
+from slts.explanation import summarize
+from slts.models.linear_form import LinearForm
 from slts.report.packing import short, shorts
 from slts.series import SeriesBatch
 
@@ -68,14 +68,14 @@ def _plainest(forms: tuple[LinearForm, ...]) -> LinearForm:
     return (plain or list(forms))[0]
 
 
-def _view(model: Any) -> str | None:
+def _comparison(model: Any) -> str | None:
     """Which of several forms the maps are of."""
     forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
     return _plainest(forms).name if len(forms) > 1 and not realigned(model) else None
 
 
 def realigned(model: Any) -> bool:
-    """Whether each class has paths of its own; its forms are then no views of the series."""
+    """Whether each class has paths of its own; its forms are then no comparisons of the series."""
     return getattr(model, "path_metrics_", None) is not None
 
 
@@ -115,19 +115,19 @@ def looks_at(model: Any, series: SeriesBatch | None, channels: list[str]) -> dic
         ``importance`` has one row per problem, each a share of its sum, and is None where
         decisions are no sums over channels; ``n_numbers`` is what the model stores.
     """
-    importance = n_numbers = views = None
+    importance = n_numbers = comparisons = None
     if hasattr(model, "linear_forms"):
         summary = summarize(model, series, n_jobs=model.n_jobs)
         totals = summary.channel_importance.sum(axis=1, keepdims=True)
         importance = summary.channel_importance / np.where(totals > 0, totals, 1.0)
         n_numbers = summary.n_numbers
-        if len(summary.view_names) > 1 and not realigned(model):
-            of_view = (summary.view_importance / summary.view_importance.sum(axis=1)[:, None]).mean(
-                0
-            )
-            views = [
+        if len(summary.comparison_names) > 1 and not realigned(model):
+            of_comparison = (
+                summary.comparison_importance / summary.comparison_importance.sum(axis=1)[:, None]
+            ).mean(0)
+            comparisons = [
                 [name, short(share)]
-                for name, share in zip(summary.view_names, of_view, strict=True)
+                for name, share in zip(summary.comparison_names, of_comparison, strict=True)
             ]
     maps = [
         {"problem": m.problem, "part": m.part, "values": shorts(m.values, 3)}
@@ -139,8 +139,8 @@ def looks_at(model: Any, series: SeriesBatch | None, channels: list[str]) -> dic
         "on": "landmarks" if series is None else "series",
         "maps": maps,
         "names": names,
-        "views": views,
-        "view": _view(model) if maps else None,
+        "comparisons": comparisons,
+        "comparison": _comparison(model) if maps else None,
         "n_numbers": n_numbers,
     }
 

@@ -27,8 +27,8 @@ def looks_section(content: Content) -> str:
     html = heading("looks", "What the model looks at")
     if looks["importance"] is not None:
         html += _importance(content)
-    if looks["views"]:
-        html += _views(looks["views"])
+    if looks["comparisons"]:
+        html += _comparisons(looks["comparisons"])
     if looks["maps"]:
         html += f'<h3>Metrics</h3><p class="note">{_role_of_metrics(looks)} '
         html += (
@@ -43,18 +43,18 @@ def looks_section(content: Content) -> str:
     return html
 
 
-def _views(views: list[list[Any]]) -> str:
-    peak = max(share for _, share in views) or 1.0
+def _comparisons(comparisons: list[list[Any]]) -> str:
+    peak = max(share for _, share in comparisons) or 1.0
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td class="total left"><span class="track">'
         f'<span class="meter" style="width:{100 * share / peak:.1f}%"></span></span> '
         f"{100 * share:.1f}</td></tr>"
-        for name, share in views
+        for name, share in comparisons
     )
     return "<h3>Views</h3>" + table_with_caption(
         "The model looks at series in several ways, each with alignments and metrics of its own. "
         "Share of each in the scores, in percent.",
-        "Importance of views",
+        "Importance of comparisons",
         f'<table class="tint"><tbody>{rows}</tbody></table>',
     )
 
@@ -71,8 +71,8 @@ def _role_of_metrics(looks: Content) -> str:
             " Landmarks have several parts in time, each with metrics of its own; shown are those "
             "for the landmarks of the class itself."
         )
-    if looks["view"] is not None:
-        text += f" The maps are of the view &ldquo;{escape(looks['view'])}&rdquo;."
+    if looks["comparison"] is not None:
+        text += f" The maps are of the comparison &ldquo;{escape(looks['comparison'])}&rdquo;."
     return text
 
 

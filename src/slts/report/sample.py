@@ -76,7 +76,7 @@ def ask(model: Any, X: Any, y: Any = None, ids: Sequence[Any] | None = None) -> 
     Sample
         Data and answers.
     """
-    batch = model._check_new_data(X) if isinstance(model, SeriesClassifier) else as_series(X)
+    batch = model.check_series(X) if isinstance(model, SeriesClassifier) else as_series(X)
     given = batch if isinstance(model, SeriesClassifier) else X
     if len(batch) == 0:
         raise DataError("X is empty: a report needs at least one series, or X=None.")
@@ -111,7 +111,7 @@ def _asked(
 ) -> tuple[IntArray, FloatArray | None, FloatArray | None]:
     """Predicted classes by position, decision values and probabilities, as far as there are any."""
     if isinstance(model, SeriesClassifier):
-        labels, decisions, chances = model._answers(given)
+        labels, decisions, chances = model.outputs(given)
         return np.searchsorted(model.classes_, labels), two_sided(decisions), chances
     answers = np.asarray(model.predict(given)).tolist()
     predicted = np.array([classes.index(c) for c in answers], dtype=np.int64)

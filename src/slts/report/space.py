@@ -70,9 +70,9 @@ def _features(model: Any, batch: Any) -> FloatArray | None:
     if isinstance(model, SeriesClassifier) and hasattr(model, "transform"):
         return np.asarray(model.transform(batch))
     if isinstance(model, SimilaritySVC):
-        return model._similarities(model._new_rows(batch), _some(model._series))
+        return model._similarities(model._new_rows(batch), _some(model.training_rows_))
     if isinstance(model, NearestNeighbor):
-        nearness = model._nearness(model._new_rows(batch))
+        nearness = model.nearness_of_rows(model._new_rows(batch))
         return nearness[:, _places(nearness.shape[1])]
     return None
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.explain import summarize
+from slts.explanation import summarize
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment.reductions import grouped_products
-from slts.estimators.linear_form import LinearForm
-from slts.estimators.rows import RowMap
-from slts.explain.prediction import explain_with
+from slts.explanation.prediction import explain_with
+from slts.models.linear_form import LinearForm
+from slts.models.row_map import RowMap
 from slts.series import SeriesBatch, as_series
 
-# Series a model with several views is averaged over, at most about.
+# Series a model with several comparisons is averaged over, at most about.
 _EXPLAINED = 100
 
 
@@ -32,9 +32,9 @@ class ModelSummary:
         one metric per class the last channel may be the homogeneous one.
     pair_importance
         Mean absolute contribution of each pair (channel of the series, channel of the landmarks),
-        shape (problems, d, d); None where several views are at work.
-    view_names, view_importance
-        The views, and the mean absolute contribution of each, shape (problems, views).
+        shape (problems, d, d); None where several comparisons are at work.
+    comparison_names, comparison_importance
+        The comparisons, and the mean absolute contribution of each, shape (problems, comparisons).
     landmark_indices
         Training series with a weight in some problem.
     landmark_weights
@@ -51,8 +51,8 @@ class ModelSummary:
     classes: npt.NDArray[Any]
     channel_importance: FloatArray
     pair_importance: FloatArray | None
-    view_names: tuple[str, ...]
-    view_importance: FloatArray
+    comparison_names: tuple[str, ...]
+    comparison_importance: FloatArray
     landmark_indices: IntArray
     landmark_weights: FloatArray
     singular_values: FloatArray | None
@@ -69,7 +69,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         A fitted classifier that `slts.explain` can explain. Its `device` aligns where there is one
         metric per class.
     X
-        Series to average over; None takes the model's own landmarks. With several views, about 100
+        Series to average over; None takes the model's own landmarks. With several comparisons, about 100
         of them.
     n_jobs
         Threads, by joblib's convention, where there is one metric per class.
@@ -81,11 +81,9 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     """
     forms: tuple[LinearForm, ...] = model.linear_forms()
     form = forms[0]
-    if getattr(model, "path_metrics_", None) is not None:
-        return _realigned(model, forms, None if X is None else as_series(X), n_jobs)
     if len(forms) > 1 or form.local_metrics.shape[1:3] != (1, 1) or not _rows_are_channels(form):
-        return _several_views(model, forms, model.landmarks_ if X is None else as_series(X))
-    rows = form.landmarks if X is None else form.rows(model._check_new_data(as_series(X)))
+        return _several_comparisons(model, forms, model.landmarks_ if X is None else as_series(X))
+    rows = form.landmarks if X is None else form.rows(model.check_series(as_series(X)))
     d = form.metrics.shape[1]
     pairs = np.zeros_like(form.metrics, dtype=np.float64)
     channels, whole = np.zeros((len(form.coef), d)), np.zeros((len(form.coef), 1))
@@ -101,8 +99,8 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         classes=form.positives,
         channel_importance=channels,
         pair_importance=pairs,
-        view_names=(form.name,),
-        view_importance=whole,
+        comparison_names=(form.name,),
+        comparison_importance=whole,
         landmark_indices=form.landmark_indices,
         landmark_weights=form.coef,
         singular_values=np.linalg.svd(form.metrics, compute_uv=False).astype(np.float64),
@@ -111,42 +109,13 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     )
 
 
-def _realigned(
-    model: Any, forms: tuple[LinearForm, ...], X: SeriesBatch | None, n_jobs: int | None
-) -> ModelSummary:
-    """One metric per class, each with its own paths."""
-    used = np.flatnonzero(model.coef_.any(axis=0))
-    coef, metrics = model.coef_[:, used], model.metrics_
-    landmarks = model._rows(model.landmarks_[used])
-    rows = landmarks if X is None else model._rows(model._check_new_data(X))
-    pairs = np.zeros_like(metrics)
-    channels, whole = np.zeros(metrics.shape[:2]), np.zeros((len(coef), len(forms)))
-    for c, metric in enumerate(metrics if len(used) else ()):
-        terms = replace(model._paths(c, landmarks), n_jobs=n_jobs).sums(rows, coef[c]) * metric
-        pairs[c] = np.abs(terms).mean(axis=0)
-        channels[c] = np.abs(terms.sum(axis=2)).mean(axis=0)
-        whole[c, c] = np.abs(terms.sum(axis=(1, 2))).mean()
-    return ModelSummary(
-        classes=forms[0].positives,
-        channel_importance=channels,
-        pair_importance=pairs,
-        view_names=tuple(form.name for form in forms),
-        view_importance=whole,
-        landmark_indices=forms[0].landmark_indices,
-        landmark_weights=coef,
-        singular_values=np.linalg.svd(metrics, compute_uv=False),
-        n_landmarks_used=np.count_nonzero(coef, axis=1),
-        n_numbers=int(
-            metrics.size + model.path_metrics_.size + np.count_nonzero(coef) + landmarks.values.size
-        ),
-    )
-
-
 def _rows_are_channels(form: LinearForm) -> bool:
     return isinstance(form.rows, RowMap)
 
 
-def _several_views(model: Any, forms: tuple[LinearForm, ...], batch: SeriesBatch) -> ModelSummary:
+def _several_comparisons(
+    model: Any, forms: tuple[LinearForm, ...], batch: SeriesBatch
+) -> ModelSummary:
     # Every series is explained by itself, which takes a while: some are enough for a mean.
     shown = np.linspace(0, len(batch) - 1, min(len(batch), _EXPLAINED)).round().astype(np.int64)
     found = [explain_with(model, forms, x) for x in batch[np.unique(shown)]]
@@ -155,8 +124,8 @@ def _several_views(model: Any, forms: tuple[LinearForm, ...], batch: SeriesBatch
         classes=forms[0].positives,
         channel_importance=channels,
         pair_importance=None,
-        view_names=tuple(form.name for form in forms),
-        view_importance=np.mean([np.abs(e.by_view) for e in found], axis=0),
+        comparison_names=tuple(form.name for form in forms),
+        comparison_importance=np.mean([np.abs(e.by_comparison) for e in found], axis=0),
         landmark_indices=forms[0].landmark_indices,
         landmark_weights=forms[0].coef,
         singular_values=None,

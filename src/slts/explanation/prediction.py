@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Alignment, align
-from slts.estimators.linear_form import LinearForm
+from slts.models.linear_form import LinearForm
 from slts.series import SeriesBatch, as_series
 
 
@@ -52,11 +52,11 @@ class Explanation:
         Training series that serve as landmarks with a weight.
     by_landmark
         Shape (problems, landmarks); with the intercept these sum to the decision as well.
-    view_names, by_view
-        Views of the series the model takes, and their parts, shape (problems, views), which with
+    comparison_names, by_comparison
+        Views of the series the model takes, and their parts, shape (problems, comparisons), which with
         the intercept sum to the decision.
     similarities
-        K_I to the landmarks, shape (landmarks,); with several views, in the first. Of a realigned
+        K_I to the landmarks, shape (landmarks,); with several comparisons, in the first. Of a realigned
         model what the paths of the predicted class maximise: the mean of a_i' P b_j.
     alignments
         The path to each landmark, likewise. Where steps of long series were averaged, paths count
@@ -73,8 +73,8 @@ class Explanation:
     contributions: FloatArray
     landmark_indices: IntArray
     by_landmark: FloatArray
-    view_names: tuple[str, ...]
-    by_view: FloatArray
+    comparison_names: tuple[str, ...]
+    by_comparison: FloatArray
     similarities: FloatArray
     alignments: tuple[Alignment, ...]
     channel_names: tuple[str, ...] | None
@@ -91,15 +91,15 @@ class Explanation:
         """Contributions summed over steps, shape (problems, channels)."""
         return np.asarray(self.contributions.sum(axis=1))
 
-    def of_landmark(self, position: int, view: int | None = None) -> FloatArray:
+    def of_landmark(self, position: int, comparison: int | None = None) -> FloatArray:
         """Contributions through one landmark, shape (problems, steps, channels).
 
         Parameters
         ----------
         position
             Position in `landmark_indices`.
-        view
-            Position in `view_names`; None adds up all views.
+        comparison
+            Position in `comparison_names`; None adds up all comparisons.
 
         Returns
         -------
@@ -108,7 +108,9 @@ class Explanation:
         """
         own = [
             part.attribute(self._batch, slice(position, position + 1))[0]
-            for part in (self._parts if view is None else self._parts[view : view + 1])
+            for part in (
+                self._parts if comparison is None else self._parts[comparison : comparison + 1]
+            )
         ]
         return np.asarray(sum(own))
 
@@ -198,7 +200,7 @@ def explain(model: Any, x: Any) -> Explanation:
 def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanation:
     """`explain`, for many series of one model: its forms are made once."""
     batch = _one(x)
-    batch = model._check_new_data(batch)
+    batch = model.check_series(batch)
     parts = tuple(_FormParts(form, batch) for form in forms)
     shares = [part.attribute(batch, slice(None)) for part in parts]
     contributions = np.asarray(sum(terms for terms, _ in shares))
@@ -206,9 +208,9 @@ def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanati
         sum(form.intercept + rest for form, (_, rest) in zip(forms, shares, strict=True))
     )
     decision = offset + contributions.sum(axis=(1, 2))
-    by_view = np.column_stack([terms.sum(axis=(1, 2)) + rest for terms, rest in shares])
+    by_comparison = np.column_stack([terms.sum(axis=(1, 2)) + rest for terms, rest in shares])
     best = int(decision.argmax())
-    alignments = parts[view_of(forms, best)].alignments
+    alignments = parts[comparison_of(forms, best)].alignments
     return Explanation(
         predicted=model.classes_[best if len(decision) > 1 else int(decision[0] > 0)],
         classes=forms[0].positives,
@@ -218,19 +220,19 @@ def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanati
         contributions=contributions,
         landmark_indices=forms[0].landmark_indices,
         by_landmark=np.asarray(sum(part.by_landmark() for part in parts)),
-        view_names=tuple(form.name for form in forms),
-        by_view=by_view,
+        comparison_names=tuple(form.name for form in forms),
+        by_comparison=by_comparison,
         similarities=np.array([found.similarity for found in alignments]),
         alignments=alignments,
-        channel_names=batch.channel_names or model._channel_names_in,
+        channel_names=batch.channel_names or model.channel_names_in_,
         _parts=parts,
         _batch=batch,
     )
 
 
-def view_of(forms: tuple[LinearForm, ...], problem: int) -> int:
+def comparison_of(forms: tuple[LinearForm, ...], problem: int) -> int:
     """The first form in which a decision value has weights: the first, or its own."""
-    return next((v for v, form in enumerate(forms) if form.coef[problem].any()), 0)
+    return next((k for k, form in enumerate(forms) if form.coef[problem].any()), 0)
 
 
 class _FormParts:

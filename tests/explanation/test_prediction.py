@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
 import slts
-from slts.explain import explain
+from slts.explanation import explain
 
 MODELS = {
     "slts": lambda **options: slts.SLTSClassifier(**options),

@@ -1,4 +1,4 @@
-"""Views of the local classifier: a lens, a rule of alignment, and the products these give."""
+"""Views of the local classifier: a representation, a rule of alignment, and the products these give."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.alignment.reductions import grouped_products
-from slts.estimators.lenses import Lens
+from slts.models.representations import Representation
 from slts.series import SeriesBatch
 from slts.series.channels import leading_directions
 
@@ -23,12 +23,12 @@ CHUNK_BYTES = 128 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Comparison:
     """One way of comparing series with landmarks.
 
     Parameters
     ----------
-    lens
+    representation
         Which rows are aligned.
     settings
         How.
@@ -36,22 +36,28 @@ class View:
         Directions in which rows of landmarks are looked at, shape (d, r): metrics have rank r.
     """
 
-    lens: Lens
+    representation: Representation
     settings: AlignmentSettings
     basis: FloatArray
 
     @classmethod
-    def fit(cls, lens: Lens, settings: AlignmentSettings, rows: SeriesBatch, rank: int) -> View:
+    def fit(
+        cls,
+        representation: Representation,
+        settings: AlignmentSettings,
+        rows: SeriesBatch,
+        rank: int,
+    ) -> Comparison:
         """Take the directions that hold most of the landmarks' rows."""
         d = rows.n_channels
         if rank >= d:
-            return cls(lens, settings, np.eye(d))
-        return cls(lens, settings, leading_directions(rows.values, rank))
+            return cls(representation, settings, np.eye(d))
+        return cls(representation, settings, leading_directions(rows.values, rank))
 
     @property
     def name(self) -> str:
-        """For people: lens and objective."""
-        return f"{self.lens.name}, {self.settings.objective}"
+        """For people: representation and objective."""
+        return f"{self.representation.name}, {self.settings.objective}"
 
     def features(
         self,
@@ -67,7 +73,7 @@ class View:
         """Mean products T of each group and phase, times the basis; some groups at a time.
 
         A landmark belongs to one group, so that no alignment is found twice. Series and landmarks
-        come as rows of the lens.
+        come as rows of the representation.
         """
         settings = AlignmentSettings(
             self.settings.objective, self.settings.band, normalize=False, dtype=dtype
@@ -90,14 +96,17 @@ class View:
 
 
 class LastRows:
-    """Rows of the lens asked for last: views come lens by lens, and mapping takes its time."""
+    """Rows of the representation asked for last: comparisons come representation by representation, and mapping takes its time."""
 
     def __init__(self) -> None:
-        self._lens: Lens | None = None
+        self._representation: Representation | None = None
         self._rows: tuple[SeriesBatch, ...] = ()
 
-    def of(self, lens: Lens, *batches: SeriesBatch) -> tuple[SeriesBatch, ...]:
+    def of(self, representation: Representation, *batches: SeriesBatch) -> tuple[SeriesBatch, ...]:
         """Rows of the batches, which are the same every time."""
-        if lens is not self._lens:
-            self._lens, self._rows = lens, tuple(lens(batch) for batch in batches)
+        if representation is not self._representation:
+            self._representation, self._rows = (
+                representation,
+                tuple(representation(batch) for batch in batches),
+            )
         return self._rows

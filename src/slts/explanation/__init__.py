@@ -4,7 +4,7 @@ prediction.py  one decision split into landmarks, time steps and channels
 model.py       what a model looks at: channels, pairs of channels, landmarks, spectra
 """
 
-from slts.explain.model import ModelSummary, summarize
-from slts.explain.prediction import Explanation, explain
+from slts.explanation.model import ModelSummary, summarize
+from slts.explanation.prediction import Explanation, explain
 
 __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]

@@ -1,4 +1,4 @@
-"""Lenses of the local classifier: what of a step its rows show, and how rows lead back to data."""
+"""Representations of the local classifier: what of a step its rows show, and how rows lead back to data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slts.series.channels import (
     spread_of,
 )
 
-LENSES = ("values", "changes", "levels")
+REPRESENTATIONS = ("values", "changes", "levels")
 # Soft thresholds per channel; three are too few to tell heavy tails apart, more add channels only.
 # Where channels are many, fewer: they are reduced to few components in any case.
 _N_LEVELS, _MOST_LEVELS = 5, 120
@@ -29,7 +29,7 @@ _BLOCK_STEPS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
+class Representation:
     """A fitted map from steps of series to unit rows; linear behind fixed functions of a channel.
 
     Features come in blocks of one per channel: the scaled values or the levels, then perhaps their
@@ -39,7 +39,7 @@ class Lens:
     Parameters
     ----------
     name
-        One of `LENSES`: scaled values; values with heavy tails squashed, and their changes; levels
+        One of `REPRESENTATIONS`: scaled values; values with heavy tails squashed, and their changes; levels
         passed, and their changes.
     max_length
         Steps of longer series are averaged before anything else; None leaves them.
@@ -64,7 +64,7 @@ class Lens:
     @classmethod
     def fit(
         cls, batch: SeriesBatch, name: str, *, max_length: int | None, n_components: int
-    ) -> Lens:
+    ) -> Representation:
         """Fit on training series; rows get at most `n_components` channels and the constant."""
         batch = _sample(pool_steps(batch, max_length))
         scale = levels = spread = components = None
@@ -88,12 +88,12 @@ class Lens:
 
     @staticmethod
     def most_channels(n_channels: int, n_components: int) -> int:
-        """Channels that rows may get, at most, whatever the lens."""
+        """Channels that rows may get, at most, whatever the representation."""
         return 1 + min(n_components, 2 * _N_LEVELS * n_channels)
 
     @property
     def n_numbers(self) -> int:
-        """Numbers the lens stores."""
+        """Numbers the representation stores."""
         parts: list[FloatArray] = []
         if self.scale is not None:
             parts += [self.scale.centre, self.scale.spread]

@@ -1,0 +1,7 @@
+"""What a fitted classifier consists of: plain data that maps series to rows and rows to decisions.
+
+row_map.py          scaled channels and an optional constant: the rows of most classifiers
+representations.py  what the local classifier sees of a step: values, changes, levels
+comparisons.py      a representation with an alignment objective, and the products they give
+linear_form.py      decisions as sums over landmarks, linear in the aligned products
+"""
