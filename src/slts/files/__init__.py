@@ -32,7 +32,17 @@ __all__ = [
     "Dataset",
     "SeriesScan",
     "is_collection",
+    "is_path_like",
     "iter_series",
     "read_series",
     "scan_series",
 ]
+
+
+def is_path_like(X: object) -> bool:
+    """Whether X is a path or a list of paths."""
+    import os
+
+    from slts.files.sources import is_list_of_paths
+
+    return isinstance(X, str | os.PathLike) or is_list_of_paths(X)

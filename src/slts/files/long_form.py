@@ -18,7 +18,7 @@ from slts.extras import import_extra
 from slts.files.chunks import BATCH_BYTES, Chunk, Rows, check_chunk
 from slts.files.dataset import Columns, Dataset
 from slts.series import SeriesBatch, as_series
-from slts.series.stream import Digests, digests_of
+from slts.series.source import Digests, identifier_digests
 
 __all__ = ["SeenIds", "iter_long", "read_long"]
 
@@ -240,7 +240,7 @@ class SeenIds:
         if len(ids) == 0:
             return None
         # Not `hash`, which is the same for -1 and -2.
-        hashes = digests_of(ids)
+        hashes = identifier_digests(ids)
         known = np.zeros(len(hashes), dtype=bool)
         for run in self._runs:
             positions = np.minimum(np.searchsorted(run, hashes), len(run) - 1)

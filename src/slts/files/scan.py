@@ -21,7 +21,7 @@ from slts.files.opening import STDIN
 from slts.files.row_groups import ParquetOrigin
 from slts.files.sources import absolute, is_list_of_paths
 from slts.series.preview import size_text
-from slts.series.stream import Part
+from slts.series.source import Part
 
 __all__ = ["SeriesScan", "scan_series"]
 
@@ -63,7 +63,7 @@ class _Origin(Protocol):
 class SeriesScan:
     """Series that stay where they are until they are read, batch by batch, part by part.
 
-    Made by `scan_series`; it implements `slts.series.stream.SeriesStream`. Iteration gives batches
+    Made by `scan_series`; it implements `slts.series.source.SeriesSource`. Iteration gives batches
     of 1024 series, with labels.
     """
 

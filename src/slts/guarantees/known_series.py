@@ -19,7 +19,7 @@ from slts.estimators.streams import (
     require_labels,
 )
 from slts.series import SeriesBatch
-from slts.series.stream import Digests, Part, SeriesStream
+from slts.series.source import Digests, Part, SeriesSource
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class KnownSeries:
         )
 
 
-def labels_of_unknown(model: SeriesClassifier, stream: SeriesStream) -> AnyArray:
+def labels_of_unknown(model: SeriesClassifier, stream: SeriesSource) -> AnyArray:
     """Labels of a stream, none of whose series the model keeps."""
     require_labels(stream)
     known, labels, n_before = KnownSeries.of(model), [], 0

@@ -1,4 +1,4 @@
-"""Arrays kept in memory while there is room, and in files beyond."""
+"""Blocks of arrays, in memory up to a limit and in temporary files beyond it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Block: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 
 @dataclass(frozen=True)
-class _Filed:
-    """A block in a file; its arrays are mapped while they are looked at, and not longer."""
+class _FileBlock:
+    """A block in a file; its arrays are memory-mapped only while they are used."""
 
     path: Path
     entries: tuple[tuple[int, tuple[int, ...], np.dtype[Any]], ...]
@@ -35,22 +35,21 @@ class _Filed:
 
 
 @dataclass
-class Kept:
-    """Blocks of one part, in order; may be gone through again and again."""
+class StoredBlocks:
+    """Blocks of one part, in order; can be iterated repeatedly."""
 
-    blocks: list[Block | _Filed] = field(default_factory=list)
+    blocks: list[Block | _FileBlock] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Block]:
-        """Give every block; those in files are mapped one at a time."""
+        """Yield every block; blocks in files are mapped one at a time."""
         for block in self.blocks:
-            yield block.load() if isinstance(block, _Filed) else block
+            yield block.load() if isinstance(block, _FileBlock) else block
 
 
-class Shelf:
-    """Keeps blocks of arrays; those that do not fit in `memory` bytes go to temporary files.
+class Spill:
+    """Storage for blocks of arrays; blocks beyond `memory` bytes go to temporary files.
 
-    The files lie in a folder under ``tempfile.gettempdir()`` (``TMPDIR``) and vanish with the
-    shelf.
+    The files are in a folder under ``tempfile.gettempdir()`` (``TMPDIR``), removed by `close`.
     """
 
     def __init__(self, memory: float) -> None:
@@ -61,9 +60,9 @@ class Shelf:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
 
-    def keep(self, blocks: Iterable[Block]) -> Kept:
-        """Take the blocks of one part as they come."""
-        kept = Kept()
+    def store(self, blocks: Iterable[Block]) -> StoredBlocks:
+        """Store the blocks of one part."""
+        kept = StoredBlocks()
         for block in blocks:
             size = sum(array.nbytes for array in block)
             with self._lock:
@@ -75,7 +74,7 @@ class Shelf:
             kept.blocks.append(block if fits else self._file(block))
         return kept
 
-    def _file(self, block: Block) -> _Filed:
+    def _file(self, block: Block) -> _FileBlock:
         with self._lock:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="slts-")
@@ -85,7 +84,7 @@ class Shelf:
         try:
             with path.open("wb") as file:
                 for array in block:
-                    # Maps begin where an item may.
+                    # Memory maps must start at an aligned offset.
                     offset += file.write(b"\0" * (-offset % 64))
                     entries.append((offset, array.shape, array.dtype))
                     plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -93,14 +92,14 @@ class Shelf:
         except OSError as error:
             free = shutil.disk_usage(path.parent).free
             raise OSError(
-                f"{self.on_disk / 1e9:.1f} GB of intermediate results do not fit on the disk of "
+                f"Intermediate results of {self.on_disk / 1e9:.1f} GB do not fit on the disk of "
                 f"{path.parent.parent} ({free / 1e9:.1f} GB are free): {error.strerror}. Set "
-                f"TMPDIR to a folder with more room, or raise memory_limit"
+                f"TMPDIR to a folder with more space, or raise memory_limit"
             ) from error
-        return _Filed(path, tuple(entries))
+        return _FileBlock(path, tuple(entries))
 
     def close(self) -> None:
-        """Forget everything."""
+        """Remove the files."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -120,5 +119,5 @@ class Shelf:
 
 
 def free_disk() -> int:
-    """Bytes that temporary files may take."""
+    """Return the free bytes of the disk that holds temporary files."""
     return shutil.disk_usage(os.fspath(tempfile.gettempdir())).free

@@ -1,4 +1,4 @@
-"""Memory of the machine, or of the container: how much there is, and giving it back."""
+"""Memory of the machine or container: how much is usable, and how to release it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def usable_memory() -> int:
-    """Bytes: the smallest of the machine's memory and of the limits of its control groups."""
+    """Return the bytes this process may use: the machine's memory or the limit of its cgroups."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -37,7 +37,7 @@ def _limits() -> Iterator[int]:
             root, name = _CGROUPS / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # A limit higher up holds too. Inside a container the path may be that of the host.
+        # Limits of parent groups apply too. Inside a container the path may be the host's.
         inner = Path(path.strip("/"))
         for group in (inner, *inner.parents):
             try:
@@ -48,8 +48,8 @@ def _limits() -> Iterator[int]:
                 yield int(text)
 
 
-def give_back_memory() -> None:
-    """Let the system have what was freed: allocators keep it, Arrow's and that of C alike."""
+def release_memory() -> None:
+    """Return freed memory to the system: the allocators of Arrow and C keep it otherwise."""
     arrow: Any = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()

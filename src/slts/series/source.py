@@ -1,4 +1,4 @@
-"""Series too many for memory: parts that are read batch by batch, as often as needed."""
+"""Sources of series: parts that are read batch by batch, as often as needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from slts._typing import AnyArray
 from slts.series.batch import SeriesBatch
 
-__all__ = ["Digests", "Part", "Piece", "SeriesStream", "digests_of"]
+__all__ = ["Digests", "Part", "Piece", "SeriesSource", "identifier_digests", "series_keys"]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
 
@@ -34,39 +34,63 @@ class Piece(Protocol):
 
 
 class Part(Protocol):
-    """A share of a stream; small and picklable, so that it can be read where the work is done."""
+    """A share of a source; small and picklable, so that it can be read by a worker."""
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Name for messages."""
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Piece]:
         """Read the series; every series belongs to one part only."""
 
 
 @runtime_checkable
-class SeriesStream(Protocol):
-    """Series in parts; how they are cut does not depend on who reads them."""
+class SeriesSource(Protocol):
+    """Series in parts. The parts do not depend on who reads them."""
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Name for messages."""
 
     @property
     def in_rows(self) -> bool:
-        """Whether series are put together from rows, so that no identifier may come back."""
+        """Whether series are assembled from rows, so that identifiers must not be repeated."""
 
     def parts(self, *, labels: bool = True) -> Sequence[Part]:
-        """The parts, in order; some may turn out to hold no series."""
+        """Return the parts, in order; some may hold no series."""
 
 
-def digests_of(ids: Sequence[Any] | AnyArray) -> Digests:
-    """Numbers that stand for identifiers: equal for equal ones, as good as random otherwise.
+def series_keys(batch: SeriesBatch, seed: int) -> Digests:
+    """Return a 64-bit hash of the seed and the values of every series.
+
+    Random draws take the series with the smallest keys. So a draw depends on the seed and the
+    series alone, not on their order, identifiers or storage.
 
     Examples
     --------
-    >>> from slts.series.stream import digests_of
-    >>> a, b, c = digests_of(["left", "right", "left"])
+    >>> import slts
+    >>> from slts.series.source import series_keys
+    >>> a, b, c = series_keys(slts.as_series([[1.0, 2.0], [3.0], [1.0, 2.0]]), seed=0)
+    >>> bool(a == c), bool(a == b)
+    (True, False)
+    """
+    key = seed.to_bytes(8, "little") + batch.n_channels.to_bytes(4, "little")
+    # Adding zero turns -0.0 into 0.0: equal values must have equal bits.
+    values, bounds = (batch.values + 0.0).reshape(-1), (batch.offsets * batch.n_channels).tolist()
+    digests = (
+        blake2b(values[begin:end], digest_size=8, key=key).digest()
+        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+    )
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def identifier_digests(ids: Sequence[Any] | AnyArray) -> Digests:
+    """Return a 64-bit hash of every identifier; 19 and 19.0 are the same identifier.
+
+    Examples
+    --------
+    >>> from slts.series.source import identifier_digests
+    >>> a, b, c = identifier_digests(["left", "right", "left"])
     >>> bool(a == c), bool(a == b)
     (True, False)
     """
@@ -74,19 +98,18 @@ def digests_of(ids: Sequence[Any] | AnyArray) -> Digests:
     if array.dtype.kind in "iu":
         return mixed(array.astype(np.int64).view(np.uint64))
     if array.dtype.kind == "f" and (array == np.trunc(array)).all() and (abs(array) < 2**53).all():
-        # A column that lacks a value somewhere holds 19.0 where others hold 19.
-        return digests_of(array.astype(np.int64))
+        # An integer column with a missing value somewhere is stored as float.
+        return identifier_digests(array.astype(np.int64))
+    # `tolist` of a list with several types would turn all of them into text.
     plain = (
-        # As tolist gives them; it would turn all of a list of several types into text.
         (id.item() if isinstance(id, np.generic) else id for id in ids)
         if isinstance(ids, list)
         else array.tolist()
     )
-    return np.frombuffer(b"".join(map(_digest, plain)), dtype=np.uint64)
+    return np.frombuffer(b"".join(map(_identifier_digest, plain)), dtype=np.uint64)
 
 
-def _digest(id: Any) -> bytes:
-    """The digest of one identifier: whole numbers as in an array of them."""
+def _identifier_digest(id: Any) -> bytes:
     if isinstance(id, float) and id.is_integer():
         id = int(id)
     if isinstance(id, int) and not isinstance(id, bool) and -(2**63) <= id < 2**64:
@@ -95,7 +118,7 @@ def _digest(id: Any) -> bytes:
 
 
 def mixed(values: Digests) -> Digests:
-    """One-to-one scrambling of 64 bits (the finaliser of splitmix64)."""
+    """One-to-one mixing of 64 bits (the finaliser of splitmix64)."""
     with np.errstate(over="ignore"):
         return scrambled(values + np.uint64(0x9E3779B97F4A7C15))
 

@@ -1,29 +1,27 @@
-"""Choosing parameters on held-out decisions that all come from one set of alignments."""
+"""Choose parameters by held-out accuracy; all candidates share one set of alignments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from slts._typing import FloatArray, IntArray
-from slts.estimators.splitting import Split
+from slts._typing import FloatArray
 from slts.execution import Progress
 from slts.learning.calibration import fit_scale, two_sided
-from slts.learning.landmark import LandmarkData
-
-# (data, train, test, parameters) -> decision values, shape (parameters, test, problems)
-Decide = Callable[[LandmarkData, IntArray, IntArray, Sequence[dict[str, float]]], FloatArray]
+from slts.training.alignments import SampleAlignments
+from slts.training.splits import Split
 
 
 @dataclass(frozen=True)
-class Search:
-    """Accuracy of every candidate on every split, and the best one.
+class SearchResult:
+    """Accuracy of every candidate on every split, and the best candidate.
 
-    Ties go to the candidate that comes first.
+    Ties go to the candidate that comes first. `scale` calibrates probabilities on the held-out
+    decisions of the best one.
     """
 
     candidates: Sequence[dict[str, Any]]
@@ -32,8 +30,13 @@ class Search:
     scale: float
 
     @property
+    def best_params(self) -> dict[str, Any]:
+        """Parameters of the best candidate."""
+        return dict(self.candidates[self.best])
+
+    @property
     def cv_results(self) -> dict[str, Any]:
-        """The table scikit-learn's searches give."""
+        """All scores, in the form of scikit-learn's `cv_results_`."""
         mean = self.scores.mean(axis=1)
         results: dict[str, Any] = {
             f"param_{name}": np.asarray([c[name] for c in self.candidates])
@@ -49,15 +52,14 @@ class Search:
 
 
 def search(
-    data: LandmarkData,
+    data: SampleAlignments,
     counts: Sequence[int],
     parameters: Sequence[dict[str, float]],
-    decide: Decide,
     splits: Sequence[Split],
+    multiplicities: FloatArray,
     *,
-    importance: FloatArray | None = None,
     progress: Progress | None = None,
-) -> Search:
+) -> SearchResult:
     """Score every (number of landmarks, parameters) by held-out accuracy.
 
     Parameters
@@ -67,38 +69,29 @@ def search(
     counts
         Numbers of landmarks to try; the first so many are used.
     parameters
-        What is tried for each of them, all at once.
-    decide
-        Learns on one part and decides on the other, for all `parameters`.
+        Candidates for each number of landmarks.
     splits
-        (train, test) pairs.
-    importance
-        How many series each one stands for, where the data are a sample that has more of some
-        classes; None is 1 for all.
+        Pairs (train, test).
+    multiplicities
+        How many series each series stands for.
     progress
-        Told after each split and number of landmarks.
+        Called after each split and number of landmarks.
     """
     candidates = [{"n_landmarks": n, **p} for n in counts for p in parameters]
     scores = np.empty((len(candidates), len(splits)))
     held_out: list[list[FloatArray]] = [[] for _ in candidates]
     for k, (train, test) in enumerate(splits):
         for c, count in enumerate(counts):
-            decisions = decide(data.first_landmarks(count), train, test, parameters)
+            decisions = data.first_landmarks(count).held_out_decisions(train, test, parameters)
             for p, values in enumerate(decisions):
                 row = c * len(parameters) + p
                 values = two_sided(values)
-                right = values.argmax(axis=1) == data.codes[test]
-                scores[row, k] = np.average(
-                    right, weights=None if importance is None else importance[test]
-                )
+                correct = values.argmax(axis=1) == data.codes[test]
+                scores[row, k] = np.average(correct, weights=multiplicities[test])
                 held_out[row].append(values)
             if progress is not None:
                 progress(k * len(counts) + c + 1, len(splits) * len(counts))
     best = int(np.argmax(scores.mean(axis=1)))
-    everyone = np.concatenate([test for _, test in splits])
-    scale = fit_scale(
-        np.concatenate(held_out[best]),
-        data.codes[everyone],
-        None if importance is None else importance[everyone],
-    )
-    return Search(candidates, scores, best, scale)
+    tested = np.concatenate([test for _, test in splits])
+    scale = fit_scale(np.concatenate(held_out[best]), data.codes[tested], multiplicities[tested])
+    return SearchResult(candidates, scores, best, scale)

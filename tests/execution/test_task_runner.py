@@ -1,4 +1,4 @@
-"""ThreadMapper: results in order, errors that end all work, and no file left behind."""
+"""ThreadRunner: results in order, errors that end all work, and no file left behind."""
 
 import _thread
 import signal
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import ThreadMapper, check_stopped
-from slts.execution.parts import Stopped
+from slts.execution import ThreadRunner, check_stopped
+from slts.execution.task_runner import Stopped
 
 # Long enough for any machine: only a test that fails waits so long.
 PATIENCE = 60
@@ -71,12 +71,12 @@ def test_results_come_in_the_order_of_the_parts(n_jobs):
         ended[part].set()
         return part, common, own
 
-    found = ThreadMapper(n_jobs).map(task, range(20), "common", lambda k: -k)
+    found = ThreadRunner(n_jobs).map(task, range(20), "common", lambda k: -k)
     assert list(found) == [(k, "common", -k) for k in range(20)]
 
 
 def test_threads_are_those_asked_for():
-    mapper = ThreadMapper(3)
+    mapper = ThreadRunner(3)
     barrier = threading.Barrier(3)
     found = list(mapper.map(lambda *_: barrier.wait(PATIENCE), range(3)))
     assert mapper.n_workers == 3
@@ -84,24 +84,24 @@ def test_threads_are_those_asked_for():
 
 
 def test_one_thread_is_this_one():
-    found = list(ThreadMapper(1).map(lambda *_: threading.get_ident(), range(3)))
+    found = list(ThreadRunner(1).map(lambda *_: threading.get_ident(), range(3)))
     assert set(found) == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("n_jobs", [1, 4])
 def test_no_parts_are_no_work(n_jobs):
-    mapper = ThreadMapper(n_jobs)
+    mapper = ThreadRunner(n_jobs)
     assert list(mapper.map(pytest.fail, [], own=pytest.fail, progress=pytest.fail)) == []
-    assert list(mapper.hold(pytest.fail, [], memory=0)) == []
+    assert list(mapper.keep(pytest.fail, [], memory=0)) == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_fewer_parts_than_threads(count):
-    assert list(ThreadMapper(5).map(square, range(count))) == [k * k for k in range(count)]
+    assert list(ThreadRunner(5).map(square, range(count))) == [k * k for k in range(count)]
 
 
 def test_nothing_begins_before_the_first_result_is_wanted():
-    found = ThreadMapper(2).map(pytest.fail, range(3), own=pytest.fail)
+    found = ThreadRunner(2).map(pytest.fail, range(3), own=pytest.fail)
     found.close()
 
 
@@ -113,7 +113,7 @@ def test_own_is_asked_shortly_before_a_part_begins(n_jobs):
         asked.append(number)
         return len(received)
 
-    for result in ThreadMapper(n_jobs).map(lambda part, common, mine: mine, range(40), own=own):
+    for result in ThreadRunner(n_jobs).map(lambda part, common, mine: mine, range(40), own=own):
         received.append(result)
         assert len(asked) <= len(received) + 2 * n_jobs
     assert asked == list(range(40))
@@ -128,7 +128,7 @@ def test_progress_follows_the_results(n_jobs):
     def progress(done, total):
         seen.append((done, total, threading.get_ident()))
 
-    list(ThreadMapper(n_jobs).map(square, range(7), progress=progress))
+    list(ThreadRunner(n_jobs).map(square, range(7), progress=progress))
     assert seen == [(k, 7, threading.get_ident()) for k in range(1, 8)]
 
 
@@ -140,10 +140,10 @@ def test_blas_starts_no_threads_inside_of_threads():
     with threadpool_limits(2, user_api="blas"):
         if blas_threads() != {2}:
             pytest.skip("no BLAS here whose threads can be told")
-        found = list(ThreadMapper(2).map(lambda *_: blas_threads(), range(4)))
+        found = list(ThreadRunner(2).map(lambda *_: blas_threads(), range(4)))
         assert found == [{1}] * 4
         assert blas_threads() == {2}
-        assert list(ThreadMapper(1).map(lambda *_: blas_threads(), range(1))) == [{2}]
+        assert list(ThreadRunner(1).map(lambda *_: blas_threads(), range(1))) == [{2}]
 
 
 def test_blas_is_free_again_after_an_error():
@@ -153,7 +153,7 @@ def test_blas_is_free_again_after_an_error():
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         with pytest.raises(RuntimeError, match="broken"):
-            list(ThreadMapper(2).map(task, range(4)))
+            list(ThreadRunner(2).map(task, range(4)))
         assert blas_threads() == before
 
 
@@ -172,7 +172,7 @@ def test_an_error_of_a_task_is_raised_and_the_others_stop(n_jobs, error):
         endless.work(part)
 
     with pytest.raises(error, match="broken"):
-        list(ThreadMapper(n_jobs).map(task, range(100)))
+        list(ThreadRunner(n_jobs).map(task, range(100)))
     assert sorted(endless.stopped) == sorted(endless.begun)
     # The thread that failed may take one more before it hears of the end.
     assert (n_jobs == 1) == (endless.begun == [])
@@ -188,7 +188,7 @@ def test_results_before_an_error_are_given():
         return part
 
     def run():
-        for result in ThreadMapper(2).map(task, range(10)):
+        for result in ThreadRunner(2).map(task, range(10)):
             received.append(result)
 
     with pytest.raises(RuntimeError, match="broken"):
@@ -203,7 +203,7 @@ def test_nobody_works_for_one_who_left(n_jobs):
     def task(part, common, own):
         return part if part == 0 else endless.work(part)
 
-    found = ThreadMapper(n_jobs).map(task, range(100))
+    found = ThreadRunner(n_jobs).map(task, range(100))
     assert next(found) == 0
     assert endless.started.wait(PATIENCE)
     found.close()
@@ -225,7 +225,7 @@ def test_an_error_of_the_caller_stops_the_work(who):
             raise RuntimeError("no more")
 
     with pytest.raises(RuntimeError, match="no more"):
-        list(ThreadMapper(2).map(task, range(9), **{who: fail}))
+        list(ThreadRunner(2).map(task, range(9), **{who: fail}))
     assert endless.begun
     assert sorted(endless.stopped) == sorted(endless.begun)
 
@@ -238,7 +238,7 @@ def test_tasks_of_other_threads_and_later_ones_are_not_stopped():
         check_stopped()
         return part
 
-    mapper = ThreadMapper(2)
+    mapper = ThreadRunner(2)
     with pytest.raises(RuntimeError, match="broken"):
         list(mapper.map(broken, range(4)))
     check_stopped()
@@ -263,8 +263,8 @@ def held_task(part, common, own):
 @pytest.mark.parametrize("memory", [0, 1000, float("inf")])
 def test_what_is_held_comes_back_as_it_was(n_jobs, memory, folder):
     expected = [list(held_task(part, 7, None)) for part in range(6)]
-    with ThreadMapper(n_jobs) as mapper:
-        held = mapper.hold(held_task, range(6), 7, memory=memory)
+    with ThreadRunner(n_jobs) as mapper:
+        held = mapper.keep(held_task, range(6), 7, memory=memory)
         assert len(held) == 6
         assert bool(files_in(folder)) == (memory < float("inf"))
         for _ in range(2):
@@ -280,11 +280,11 @@ def test_what_is_held_comes_back_as_it_was(n_jobs, memory, folder):
 
 
 def test_release_removes_the_files_of_what_is_named_only(folder):
-    with ThreadMapper(2) as mapper:
-        one = mapper.hold(held_task, range(4), 1, memory=0)
+    with ThreadRunner(2) as mapper:
+        one = mapper.keep(held_task, range(4), 1, memory=0)
         n_files = len(files_in(folder))
         # Equal to the first in all but identity.
-        two = mapper.hold(held_task, range(4), 1, memory=0)
+        two = mapper.keep(held_task, range(4), 1, memory=0)
         assert len(files_in(folder)) == 2 * n_files
         mapper.release(one)
         assert len(files_in(folder)) == n_files
@@ -297,8 +297,8 @@ def test_release_removes_the_files_of_what_is_named_only(folder):
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_progress_of_holding(n_jobs):
     seen = []
-    with ThreadMapper(n_jobs) as mapper:
-        mapper.hold(
+    with ThreadRunner(n_jobs) as mapper:
+        mapper.keep(
             held_task,
             range(5),
             0,
@@ -322,9 +322,9 @@ def test_an_error_while_holding_leaves_no_file(n_jobs, memory, folder):
             raise RuntimeError("broken")
         endless.work(part)
 
-    mapper = ThreadMapper(n_jobs)
+    mapper = ThreadRunner(n_jobs)
     with pytest.raises(RuntimeError, match="broken"):
-        mapper.hold(task, range(8), memory=memory)
+        mapper.keep(task, range(8), memory=memory)
     # Already before the mapper is left.
     assert bool(filed) == (memory == 0)
     assert list(folder.iterdir()) == []
@@ -336,11 +336,11 @@ def test_an_error_while_holding_spares_what_was_held_before(folder):
         yield (np.zeros(3),)
         raise RuntimeError("broken")
 
-    with ThreadMapper(2) as mapper:
-        held = mapper.hold(held_task, range(3), 0, memory=0)
+    with ThreadRunner(2) as mapper:
+        held = mapper.keep(held_task, range(3), 0, memory=0)
         before = files_in(folder)
         with pytest.raises(RuntimeError, match="broken"):
-            mapper.hold(broken, range(3), memory=0)
+            mapper.keep(broken, range(3), memory=0)
         assert sorted(files_in(folder)) == sorted(before)
         assert sum(len(list(kept)) for kept in held) == 9
     assert list(folder.iterdir()) == []
@@ -368,9 +368,9 @@ def test_ctrl_c_ends_the_work_and_leaves_no_file(n_jobs, folder, interruptible):
             _thread.interrupt_main()
         endless.work(part)
 
-    mapper = ThreadMapper(n_jobs)
+    mapper = ThreadRunner(n_jobs)
     with pytest.raises(KeyboardInterrupt):
-        mapper.hold(task, range(20), memory=0)
+        mapper.keep(task, range(20), memory=0)
     assert len(filed) == n_jobs
     assert sorted(endless.stopped) == sorted(endless.begun) == list(range(n_jobs))
     assert list(folder.iterdir()) == []

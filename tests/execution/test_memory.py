@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slts.execution import machine
+from slts.execution import memory
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def groups(tmp_path, monkeypatch):
 
 def test_without_limits_it_is_that_of_the_machine(groups):
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert machine.usable_memory() == physical
+    assert memory.usable_memory() == physical
     groups("0::/user\n", user__memory_dot_max="max\n")
-    assert machine.usable_memory() == physical
+    assert memory.usable_memory() == physical
 
 
 def test_a_limit_of_the_group_or_of_one_above_it_holds(groups):
@@ -39,12 +39,12 @@ def test_a_limit_of_the_group_or_of_one_above_it_holds(groups):
         "0::/job/step\n", job__step__memory_dot_max="max\n", job__memory_dot_max="3000000\n",
         memory_dot_max="4000000\n",
     )  # fmt: skip
-    assert machine.usable_memory() == 3_000_000
+    assert memory.usable_memory() == 3_000_000
 
 
 def test_in_a_container_the_path_may_be_that_of_the_host(groups):
     groups("0::/docker/0123\n", memory_dot_max="5000000\n")
-    assert machine.usable_memory() == 5_000_000
+    assert memory.usable_memory() == 5_000_000
 
 
 def test_the_first_version(groups):
@@ -52,7 +52,7 @@ def test_the_first_version(groups):
         "5:cpu,cpuacct:/a\n4:memory:/a\n", memory__a__memory_dot_limit_in_bytes="6000000",
         memory__memory_dot_limit_in_bytes="9223372036854771712",
     )  # fmt: skip
-    assert machine.usable_memory() == 6_000_000
+    assert memory.usable_memory() == 6_000_000
 
 
 @pytest.mark.parametrize("said", ["\n", "garbage\n", "1:memory\n", "0::/\0\n", "0::/\udcff\n"])
@@ -60,16 +60,16 @@ def test_the_first_version(groups):
 def test_what_makes_no_sense_is_passed_over(said, limit, groups):
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     groups("0::/\n", memory_dot_max=limit)
-    assert machine.usable_memory() == physical
-    machine._CGROUP.write_text(said, errors="surrogateescape")
-    assert machine.usable_memory() == physical
+    assert memory.usable_memory() == physical
+    memory._CGROUP.write_text(said, errors="surrogateescape")
+    assert memory.usable_memory() == physical
 
 
 def test_a_machine_that_does_not_tell(groups, monkeypatch):
     monkeypatch.setattr(os, "sysconf", lambda name: -1 if "PHYS" in name else 4096)
-    assert machine.usable_memory() == 8 * 10**9
+    assert memory.usable_memory() == 8 * 10**9
     monkeypatch.delattr(os, "sysconf")
-    assert machine.usable_memory() == 8 * 10**9
+    assert memory.usable_memory() == 8 * 10**9
 
 
 @pytest.mark.skipif(
@@ -81,7 +81,7 @@ def test_what_was_freed_is_given_back():
     program = """
 import resource
 import numpy as np
-from slts.execution import give_back_memory
+from slts.execution import release_memory
 
 def resident():
     with open("/proc/self/statm") as file:
@@ -93,7 +93,7 @@ full = resident() - before
 last = arrays.pop()
 arrays.clear()
 kept = resident() - before
-give_back_memory()
+release_memory()
 print(full, kept, resident() - before)
 """
     environment = os.environ | {"MALLOC_TRIM_THRESHOLD_": str(10**9), "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""Shelf: what does not fit in memory lies in files, and comes back as it was."""
+"""Spill: what does not fit in memory lies in files, and comes back as it was."""
 
 import errno
 import tempfile
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slts.execution.shelf import Shelf, free_disk
+from slts.execution.spill import Spill, free_disk
 
 BYTES = 8 * 10
 
@@ -30,8 +30,8 @@ def numbers(first):
 
 @pytest.mark.parametrize("room", [0, 1, 3, 7, 100])
 def test_memory_holds_what_fits_and_files_the_rest(room, folder):
-    with Shelf(room * BYTES + BYTES // 2) as shelf:
-        kept = [shelf.keep(numbers(10 * (3 * part + k)) for k in range(3)) for part in range(3)]
+    with Spill(room * BYTES + BYTES // 2) as shelf:
+        kept = [shelf.store(numbers(10 * (3 * part + k)) for k in range(3)) for part in range(3)]
         in_memory = min(room, 9)
         assert (shelf.in_memory, shelf.on_disk) == (in_memory * BYTES, (9 - in_memory) * BYTES)
         assert shelf.in_memory <= shelf.memory
@@ -42,16 +42,16 @@ def test_memory_holds_what_fits_and_files_the_rest(room, folder):
 
 
 def test_a_small_block_still_fits_after_one_that_does_not(folder):
-    with Shelf(BYTES) as shelf:
-        kept = shelf.keep([(np.zeros(11),), (np.ones(10),)])
+    with Spill(BYTES) as shelf:
+        kept = shelf.store([(np.zeros(11),), (np.ones(10),)])
         assert (shelf.in_memory, shelf.on_disk) == (BYTES, BYTES + 8)
         assert [array.sum() for (array,) in kept] == [0.0, 10.0]
 
 
 def test_blocks_in_memory_need_no_folder(folder):
-    with Shelf(float("inf")) as shelf:
+    with Spill(float("inf")) as shelf:
         block = numbers(0)
-        (found,) = shelf.keep([block])
+        (found,) = shelf.store([block])
         assert found[0] is block[0]
         assert list(folder.iterdir()) == []
 
@@ -69,8 +69,8 @@ def test_arrays_of_several_types_come_back_from_one_file(rng, folder):
         np.empty(0, np.int32),
         np.arange(3, dtype=np.int64),
     )
-    with Shelf(0) as shelf:
-        kept = shelf.keep([block, ()])
+    with Spill(0) as shelf:
+        kept = shelf.store([block, ()])
         for _ in range(2):
             found, nothing = kept
             assert nothing == ()
@@ -85,22 +85,22 @@ def test_arrays_of_several_types_come_back_from_one_file(rng, folder):
 
 
 def test_blocks_without_a_row_come_back():
-    with Shelf(-1) as shelf:
-        ((codes, values),) = shelf.keep([(np.empty(0, np.int32), np.empty((0, 3, 3)))])
+    with Spill(-1) as shelf:
+        ((codes, values),) = shelf.store([(np.empty(0, np.int32), np.empty((0, 3, 3)))])
     assert (codes.shape, codes.dtype) == ((0,), np.int32)
     assert (values.shape, values.dtype) == ((0, 3, 3), np.float64)
 
 
 def test_what_is_filed_cannot_be_changed():
-    with Shelf(0) as shelf:
-        ((array,),) = shelf.keep([numbers(0)])
+    with Spill(0) as shelf:
+        ((array,),) = shelf.store([numbers(0)])
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
 
 
 def test_files_lie_in_tmpdir_and_vanish(folder):
-    shelf = Shelf(0)
-    shelf.keep([numbers(0), numbers(10)])
+    shelf = Spill(0)
+    shelf.store([numbers(0), numbers(10)])
     assert len(files_in(folder)) == 2
     assert all(path.parent.parent == folder for path in files_in(folder))
     shelf.close()
@@ -114,8 +114,8 @@ def test_an_error_leaves_no_file(folder):
         assert len(files_in(folder)) == 1
         raise RuntimeError("broken")
 
-    with pytest.raises(RuntimeError, match="broken"), Shelf(0) as shelf:
-        shelf.keep(broken())
+    with pytest.raises(RuntimeError, match="broken"), Spill(0) as shelf:
+        shelf.store(broken())
     assert list(folder.iterdir()) == []
 
 
@@ -141,8 +141,8 @@ class FullDisk:
 def test_a_full_disk_is_said_in_words(folder, monkeypatch):
     opened = Path.open
     monkeypatch.setattr(Path, "open", lambda path, mode: FullDisk(opened(path, mode), 100))
-    with pytest.raises(OSError, match="intermediate results") as caught, Shelf(0) as shelf:
-        shelf.keep([numbers(0), (np.zeros(5), np.zeros(30))])
+    with pytest.raises(OSError, match="intermediate results") as caught, Spill(0) as shelf:
+        shelf.store([numbers(0), (np.zeros(5), np.zeros(30))])
     message = str(caught.value)
     assert message.startswith(f"0.0 GB of intermediate results do not fit on the disk of {folder} ")
     assert "GB are free): No space left on device. Set TMPDIR" in message
