@@ -264,7 +264,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fitting(self) -> Iterator[None]:
         """Forget the former fit; restore it if the new one fails."""
         before = dict(self.__dict__)
-        self.__dict__.pop("_aligners", None)
+        self._aligners = {}
         require_device(self.device, type(self).__name__)
         try:
             yield

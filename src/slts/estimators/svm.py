@@ -146,7 +146,7 @@ class SimilaritySVC(SeriesClassifier):
         codes, multiplicities = found.codes, found.sample.weights
         splits = make_splits(
             self.calibration_cv, codes, found.sample.keys, name="calibration_cv",
-            classes=self.classes_, indices=found.indices if in_memory else None,
+            indices=found.indices if in_memory else None,
             n_series=found.n_series,
         )  # fmt: skip
         self.probability_scale_ = None

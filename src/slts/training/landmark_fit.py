@@ -131,7 +131,7 @@ def fit_landmarks(
             )  # fmt: skip
         in_memory = isinstance(source, ArraySource)
         splits = make_splits(
-            o.cv, data.codes, sample.keys[tuning], name=o.cv_name, classes=classes,
+            o.cv, data.codes, sample.keys[tuning], name=o.cv_name,
             indices=found.indices[tuning] if in_memory else None, n_series=found.n_series,
         )  # fmt: skip
         counts, best = _landmark_counts(o, found, len(landmarks)), None

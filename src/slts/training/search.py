@@ -62,6 +62,8 @@ def search(
 ) -> SearchResult:
     """Score every (number of landmarks, parameters) by held-out accuracy.
 
+    Accuracy is weighted as the loss is. Probabilities are calibrated without class weights.
+
     Parameters
     ----------
     data
@@ -73,7 +75,7 @@ def search(
     splits
         Pairs (train, test).
     multiplicities
-        How many series each series stands for.
+        How many series each series stands for, for calibration.
     progress
         Called after each split and number of landmarks.
     """
@@ -87,7 +89,7 @@ def search(
                 row = c * len(parameters) + p
                 values = two_sided(values)
                 correct = values.argmax(axis=1) == data.codes[test]
-                scores[row, k] = np.average(correct, weights=multiplicities[test])
+                scores[row, k] = np.average(correct, weights=data.weights[test])
                 held_out[row].append(values)
             if progress is not None:
                 progress(k * len(counts) + c + 1, len(splits) * len(counts))

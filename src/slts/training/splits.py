@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit, check_cv
 
-from slts._typing import AnyArray, IntArray
+from slts._typing import IntArray
 from slts.errors import DataError
 from slts.series.source import Digests
 from slts.training.sampling import shuffled
@@ -25,7 +25,6 @@ def make_splits(
     keys: Digests,
     *,
     name: str,
-    classes: AnyArray,
     indices: IntArray | None = None,
     n_series: int = 0,
 ) -> list[Split]:
@@ -35,9 +34,9 @@ def make_splits(
     ----------
     cv
         An int (stratified folds, no more than the smallest class has series), a hold-out fraction,
-        a splitter, or splits of X by index.
-    codes, keys, classes
-        Classes and keys of the series; the labels of the classes.
+        a splitter, or splits of X by index. The only series of a class is never held out.
+    codes, keys
+        Classes and keys of the series.
     name
         Name of the parameter, for messages.
     indices, n_series
@@ -47,11 +46,11 @@ def make_splits(
         return []
     order = shuffled(keys, _PURPOSE)
     if isinstance(cv, numbers.Real) and not isinstance(cv, bool):
-        if isinstance(cv, numbers.Integral) and int(cv) >= 2:
-            n_folds = min(int(cv), _smallest_class(codes, name, classes))
-            return _folds(order, codes, n_folds)
-        if not isinstance(cv, numbers.Integral) and 0.0 < float(cv) < 1.0:
-            _smallest_class(codes, name, classes)
+        is_int = isinstance(cv, numbers.Integral)
+        if is_int and int(cv) >= 2:
+            return _folds(order, codes, min(int(cv), _smallest_class(codes, name)))
+        if not is_int and 0.0 < float(cv) < 1.0:
+            _smallest_class(codes, name)
             return [_hold_out(order, codes, float(cv))]
     if isinstance(cv, str | numbers.Number):
         raise ValueError(
@@ -65,17 +64,19 @@ def make_splits(
 
 
 def _folds(order: IntArray, codes: IntArray, n_folds: int) -> list[Split]:
-    fold = np.empty(len(codes), dtype=np.int64)
-    # Going on where the last class ended keeps the folds equally large.
+    # Series that are the only one of their class are never held out: fold -1.
+    fold = np.full(len(codes), -1)
     by_class = order[np.argsort(codes[order], kind="stable")]
-    fold[by_class] = np.arange(len(codes)) % n_folds
+    by_class = by_class[np.bincount(codes)[codes[by_class]] > 1]
+    # Dealing continues across classes, which keeps the folds equally large.
+    fold[by_class] = np.arange(len(by_class)) % n_folds
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 def _hold_out(order: IntArray, codes: IntArray, share: float) -> Split:
     counts = np.bincount(codes)
     wanted = np.diff(np.round(share * np.cumsum([0, *counts])))
-    wanted = np.clip(wanted, 1, np.maximum(counts - 1, 1))
+    wanted = np.minimum(np.maximum(wanted, 1), counts - 1)
     ranks = np.empty(len(codes), dtype=np.int64)
     for c in np.flatnonzero(counts):
         ranks[order[codes[order] == c]] = np.arange(counts[c])
@@ -102,15 +103,13 @@ def _splits_of_indices(cv: Any, name: str, indices: IntArray | None, n_series: i
     return usable
 
 
-def _smallest_class(codes: IntArray, name: str, classes: AnyArray) -> int:
-    """Return the size of the smallest class; raise an error if it cannot be split."""
-    counts = np.bincount(codes, minlength=len(classes))
-    smallest = int(counts[counts > 0].min())
-    if smallest < 2:
-        label = classes.tolist()[int(np.flatnonzero(counts == 1)[0])]
-        alternative = ", or set it to None" if name == "calibration_cv" else ""
+def _smallest_class(codes: IntArray, name: str) -> int:
+    """Return the size of the smallest class with at least two series."""
+    counts = np.bincount(codes)
+    if counts.max() < 2:
+        alternative = " Or set it to None." if name == "calibration_cv" else ""
         raise DataError(
-            f"class {label!r} has only one distinct series: {name} needs at least two of every "
-            f"class, one to learn from and one to hold out{alternative}."
+            f"No class has two distinct series, but {name} needs one to learn from and one to hold "
+            f"out: add series.{alternative}"
         )
-    return smallest
+    return int(counts[counts > 1].min())
