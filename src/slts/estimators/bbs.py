@@ -78,6 +78,8 @@ class BBSClassifier(LandmarkClassifier):
         Objective, duality gap and iterations of every solve.
     """
 
+    learns_metric = False
+
     def __init__(
         self,
         n_landmarks: int | float | None = None,
@@ -114,10 +116,6 @@ class BBSClassifier(LandmarkClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _needs_products(self) -> bool:
-        return False
 
     def _parameters(self) -> list[dict[str, float]]:
         return [{"gamma": check_positive("gamma", self, self.gamma)}]

@@ -73,6 +73,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     metrics_: FloatArray
     reports_: tuple[SolveReport, ...]
 
+    # Whether metrics are learned from products T; otherwise they are identities, and K_I is enough.
+    learns_metric: bool = True
+
     # Parameters every subclass has.
     n_landmarks: Any
     landmarks: Any
@@ -158,11 +161,6 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         """Hook for estimators that go on from what was learned; `data` is without alignments."""
         return model
 
-    @property
-    def _needs_products(self) -> bool:
-        """Whether learning needs T, or K_I alone."""
-        return True
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose landmarks, align once, learn.
 
@@ -245,7 +243,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         self, n_landmarks: int, rows: SeriesBatch, settings: AlignmentSettings
     ) -> float:
         """Size of what is kept of the alignments with all landmarks."""
-        each = rows.n_channels**2 if self._needs_products else 1
+        each = rows.n_channels**2 if self.learns_metric else 1
         return float(len(rows)) * n_landmarks * each * np.dtype(settings.dtype).itemsize
 
     def _goes_in_parts(self, size: float, limit: int) -> bool:
@@ -304,7 +302,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         series = self._new_rows(X)
         landmarks = self.row_map_(self.landmarks_)
         with self._progress("Aligning") as progress:
-            if not self._needs_products:
+            if not self.learns_metric:
                 return np.asarray(
                     similarities(
                         series, landmarks, self._settings(),
@@ -332,7 +330,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         """
         check_is_fitted(self)
         names = [f"landmark{j}" for j in self.landmark_indices_]
-        if self._needs_products:
+        if self.learns_metric:
             names = [f"class{c}_{name}" for c in self.positive_classes_ for name in names]
         return np.asarray(names, dtype=object)
 
@@ -386,7 +384,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     ) -> LandmarkData:
         K = T = None
         with self._progress("Aligning with landmarks") as progress:
-            if self._needs_products:
+            if self.learns_metric:
                 T = products(
                     series, landmarks, settings,
                     device=self.device, n_jobs=self.n_jobs, progress=progress,
@@ -406,7 +404,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         if len(landmarks) == 0:
             return values
         with self._progress("Aligning") as progress:
-            if not self._needs_products:
+            if not self.learns_metric:
                 K = similarities(
                     series, landmarks, settings,
                     device=self.device, n_jobs=self.n_jobs, progress=progress,

@@ -135,7 +135,7 @@ def fit_stream(
             n_classes=len(found.classes), n_landmarks=len(kept), n_sample=sample.n_uniform,
             n_extra=len(sample) - sample.n_uniform,
             sample=float(sample.series.values.nbytes), item=np.dtype(settings.dtype).itemsize,
-            learns_metric=model._needs_products, n_workers=mapper.n_workers,
+            learns_metric=model.learns_metric, n_workers=mapper.n_workers,
             remote=isinstance(mapper, DaskMapper),
         )  # fmt: skip
         plan.check(name, math.inf if known is None else known.whole)
@@ -334,7 +334,7 @@ class _Aligning:
         self.classes, self.n_series, self.weights = found.classes, found.n_series, weights
         self.landmarks, self.settings = landmarks, settings
         self.batch_size, self.chunk = plan.batch_size, plan.chunk
-        self.learns_metric = model._needs_products
+        self.learns_metric = model.learns_metric
 
     def blocks(
         self, part: Part, width: int, reduce: Callable[[SeriesBatch], Result]

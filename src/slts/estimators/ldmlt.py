@@ -96,7 +96,6 @@ class LDMLTClassifier(NearestNeighbor):
 
     metric_: FloatArray
     report_: LogDetSolution
-    _transformed: SeriesBatch
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the metric and keep the training series.
@@ -134,7 +133,6 @@ class LDMLTClassifier(NearestNeighbor):
                     progress=progress,
                 )
             self.metric_ = self.report_.metric
-            self._transformed = transform_rows(rows, self.metric_)
             self._calibrate()
         return self
 
@@ -142,11 +140,11 @@ class LDMLTClassifier(NearestNeighbor):
         return AlignmentSettings("distance", None, self.normalize)
 
     def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
-        series = transform_rows(rows, self.metric_)
+        series, others = (transform_rows(r, self.metric_) for r in (rows, self.training_rows_))
         settings = self._settings()
         with self._progress("Aligning") as progress:
             D = distances(
-                series, self._transformed, settings,
+                series, others, settings,
                 device=self.device, n_jobs=self.n_jobs, progress=progress,
             )  # fmt: skip
         return -D.astype(np.float64, copy=False)
