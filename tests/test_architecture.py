@@ -10,12 +10,12 @@ import slts
 ROOT = Path(slts.__file__).parent
 
 # What each part may import.
-FOUNDATION = {"_typing", "errors", "extras", "whole_files"}
+FOUNDATION = {"_typing", "errors", "extras", "atomic_files"}
 ALLOWED = {
     "_typing": set(),
     "errors": set(),
     "extras": set(),
-    "whole_files": set(),
+    "atomic_files": set(),
     "execution": set(),
     "series": FOUNDATION,
     "alignment": FOUNDATION | {"series", "execution"},

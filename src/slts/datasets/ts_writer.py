@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.atomic_files import whole_file
 from slts.errors import DataError
 from slts.series import as_series
 from slts.series.flatten import flatten_list
-from slts.whole_files import whole_file
 
 __all__ = ["write_ts"]
 

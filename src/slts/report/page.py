@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from slts.atomic_files import write_whole
 from slts.report.collect import collect
 from slts.report.sections import masthead, sections
-from slts.whole_files import write_whole
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 

@@ -1,4 +1,4 @@
-"""Small fitted models of every kind, what is equal about two of them, and forged files."""
+"""Small fitted models of every kind, comparison of models, and forged files."""
 
 import dataclasses
 import hashlib
@@ -11,7 +11,7 @@ import slts
 
 SMALL = [
     slts.SLTSClassifier(10, random_state=0),
-    slts.SLTSClassifierCV([10, 14], gammas=[1e-3, 1e-2], lams=[0.1, 1.0], random_state=0),
+    slts.SLTSClassifierCV([10, 14], gammas=[1e-3, 1e-2], lams=[0.1], random_state=0),
     slts.BBSClassifier(10, random_state=0),
     slts.BBSClassifierCV([10, 14], gammas=[1e-3, 1e-2], cv=2, random_state=0),
     slts.OneNNClassifier(random_state=0),
@@ -27,7 +27,7 @@ def by_name(estimator):
 
 
 def make_series(labels, *, per_class=8, channels=2, seed=0, noise=0.5):
-    """Series of 4 to 9 steps whose rows scatter about a direction of their class."""
+    """Series of 4 to 9 steps whose rows scatter around a direction of their class."""
     rng = np.random.default_rng(seed)
     angles = 2 * np.pi * np.arange(len(labels)) / len(labels)
     centers = np.column_stack([np.cos(angles), np.sin(angles)])[:, :channels]
@@ -77,7 +77,7 @@ def assert_same_value(first, second, where=""):
 
 
 def assert_same_model(first, second, X):
-    """Equal parameters, equal attributes, equal answers."""
+    """Equal parameters, attributes and predictions."""
     assert type(first) is type(second)
     assert first.__dict__.keys() == second.__dict__.keys()
     for name in first.__dict__:
@@ -96,13 +96,13 @@ def parts(content):
 
 
 def forged(header, document, payload):
-    """Bytes of a file with a valid hash, whatever it says: no code of the library is used."""
+    """Bytes of a file with a valid hash and any content, made without code of the library."""
     text = document if isinstance(document, str) else compact(document)
     return sealed(compact({**header, "__metadata__": {"slts": text}}).encode(), payload)
 
 
 def sealed(header, payload):
-    """Put the right hash into a header, if it has a place for it."""
+    """Put the correct hash into a header that has a place for it."""
     begin = header.find(rb"\"sha256\":\"")
     if begin < 0:
         return len(header).to_bytes(8, "little") + header + payload
