@@ -24,7 +24,7 @@ ALLOWED = {
     "learning": FOUNDATION | {"series", "alignment", "execution"},
     "estimators": FOUNDATION
     | {"models", "series", "alignment", "execution", "landmarks", "learning", "files"},
-    "datasets": FOUNDATION | {"series"},
+    "datasets": FOUNDATION | {"series", "execution"},
     "aeon": FOUNDATION | {"estimators"},
     "explanation": FOUNDATION | {"models", "series", "alignment", "estimators"},
     "guarantees": FOUNDATION

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slts
@@ -51,6 +51,7 @@ def test_no_weights_on_a_fine_grid_are_better(gamma, tau):
         assert found.epsilon == pytest.approx(loss(K, y, landmark_y, gamma, np.full(3, 1 / 3)))
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.02, 3.0))
 def test_nondecreasing_in_tau(seed, gamma):
     K, y, landmark_y = random_problem(seed)
