@@ -32,9 +32,7 @@ def test_the_users_folder_comes_before_the_cache(monkeypatch, tmp_path, robots, 
     assert load("robot_lp1")[0] == from_cache
 
 
-def test_an_archive_in_the_users_folder_is_not_passed_over_for_being_bad(
-    monkeypatch, tmp_path, robots
-):
+def test_a_damaged_archive_in_the_users_folder_raises_an_error(monkeypatch, tmp_path, robots):
     (Path(os.environ["SLTS_CACHE"]) / "robot_failures.zip").write_bytes(robots)
     (tmp_path / "robot_failures.zip").write_bytes(robots[:-100])
     monkeypatch.setenv("SLTS_DATA", str(tmp_path))
@@ -42,7 +40,7 @@ def test_an_archive_in_the_users_folder_is_not_passed_over_for_being_bad(
         load("robot_lp1")
 
 
-def test_a_folder_with_some_of_the_files_serves_those(monkeypatch, tmp_path, rng):
+def test_a_folder_with_some_files_gives_those_data_sets(monkeypatch, tmp_path, rng):
     files = miniature.robot_failures(rng)
     to_folder({"lp4.data": files["lp4.data"]}, tmp_path)
     monkeypatch.setenv("SLTS_DATA", str(tmp_path))
@@ -51,7 +49,7 @@ def test_a_folder_with_some_of_the_files_serves_those(monkeypatch, tmp_path, rng
         load("robot_lp5")
 
 
-def test_what_is_nowhere_is_explained(monkeypatch, tmp_path):
+def test_missing_data_are_explained(monkeypatch, tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         load("auslan")
     message = str(caught.value)

@@ -192,7 +192,7 @@ def test_vowels_that_contradict_the_published_counts_are_refused(place, rng):
             load("japanese_vowels")
 
 
-def test_series_of_unheard_of_length_are_refused(place, rng):
+def test_unpublished_lengths_raise_an_error(place, rng):
     files = miniature.japanese_vowels(rng)
     first, rest = files["ae.train"].split("\n\n", 1)
     files["ae.train"] = "\n".join([first] * 6) + "\n\n" + rest

@@ -144,12 +144,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("message", BAD)
-def test_what_breaks_the_format_is_refused_with_its_place(message):
+def test_format_errors_name_the_line(message):
     with pytest.raises(DataError, match=message):
         read(BAD[message])
 
 
-def test_infinity_is_refused_even_where_gaps_are_not():
+def test_infinity_raises_an_error_even_if_missing_values_do_not():
     with pytest.raises(DataError, match=r"is -inf"):
         read(HEADER + "@data\n?,-inf:a\n", missing="nan")
 

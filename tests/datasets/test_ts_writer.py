@@ -111,7 +111,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_what_the_format_cannot_hold_is_refused(message, tmp_path):
+def test_data_the_format_cannot_hold_raise_an_error(message, tmp_path):
     with pytest.raises(DataError, match=message):
         write_ts(tmp_path / "x.ts", [[1, 2], [3]], **REFUSED[message])
     assert os.listdir(tmp_path) == []

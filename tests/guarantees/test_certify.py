@@ -120,13 +120,13 @@ def test_pac_bayes_lines_by_hand(model, training):
     assert certificate["PAC-Bayes, metric"].details["by_class"]["1"] == pytest.approx(expected)
 
 
-def test_a_fixed_similarity_needs_no_price_for_the_metric(training):
+def test_a_fixed_similarity_has_only_the_separator_bound(training):
     bbs = slts.BBSClassifier(20, gamma=0.1, **FAST).fit(*training)
     certificate = certify(bbs, *training, sample="training")
     assert [bound.name for bound in certificate.bounds] == ["PAC-Bayes, separator"]
 
 
-def test_candidates_of_a_search_are_paid_for(training):
+def test_candidates_of_a_search_share_delta(training):
     tuned = slts.SLTSClassifierCV(20, gammas=[0.1], lams=[1.0, 0.5], cv=2, random_state=0)
     tuned.fit(*training)
     alone = slts.SLTSClassifier(20, **{**FAST, "gamma": 0.1, "lam": tuned.best_params_["lam"]})
@@ -260,7 +260,7 @@ def test_the_number_of_models_must_be_positive(model, held_out, n_models):
         certify(model, *held_out, n_models=n_models)
 
 
-def test_other_nonsense_is_refused(model, held_out):
+def test_invalid_arguments_raise_an_error(model, held_out):
     X, y = held_out
     with pytest.raises(ValueError, match="'sample'"):
         certify(model, X, y, sample="test")

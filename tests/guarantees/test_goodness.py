@@ -133,7 +133,7 @@ def test_landmarks_for_a_small_reasonable_set():
     assert found.paper == pytest.approx(paper, rel=1e-3)
 
 
-def test_nonsense_is_refused():
+def test_invalid_arguments_raise_an_error():
     K, y, landmark_y = random_problem(0)
     for tau in (0.0, 1.1, -1.0):
         with pytest.raises(ValueError, match="'tau'"):

@@ -107,7 +107,7 @@ def test_without_a_third_part_compression_is_the_headline(data):
     assert certificate.n == 180
 
 
-def test_medoids_are_welcome_in_their_own_part(data):
+def test_kmedoids_landmarks_are_allowed_in_their_own_part(data):
     estimator = slts.SLTSClassifier(9, landmarks="kmedoids", gamma=0.1, calibration_cv=None)
     _, certificate = fit_certified(estimator, *data, random_state=0)
     assert "looking at all training series" in certificate.notes[0]

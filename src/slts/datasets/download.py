@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import time
 from pathlib import Path
@@ -153,21 +152,21 @@ def _request_rest(requests: Any, part: Path, url: str, progress: bool) -> bool:
     # A compressed transfer could be neither measured nor resumed.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT_S) as response:
-        given = response.headers.get("Content-Range", "")
-        if response.status_code == 416 and given == f"bytes */{have}":
-            return True
-        if response.status_code != 416:
-            response.raise_for_status()
-        # A server may send the whole file, or more of it than requested.
-        start = re.match(r"bytes (\d+)-", given) if response.status_code == 206 else None
-        first = 0 if response.status_code == 200 else have + 1 if start is None else int(start[1])
-        if first > have:
-            part.unlink()
-            return False
+        sent = response.headers.get("Content-Range", "")
+        continues = response.status_code == 206
+        if response.status_code == 416 or (continues and not sent.startswith(f"bytes {have}-")):
+            complete = bool(sent == f"bytes */{have}")
+            if not complete:
+                # It belongs to another version of the file: the next attempt starts from scratch.
+                part.unlink(missing_ok=True)
+            return complete
+        response.raise_for_status()
+        # A server without ranges sends the whole file.
+        start = have if continues else 0
         length = response.headers.get("Content-Length", "")
-        total = first + int(length) if length.isdigit() else None
+        total = start + int(length) if length.isdigit() else None
         try:
-            _store(response, part, first, total, progress)
+            _store(response, part, start, total, progress)
         except OSError as error:
             if error.errno not in _DISK_FULL:
                 raise

@@ -104,13 +104,14 @@ def certify(
     if pool is not None and sample == "holdout":
         raise ValueError("The 'pool' parameter of certify is for sample='training' only.")
     check_is_fitted(model)
-    if isinstance(X, SeriesStream) and y is not None:
+    is_scan = _is_scan(X)
+    if is_scan and y is not None:
         raise DataError(
             "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
         )
     if sample == "holdout":
         bounds = hold_out_bounds(model, X, y, delta, n_models)
-    elif isinstance(X, SeriesStream):
+    elif is_scan:
         raise DataError(
             "bounds from the training sample need its series in memory: read them with "
             "slts.files.read_series, or certify on held-out series, sample='holdout'."
@@ -137,7 +138,7 @@ def hold_out_bounds(model: Any, X: Any, y: Any, delta: float, n_models: int) -> 
         unchecked.append("no held-out series was used in training")
     else:
         kept = _KeptSeries.of(inner)
-        if isinstance(X, SeriesStream):
+        if _is_scan(X):
             labels = _check_labels(model, _labels_of_scan(X, kept))
         else:
             labels = _check_labels(model, y)
@@ -276,6 +277,11 @@ class _KeptSeries:
 
 def _key(x: FloatArray) -> tuple[tuple[int, ...], bytes]:
     return x.shape, x.astype(np.float32).tobytes()
+
+
+def _is_scan(X: Any) -> bool:
+    """Whether X is read part by part."""
+    return isinstance(X, SeriesStream)
 
 
 def _labels_of_scan(scan: SeriesStream, kept: _KeptSeries) -> AnyArray:
