@@ -22,7 +22,7 @@ ALLOWED = {
     **{name: set() for name in FOUNDATION},
     "execution": set(),
     "series": FOUNDATION,
-    "datasets": SERIES,
+    "datasets": SERIES | {"execution"},
     "files": SERIES | {"datasets"},
     "alignment": SERIES | {"execution"},
     "models": ALIGNMENT,

@@ -1,4 +1,4 @@
-"""Numeric inversion of tails: Bernoulli divergence and binomial distribution."""
+"""Upper confidence limits, found by inverting tail bounds with bisection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.special import gammaln, rel_entr
 
 from slts._typing import FloatArray
 
-# Halvings of [0, 1] after which the two ends are neighbouring doubles, or nearly so.
+# After 60 halvings of [0, 1] the two ends are neighbouring doubles, or nearly so.
 _HALVINGS = 60
 
 
@@ -23,12 +23,7 @@ def kl_bernoulli(q: npt.ArrayLike, p: npt.ArrayLike) -> FloatArray:
 def kl_inverse(q: npt.ArrayLike, budget: npt.ArrayLike) -> FloatArray:
     """Largest p in [q, 1] with kl(q, p) <= budget, rounded up, elementwise.
 
-    Parameters
-    ----------
-    q
-        Observed means, in [0, 1].
-    budget
-        Non-negative; ln(1/delta)/m turns a mean of m values in [0, 1] into an upper bound.
+    With budget ln(1/delta)/m, it turns a mean of m values in [0, 1] into an upper bound.
     """
     low, budget = np.broadcast_arrays(np.asarray(q, dtype=np.float64), budget)
     q, high = low, np.ones_like(low)
@@ -42,14 +37,8 @@ def kl_inverse(q: npt.ArrayLike, budget: npt.ArrayLike) -> FloatArray:
 def binomial_upper(errors: int, n: int, log_delta: float) -> float:
     """Largest q with P(Bin(n, q) <= errors) >= exp(log_delta), rounded up.
 
-    The logarithm lets delta be far smaller than any double, as a union over many choices needs.
-
-    Parameters
-    ----------
-    errors, n
-        Observed errors among n trials.
-    log_delta
-        Logarithm of the probability of failure.
+    It takes the logarithm because a union bound over many choices makes delta smaller than any
+    positive double.
     """
     if errors >= n:
         return 1.0
@@ -61,7 +50,7 @@ def binomial_upper(errors: int, n: int, log_delta: float) -> float:
         if q >= 1.0:
             break
         terms = log_choose + k * math.log(q) + (n - k) * math.log1p(-q)
-        # scipy's logsumexp is right too, but spends most of its time on checks.
+        # Faster than scipy's logsumexp, which spends most of its time on checks.
         peak = float(terms.max())
         if peak + math.log(np.exp(terms - peak).sum()) >= log_delta:
             low = q
@@ -71,5 +60,5 @@ def binomial_upper(errors: int, n: int, log_delta: float) -> float:
 
 
 def log_binomial(n: int, k: int) -> float:
-    """Logarithm of the number of k-subsets of n things."""
+    """Logarithm of the binomial coefficient n over k."""
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))

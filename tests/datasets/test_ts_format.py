@@ -1,4 +1,4 @@
-"""Reading of .ts files: what the format allows, and the line at which a file breaks it."""
+"""Reading of .ts files: what the format allows, and the line named by an error."""
 
 import gzip
 import io
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from slts.datasets import read_ts
-from slts.datasets.ts_header import parse_header
 from slts.errors import DataError
 from slts.series import SeriesBatch
 
@@ -67,18 +66,14 @@ def test_missing_targets_become_nan_on_request():
         read(text)
 
 
-def test_the_header_is_read_in_full():
-    lines = (
-        "@problemName My problem\n@timeStamps false\n@missing true\n@univariate false\n"
-        "@dimension 3\n@equalLength true\n@seriesLength 7\n@classLabel true x y\n@data\nrest\n"
-    ).splitlines()
-    numbered = enumerate(lines, start=1)
-    header = parse_header(numbered, "f")
-    assert header.problem_name == "My problem"
-    assert (header.missing, header.univariate, header.equal_length) == (True, False, True)
-    assert (header.dimensions, header.series_length) == (3, 7)
-    assert (header.class_labels, header.target) == (("x", "y"), False)
-    assert next(numbered) == (10, "rest")
+def test_a_full_header_is_read():
+    text = (
+        "@problemName My problem\n@problemName Other\n@timeStamps false\n@missing true\n"
+        "@univariate false\n@dimension 2\n@equalLength true\n@seriesLength 3\n"
+        "@classLabel true x y\n@data\n1,2,3:4,5,6:x\n"
+    )
+    X, y = read(text)
+    assert (X[0].shape, y.tolist()) == ((2, 3), ["x"])
 
 
 def test_paths_byte_order_marks_and_compressed_files(tmp_path):
@@ -112,11 +107,11 @@ BAD = {
     r"no line @data": HEADER,
     r"the file has no line @data": "",
     r"line 4: expected a header line that begins with @, got '1,2:a'": HEADER + "1,2:a\n",
-    r"@data stands alone": HEADER + "@data now\n",
+    r"@data must be alone": HEADER + "@data now\n",
     r"no series after @data": HEADER + "@data\n# none\n",
     r"does not say whether its series have labels": "@data\n1:a\n",
     r"does not say whether": "@targetLabel false\n@data\n1:a\n",
-    r"choose one": "@classLabel true a\n@targetLabel true\n@data\n1:1\n",
+    r"remove one": "@classLabel true a\n@targetLabel true\n@data\n1:1\n",
     r"@classLabel true must be followed by the labels": "@classLabel true\n@data\n1:a\n",
     r"@classLabel must be true or false, got 'a'": "@classLabel a b\n@data\n1:a\n",
     r"@classLabel must be true or false, got ''": "@classLabel\n@data\n1:a\n",
@@ -149,12 +144,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("message", BAD)
-def test_what_breaks_the_format_is_refused_with_its_place(message):
+def test_format_errors_name_the_line(message):
     with pytest.raises(DataError, match=message):
         read(BAD[message])
 
 
-def test_infinity_is_refused_even_where_gaps_are_not():
+def test_infinity_raises_an_error_even_if_missing_values_do_not():
     with pytest.raises(DataError, match=r"is -inf"):
         read(HEADER + "@data\n?,-inf:a\n", missing="nan")
 
