@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import lapack, qr
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment.reductions import products
+from slts.alignment import Aligner
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.series import SeriesBatch
 
@@ -89,11 +89,10 @@ def bound_inputs(
     scores, squares = np.empty((m, n_problems)), np.empty((m, n_problems))
     similarities, product_squares = np.empty((n_problems, m, n)), np.empty((m, n))
     step = max(1, _BLOCK_BYTES // (8 * n * d * d))
+    aligner = Aligner(landmarks, model.row_map_.settings, model.device, model.n_jobs)
     for begin in range(0, m, step):
         part = slice(begin, begin + step)
-        T = products(
-            rows[part], landmarks, model.row_map_.settings, device=model.device, n_jobs=model.n_jobs
-        )
+        T = aligner.products(rows[part])
         flat = T.astype(np.float64, copy=False).reshape(len(T), n, d * d)
         Z = landmark_signs @ flat
         scores[part] = np.einsum("ice,ce->ic", Z, metrics)

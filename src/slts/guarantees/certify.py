@@ -14,7 +14,6 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.estimators.streams import mapper_for, pieces_of, require_labels
 from slts.guarantees import statements
 from slts.guarantees.bound_inputs import BoundInputs, bound_inputs, parameters_of, signs_of
 from slts.guarantees.bounds import check_delta
@@ -22,7 +21,8 @@ from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
 from slts.learning.regularized_metric import SQUARED_NORMS, penalty_of
 from slts.series import SeriesBatch
-from slts.series.stream import Part, SeriesStream
+from slts.series.source import Part, SeriesSource, series_keys
+from slts.training.source import is_source, pieces, require_labels, task_runner
 
 _SAMPLES = ("holdout", "training")
 # Smallest number of certified training series.
@@ -104,7 +104,7 @@ def certify(
     if pool is not None and sample == "holdout":
         raise ValueError("The 'pool' parameter of certify is for sample='training' only.")
     check_is_fitted(model)
-    is_scan = _is_scan(X)
+    is_scan = is_source(X)
     if is_scan and y is not None:
         raise DataError(
             "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
@@ -138,7 +138,7 @@ def hold_out_bounds(model: Any, X: Any, y: Any, delta: float, n_models: int) -> 
         unchecked.append("no held-out series was used in training")
     else:
         kept = _KeptSeries.of(inner)
-        if _is_scan(X):
+        if is_source(X):
             labels = _check_labels(model, _labels_of_scan(X, kept))
         else:
             labels = _check_labels(model, y)
@@ -279,17 +279,12 @@ def _key(x: FloatArray) -> tuple[tuple[int, ...], bytes]:
     return x.shape, x.astype(np.float32).tobytes()
 
 
-def _is_scan(X: Any) -> bool:
-    """Whether X is read part by part."""
-    return isinstance(X, SeriesStream)
-
-
-def _labels_of_scan(scan: SeriesStream, kept: _KeptSeries) -> AnyArray:
+def _labels_of_scan(scan: SeriesSource, kept: _KeptSeries) -> AnyArray:
     """Read the labels of a scan; raise an error if the model keeps one of its series."""
     require_labels(scan)
     n_before, labels = 0, []
-    with mapper_for(kept.model.n_jobs, scan) as mapper:
-        for part_labels, found in mapper.map(_read_part, scan.parts(), kept):
+    with task_runner(kept.model.n_jobs, scan) as runner:
+        for part_labels, found in runner.map(_read_part, scan.parts(), kept):
             kept.refuse(found, n_before)
             labels.append(part_labels)
             n_before += len(part_labels)
@@ -299,7 +294,7 @@ def _labels_of_scan(scan: SeriesStream, kept: _KeptSeries) -> AnyArray:
 def _read_part(part: Part, kept: _KeptSeries, _: None) -> tuple[AnyArray, tuple[int, int] | None]:
     """Labels of a part, and the first series in it that the model keeps."""
     n_before, labels, found = 0, [], None
-    for piece in pieces_of(part, labels=True):
+    for piece in pieces(part, labels=True):
         here = None if found else kept.find(kept.model.check_series(piece.series))
         if here is not None:
             found = (n_before + here[0], here[1])
@@ -338,6 +333,11 @@ def _certified_indices(
         raise DataError(
             "X is not the training sample of this model: its series at landmark_indices_ are not "
             "the landmarks. Pass X and y in the order of the fit."
+        )
+    if len(np.unique(series_keys(batch, seed=0))) < len(batch):
+        raise DataError(
+            "some training series are repeated. Landmarks are drawn among distinct series, so the "
+            "others are not independent of them. Certify on held-out series, or use fit_certified."
         )
     certified = np.setdiff1d(np.arange(len(batch)), _pool(model, len(batch), pool))
     if len(certified) < _FEWEST:
