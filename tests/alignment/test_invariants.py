@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slts import Itakura, SeriesBatch, align, aligned_products, as_series, similarity
-from slts.alignment import reductions
+from slts.alignment import cpu, reductions
 from slts.alignment.reductions import (
     grouped_products,
     products,
@@ -277,7 +277,7 @@ class TestBits:
     ):
         x, y, how = self.grids(many, dtype, d, objective, band)
         expected = all_reductions(x, y, how)
-        monkeypatch.setattr(reductions, "_BLOCK_OPERATIONS", operations)
+        monkeypatch.setattr(cpu, "_BLOCK_OPERATIONS", operations)
         assert_same_bits(all_reductions(x, y, how), expected)
 
     def test_do_not_depend_on_the_number_of_threads(
@@ -285,7 +285,7 @@ class TestBits:
     ):
         x, y, how = self.grids(many, dtype, d, objective, band)
         expected = all_reductions(x, y, how)
-        monkeypatch.setattr(reductions, "_BLOCK_OPERATIONS", 1e4)
+        monkeypatch.setattr(cpu, "_BLOCK_OPERATIONS", 1e4)
         for n_jobs in (1, 2, 3, -1):
             assert_same_bits(all_reductions(x, y, how, n_jobs=n_jobs), expected)
 
@@ -316,7 +316,7 @@ class TestBits:
     ):
         x, y, how = self.grids(many, dtype, d, objective, band)
         expected = all_reductions(x, y, how)
-        monkeypatch.setattr(reductions, "_MOVES_BYTES", 0)
+        monkeypatch.setattr(cpu, "_MOVES_BYTES", 0)
         assert_same_bits(all_reductions(x, y, how), expected)
 
 

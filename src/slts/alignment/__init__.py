@@ -10,13 +10,15 @@ reductions.py  blocks of (series x landmark) pairs to arrays: scores, products, 
 pairwise.py    the public functions `align`, `similarity`, `aligned_products`
 """
 
+from slts.alignment.aligner import Aligner, Alignment
 from slts.alignment.band import Band, Itakura
 from slts.alignment.cuda.device import DEVICES, check_device, require_device
-from slts.alignment.pairwise import Alignment, align, aligned_products, similarity
+from slts.alignment.pairwise import align, aligned_products, similarity
 from slts.alignment.settings import AlignmentSettings, check_dtype
 
 __all__ = [
     "DEVICES",
+    "Aligner",
     "Alignment",
     "AlignmentSettings",
     "Band",

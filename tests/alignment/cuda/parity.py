@@ -1,9 +1,10 @@
-"""Every reduction of a grid on the GPU against the plain reference."""
+"""Every reduction on the GPU against the plain reference."""
 
 import numpy as np
 
 from slts import as_series
-from slts.alignment.cuda.grid import CudaGrid
+from slts.alignment.cuda.backend import CudaBackend
+from slts.alignment.layouts import LandmarkLayouts
 from slts.alignment.settings import AlignmentSettings
 from tests.oracles import dtw
 
@@ -42,9 +43,9 @@ def check_parity(x, y, how, rng, memory=None, exact=False):
     landmarks = how.prepare(as_series(y, layout="time_first"))
     rows_x, rows_y = (list(map(dtw.unit_rows, s)) if how.normalize else s for s in (x, y))
     d, shape = series.n_channels, (len(x), len(y))
-    grid = CudaGrid(series, landmarks, how, memory=memory)
+    backend = CudaBackend(series, LandmarkLayouts(landmarks, how), memory=memory)
 
-    intervals = grid.intervals()
+    intervals = backend.intervals()
     T_ref = np.empty((*shape, d, d))
     K_ref, total_ref, length = np.empty((3, *shape))
     phased_ref = np.zeros((3, *shape, d, d))
@@ -83,12 +84,12 @@ def check_parity(x, y, how, rng, memory=None, exact=False):
     P = np.empty((*shape, 6), dtype=how.dtype)
     for array in (totals, means, T, P):
         array.fill(np.nan)
-    grid.totals(totals)
-    grid.means(means, 1.0 if how.objective == "cost" else 0.0)
-    grid.products(T)
-    grid.grouped(weights, G)
-    grid.grouped(weights, F)
-    grid.projected(metrics, P)
+    backend.scores(totals, mean=False)
+    backend.scores(means, mean=True)
+    backend.products(T)
+    backend.grouped(weights, G)
+    backend.grouped(weights, F)
+    backend.projected(metrics, P)
 
     largest = 1.0 if how.normalize else 4.0 * d
     close = {"rtol": 0, "atol": TOLERANCE[how.dtype] * largest}

@@ -11,7 +11,8 @@ import slts
 from slts import DataError, Itakura, as_series
 from slts.alignment import AlignmentSettings
 from slts.alignment.cuda import programs
-from slts.alignment.cuda.grid import CudaGrid
+from slts.alignment.cuda.backend import CudaBackend
+from slts.alignment.layouts import LandmarkLayouts
 from slts.alignment.reductions import grouped_products, similarities
 from tests.alignment.cuda.parity import check_parity, ragged, settings
 
@@ -47,8 +48,8 @@ def test_neither_block_nor_card_size_changes_a_bit_of_scores(emulated, rng):
         for count in (12, 70)
     )
     whole, blocks = np.empty((2, 12, 70), dtype=np.float32)
-    CudaGrid(x, y, how).means(whole, 1.0)
-    CudaGrid(x, y, how, memory=2**14).means(blocks, 1.0)
+    CudaBackend(x, LandmarkLayouts(y, how)).scores(whole, mean=True)
+    CudaBackend(x, LandmarkLayouts(y, how), memory=2**14).scores(blocks, mean=True)
     np.testing.assert_array_equal(whole, blocks)
 
 
@@ -93,8 +94,10 @@ def test_progress_ends_at_the_whole(emulated, rng):
     how = settings("affinity", None, "float32")
     x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
     told = []
-    grid = CudaGrid(x, x, how, memory=2**15, progress=lambda *now: told.append(now))
-    grid.totals(np.empty((40, 40), dtype=np.float32))
+    backend = CudaBackend(
+        x, LandmarkLayouts(x, how), memory=2**15, progress=lambda *now: told.append(now)
+    )
+    backend.scores(np.empty((40, 40), dtype=np.float32), mean=False)
     assert len(told) > 2
     assert told[-1][0] == pytest.approx(told[-1][1])
 
@@ -113,7 +116,7 @@ def test_threads_share_one_program_and_take_turns(emulated, rng, monkeypatch):
     x, y = (as_series(ragged(rng, n, np.arange(5, 20), 3), layout="time_first") for n in (12, 70))
     x, y = how.prepare(x), how.prepare(y)
     expected = np.empty((12, 70), dtype=np.float32)
-    CudaGrid(x, y, how).totals(expected)
+    CudaBackend(x, LandmarkLayouts(y, how)).scores(expected, mean=False)
     programs._compiled.cache_clear()
     monkeypatch.setattr(emulated, "RawModule", SlowModule)
     start = Barrier(4)
@@ -121,7 +124,7 @@ def test_threads_share_one_program_and_take_turns(emulated, rng, monkeypatch):
     def totals(rows):
         out = np.full((3, 70), np.nan, dtype=np.float32)
         start.wait()
-        CudaGrid(x[rows], y, how).totals(out)
+        CudaBackend(x[rows], LandmarkLayouts(y, how)).scores(out, mean=False)
         return out
 
     with ThreadPoolExecutor(4) as pool:
@@ -134,9 +137,9 @@ def test_memory_counts_as_free_when_a_run_begins(emulated, rng, monkeypatch):
     how = settings("affinity", None, "float32")
     x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
     told = []
-    grid = CudaGrid(x, x, how, progress=lambda *now: told.append(now))
+    backend = CudaBackend(x, LandmarkLayouts(x, how), progress=lambda *now: told.append(now))
     monkeypatch.setattr(emulated.cuda.runtime, "memGetInfo", lambda: (2**15, 2**28))
-    grid.totals(np.empty((40, 40), dtype=np.float32))
+    backend.scores(np.empty((40, 40), dtype=np.float32), mean=False)
     assert len(told) > 2
 
 
@@ -161,4 +164,6 @@ def test_memory_for_not_even_one_series_is_an_error(emulated, rng, monkeypatch):
     x = how.prepare(as_series(ragged(rng, 5, [10, 12], 3), layout="time_first"))
     monkeypatch.setattr(emulated, "zeros", none)
     with pytest.raises(MemoryError):
-        CudaGrid(x, x, how).totals(np.empty((5, 5), dtype=np.float32))
+        CudaBackend(x, LandmarkLayouts(x, how)).scores(
+            np.empty((5, 5), dtype=np.float32), mean=False
+        )

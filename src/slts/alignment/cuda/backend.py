@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import IntArray
-from slts.alignment.band import native_band, no_path_error
+from slts.alignment.band import native_band
 from slts.alignment.cuda.device import require_gpu
 from slts.alignment.cuda.layout import LANES, Packs, by_length, entries, main_groups, pack
 from slts.alignment.cuda.programs import (
@@ -31,8 +31,7 @@ from slts.alignment.cuda.programs import (
     turn,
     whole_lines,
 )
-from slts.alignment.settings import AlignmentSettings
-from slts.errors import DataError
+from slts.alignment.layouts import LandmarkLayouts
 from slts.execution import Progress, partition
 from slts.series import SeriesBatch
 
@@ -55,7 +54,7 @@ class _Landmarks:
     arrays: dict[str, Any]
 
 
-class CudaGrid:
+class CudaBackend:
     """Series against landmarks on the current CUDA device.
 
     Parameters
@@ -73,26 +72,23 @@ class CudaGrid:
     def __init__(
         self,
         series: SeriesBatch,
-        landmarks: SeriesBatch,
-        settings: AlignmentSettings,
+        layouts: LandmarkLayouts,
         *,
         progress: Progress | None = None,
         memory: int | None = None,
     ) -> None:
-        self.series, self.landmarks, self.settings = series, landmarks, settings
-        self.dtype = np.dtype(settings.dtype)
+        self.series, self.landmarks, self.settings = series, layouts.landmarks, layouts.settings
+        self.dtype = np.dtype(self.settings.dtype)
+        self._layouts = layouts
         self._progress = progress
         self._cupy = require_gpu()
         self._memory = memory
         self._share = 0
 
-    def totals(self, out: npt.NDArray[Any]) -> None:
-        """Total of the local values along the path, into (series, landmarks)."""
-        self._run(SCORE, self._into(out), ())
-
-    def means(self, out: npt.NDArray[Any], plus: float) -> None:
-        """Mean of the local values along the path, and a constant, into (series, landmarks)."""
-        self._run(SCORE, self._into(out), (), mean=1, plus=plus)
+    def scores(self, out: npt.NDArray[Any], *, mean: bool) -> None:
+        """Total local value or mean affinity along each path, into (series, landmarks)."""
+        plus = 1.0 if mean and self.settings.objective == "cost" else 0.0
+        self._run(SCORE, self._into(out), (), mean=int(mean), plus=plus)
 
     def products(self, out: npt.NDArray[Any]) -> None:
         """T of every pair, into (series, landmarks, channels, channels)."""
@@ -347,7 +343,7 @@ class CudaGrid:
         pair = int(cupy.asnumpy(no_path)[0])
         if pair != _ALL_FINE:
             p, q = divmod(pair, len(packs.order))
-            raise self._no_path(rows.start + p, int(landmarks.index[q]))
+            raise self._layouts.no_path(self.series, rows.start + p, int(landmarks.index[q]))
         if not grouped:
             return out
         summed = cupy.empty((len(batch), *shape), dtype=self.dtype)
@@ -359,10 +355,6 @@ class CudaGrid:
     @staticmethod
     def _over_elements(function: Any, size: int, arguments: tuple[Any, ...]) -> None:
         function((min(-(-size // _THREADS), 2**16),), (_THREADS,), arguments)
-
-    def _no_path(self, p: int, q: int) -> DataError:
-        n, m = self.series.lengths[p], self.landmarks.lengths[q]
-        return no_path_error(self.settings.band, f"series {p} of X", n, f"series {q} of Y", m)
 
 
 def _packs_per_item(case: Case, packs: Packs) -> int:
