@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from slts.alignment.targets import available_targets
+from slts.alignment.extension import available_targets
 
 Call = Callable[[], object]
 _SLOW = 5.0

@@ -1,18 +1,12 @@
-"""What must hold of every alignment, whatever the data and however the work is cut."""
+"""Invariants of all alignments, for any data and any division of the work."""
 
 import numpy as np
 import pytest
 
 from slts import Itakura, SeriesBatch, align, aligned_products, as_series, similarity
-from slts.alignment import cpu, reductions
-from slts.alignment.reductions import (
-    grouped_products,
-    products,
-    projected_similarities,
-    similarities,
-)
-from slts.alignment.settings import OBJECTIVES, AlignmentSettings
-from slts.alignment.targets import available_targets
+from slts.alignment import Aligner, AlignmentSettings, cpu
+from slts.alignment.extension import available_targets
+from slts.alignment.settings import OBJECTIVES
 from tests.alignment.kernel_paths import kernel_paths
 from tests.oracles import dtw
 
@@ -46,11 +40,12 @@ def batch(series, how):
 def all_reductions(x, y, how, *, n_jobs=None):
     weights = np.random.default_rng(1).normal(size=(3, len(y)))
     metrics = np.random.default_rng(2).normal(size=(2, x.n_channels, x.n_channels))
+    aligner = Aligner(y, how, n_jobs=n_jobs)
     return (
-        similarities(x, y, how, n_jobs=n_jobs),
-        products(x, y, how, n_jobs=n_jobs),
-        grouped_products(x, y, weights, how, n_jobs=n_jobs),
-        projected_similarities(x, y, metrics, how, n_jobs=n_jobs),
+        aligner.similarities(x),
+        aligner.products(x),
+        aligner.grouped(x, weights),
+        aligner.projected(x, metrics),
     )
 
 
@@ -96,8 +91,8 @@ def test_grouped_products_are_weighted_sums_of_products(isa, series, landmarks, 
     how = AlignmentSettings(dtype=dtype)
     x, y = batch(series, how), batch(landmarks, how)
     weights = rng.normal(size=(4, len(y))) * (rng.random((4, len(y))) < 0.5)
-    expected = np.einsum("gq,pqkl->pgkl", weights, products(x, y, how))
-    found = grouped_products(x, y, weights, how)
+    expected = np.einsum("gq,pqkl->pgkl", weights, Aligner(y, how).products(x))
+    found = Aligner(y, how).grouped(x, weights)
     np.testing.assert_allclose(found, expected, rtol=0, atol=10 * CLOSE[dtype])
 
 
@@ -116,17 +111,17 @@ def test_phases_cut_the_path_in_landmark_time(isa, series, landmarks, rng, dtype
                 product = np.outer(a[:, i], b[:, j]) / found.length
                 phase = j * n_phases // b.shape[1]
                 expected[p, :, phase] += weights[:, q, None, None] * product
-    found = grouped_products(x, y, weights, how, n_phases=n_phases)
+    found = Aligner(y, how).grouped(x, weights, n_phases=n_phases)
     np.testing.assert_allclose(found, expected, rtol=0, atol=10 * CLOSE[dtype])
-    whole = grouped_products(x, y, weights, how)
+    whole = Aligner(y, how).grouped(x, weights)
     np.testing.assert_allclose(found.sum(axis=2), whole, rtol=0, atol=10 * CLOSE[dtype])
 
 
 def test_a_group_of_zero_weights_is_exactly_zero(series, landmarks):
     how = AlignmentSettings()
     x, y = batch(series, how), batch(landmarks, how)
-    assert not grouped_products(x, y, np.zeros((2, len(y))), how).any()
-    assert not grouped_products(x, y, np.zeros((2, len(y))), how, n_phases=3).any()
+    for n_phases in (None, 3):
+        assert not Aligner(y, how).grouped(x, np.zeros((2, len(y))), n_phases=n_phases).any()
 
 
 def test_aligned_products_of_unit_rows_have_norm_at_most_one(series, landmarks):
@@ -249,7 +244,7 @@ def test_radius_zero_on_equal_lengths_is_the_diagonal(rng):
 
 @pytest.fixture
 def many(rng):
-    """Lengths so different that packs, blocks and bands are ragged; one channel count each."""
+    """Series of very different lengths, so that packs, blocks and bands are ragged."""
 
     def make(d):
         return [
@@ -344,8 +339,8 @@ def test_no_series_give_empty_results(series):
 def test_no_groups_and_no_metrics_give_empty_results(series):
     how = AlignmentSettings()
     x = batch(series, how)
-    assert grouped_products(x, x, np.empty((0, 23)), how).shape == (23, 0, 5, 5)
-    assert projected_similarities(x, x, np.empty((0, 5, 5)), how).shape == (23, 23, 0)
+    assert Aligner(x, how).grouped(x, np.empty((0, 23))).shape == (23, 0, 5, 5)
+    assert Aligner(x, how).projected(x, np.empty((0, 5, 5))).shape == (23, 23, 0)
 
 
 def test_inputs_are_left_as_they_were(series):
@@ -357,7 +352,7 @@ def test_inputs_are_left_as_they_were(series):
 
 
 class TestDigits:
-    """What a large or a long series must not cost the others."""
+    """Large values and long series do not cost digits elsewhere."""
 
     def test_a_large_row_drowns_no_other(self):
         a, b = [[0.0, 1.0, 1.0, 1.0]], [[1e17, 1.0, 1.0, 1.0]]
@@ -370,7 +365,7 @@ class TestDigits:
         a, b = rng.normal(size=(2, 20_000)) + 1.0, rng.normal(size=(2, 20_000)) + 1.0
         single = aligned_products([a], [b], band=5, dtype="float32")
         double = aligned_products([a], [b], band=5)
-        # Totals of 10,000 have 1e-3 left to tell paths apart, so some ties go another way.
+        # Totals of 10,000 resolve 1e-3 in float32, so some near ties are broken differently.
         np.testing.assert_allclose(single, double, atol=2e-4)
 
     @pytest.mark.parametrize("offset", [1e4, 1e8])
@@ -378,8 +373,7 @@ class TestDigits:
         X = [rng.normal(size=(3, n)) for n in (12, 17, 9)]
         moved = [x + offset for x in X]
         settings = AlignmentSettings("distance", None, normalize=False)
-        near = reductions.distances(as_series(X), as_series(X), settings)
-        far = reductions.distances(as_series(moved), as_series(moved), settings)
+        near, far = (Aligner(as_series(s), settings).distances(as_series(s)) for s in (X, moved))
         np.testing.assert_allclose(far, near, rtol=1e-6, atol=1e-6)
         found = align(*moved[:2], objective="distance", normalize=False)
         rows, columns = found.path.T

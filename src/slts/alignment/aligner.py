@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment.band import Band, native_band
 from slts.alignment.cpu import CpuBackend
+from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.cuda.device import check_device, runs_on_cuda
-from slts.alignment.extension import native
+from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts, moved
 from slts.alignment.settings import OBJECTIVES, AlignmentSettings
-from slts.alignment.targets import selected_target
 from slts.execution import Progress
 from slts.series import SeriesBatch
 
@@ -42,22 +42,6 @@ class Alignment(NamedTuple):
     path: IntArray
     length: int
     similarity: float
-
-
-class Backend(Protocol):
-    """Aligns one batch of series with the landmarks on some device, and fills result arrays."""
-
-    def scores(self, out: Result, *, mean: bool) -> None:
-        """Total local value or mean affinity along each path, into (series, landmarks)."""
-
-    def products(self, out: Result) -> None:
-        """T of every pair, into (series, landmarks, channels, channels)."""
-
-    def grouped(self, weights: Result, out: Result) -> None:
-        """Weighted sums of T, into (series, groups, phases, channels, channels)."""
-
-    def projected(self, metrics: Result, out: Result) -> None:
-        """<M_c, T> of every pair, into (series, landmarks, metrics)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,12 +186,10 @@ class Aligner:
         series: SeriesBatch,
         progress: Progress | None,
         layouts: LandmarkLayouts | None = None,
-    ) -> Backend:
+    ) -> CpuBackend | CudaBackend:
         layouts = self._layouts if layouts is None else layouts
         steps = float(series.n_steps) * float(self.landmarks.n_steps)
         if runs_on_cuda(self.device, steps * (series.n_channels + 4)):
-            from slts.alignment.cuda.backend import CudaBackend
-
             return CudaBackend(series, layouts, progress=progress)
         return CpuBackend(series, layouts, n_jobs=self.n_jobs, progress=progress)
 

@@ -28,7 +28,7 @@ def pretend(monkeypatch):
 
     def put(module):
         monkeypatch.setitem(sys.modules, "cupy", module)
-        monkeypatch.setattr(device, "_said", set())
+        monkeypatch.setattr(device, "_logged", set())
         programs._compiled.cache_clear()
         return module
 

@@ -1,7 +1,10 @@
 """The GPU's kernel and driver equal the reference, on a pretended GPU."""
 
+import gc
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import numpy as np
@@ -9,11 +12,10 @@ import pytest
 
 import slts
 from slts import DataError, Itakura, as_series
-from slts.alignment import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 from slts.alignment.cuda import programs
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.layouts import LandmarkLayouts
-from slts.alignment.reductions import grouped_products, similarities
 from tests.alignment.cuda.parity import check_parity, ragged, settings
 
 CASES = [
@@ -71,7 +73,7 @@ def test_paths_beyond_sixteen_bits(emulated, rng):
 def test_the_pair_without_a_path_is_named(emulated, rng):
     x, y = (as_series([rng.normal(size=(2, n)) for n in lengths]) for lengths in ((5, 9), (5, 2)))
     with pytest.raises(DataError, match=r"series 0 of X \(length 5\) and series 1 of Y \(length 2"):
-        similarities(x, y, AlignmentSettings(band=Itakura(1.0)), device="cuda")
+        Aligner(y, AlignmentSettings(band=Itakura(1.0)), device="cuda").similarities(x)
 
 
 def test_public_functions_agree_with_the_cpu(emulated, rng):
@@ -86,7 +88,7 @@ def test_public_functions_agree_with_the_cpu(emulated, rng):
 
 def test_nothing_to_align_is_no_error(emulated, rng):
     X = as_series([rng.normal(size=(3, 4))])
-    empty = grouped_products(X, X, np.empty((0, 1)), AlignmentSettings(), device="cuda")
+    empty = Aligner(X, AlignmentSettings(), device="cuda").grouped(X, np.empty((0, 1)))
     assert empty.shape == (1, 0, 3, 3)
 
 
@@ -167,3 +169,57 @@ def test_memory_for_not_even_one_series_is_an_error(emulated, rng, monkeypatch):
         CudaBackend(x, LandmarkLayouts(x, how)).scores(
             np.empty((5, 5), dtype=np.float32), mean=False
         )
+
+
+# -- layouts that stay on the card
+
+
+@pytest.fixture
+def packed(monkeypatch):
+    """Device arrays of all landmark layouts made from here on, as weak references."""
+    made = []
+    lay_out = CudaBackend._lay_out
+
+    def logged(self, *args, **kwargs):
+        packs = lay_out(self, *args, **kwargs)
+        made.append(weakref.ref(packs.arrays["packed"]))
+        return packs
+
+    monkeypatch.setattr(CudaBackend, "_lay_out", logged)
+    return made
+
+
+def test_landmarks_stay_on_the_card_as_long_as_the_aligner_lives(emulated, rng, packed):
+    how = settings("affinity", None, "float64")
+    x, y = (
+        how.prepare(as_series(ragged(rng, count, np.arange(5, 12), 3), layout="time_first"))
+        for count in (4, 40)
+    )
+    weights = [np.eye(2)[np.arange(40) % 2].T, np.eye(2)[np.arange(40) // 20].T]
+    aligner = Aligner(y, how, device="cuda")
+    expected = [Aligner(y, how).grouped(x, w) for w in weights]
+    K = aligner.similarities(x)
+    np.testing.assert_array_equal(aligner.similarities(x), K)
+    np.testing.assert_array_equal(replace(aligner, n_jobs=2).similarities(x[:2]), K[:2])
+    aligner.products(x)
+    assert len(packed) == 1
+    for scale in (1.0, 2.0):
+        found = aligner.grouped(x, scale * weights[0])
+        np.testing.assert_allclose(found, scale * expected[0], rtol=0, atol=1e-13)
+    assert len(packed) == 2
+    found = aligner.grouped(x, weights[1])
+    np.testing.assert_allclose(found, expected[1], rtol=0, atol=1e-13)
+    assert len(packed) == 3
+    assert sum(array() is not None for array in packed) <= 2
+    del aligner
+    gc.collect()
+    assert not any(array() is not None for array in packed)
+
+
+def test_a_layout_that_takes_much_of_the_card_is_not_kept(emulated, rng, packed):
+    how = settings("affinity", None, "float32")
+    x = how.prepare(as_series(ragged(rng, 40, [10, 12], 3), layout="time_first"))
+    layouts, out = LandmarkLayouts(x, how), np.empty((40, 40), dtype=np.float32)
+    for _ in range(2):
+        CudaBackend(x, layouts, memory=2**17).scores(out, mean=True)
+    assert len(packed) == 2
