@@ -13,7 +13,6 @@ from tests.oracles import dtw
 TARGETS = [target.name for target in available_targets()]
 DTYPES = ["float64", "float32"]
 CLOSE = {"float64": 1e-12, "float32": 1e-5}
-BANDS = [None, 0, 4, Itakura(3.0)]
 
 
 @pytest.fixture(params=TARGETS)
@@ -24,7 +23,7 @@ def isa(request, monkeypatch):
 
 @pytest.fixture
 def series(rng):
-    """(channels, time) arrays of similar lengths, so that every band above admits a path."""
+    """(channels, time) arrays of similar lengths, so that every band admits a path."""
     return [rng.normal(size=(5, int(n))) for n in rng.integers(20, 41, size=23)]
 
 
@@ -59,8 +58,11 @@ def assert_same_bits(got, expected):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("band", BANDS, ids=str)
+@pytest.mark.parametrize(
+    ("objective", "band"),
+    [("affinity", None), ("affinity", 0), ("cost", 4), ("distance", Itakura(3.0))],
+    ids=str,
+)
 def test_similarity_is_the_trace_of_the_aligned_product(
     isa, series, landmarks, dtype, objective, band
 ):
@@ -97,24 +99,25 @@ def test_grouped_products_are_weighted_sums_of_products(isa, series, landmarks, 
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_phases", [1, 2, 3, 7, 50])
-@pytest.mark.parametrize("band", BANDS, ids=str)
-def test_phases_cut_the_path_in_landmark_time(isa, series, landmarks, rng, dtype, n_phases, band):
+@pytest.mark.parametrize("band", [None, Itakura(3.0)], ids=str)
+def test_phases_cut_the_path_in_landmark_time(isa, series, landmarks, rng, dtype, band):
     how = AlignmentSettings(dtype=dtype, band=band)
-    x, y = batch(series[:5], how), batch(landmarks[:7], how)
+    x, y = batch(series[:3], how), batch(landmarks[:7], how)
+    aligner = Aligner(y, how)
     weights = rng.normal(size=(3, len(y))) * (rng.random((3, len(y))) < 0.6)
-    expected = np.zeros((len(x), 3, n_phases, 5, 5))
-    for p, a in enumerate(x):
-        for q, b in enumerate(y):
-            found = align(a, b, band=band, normalize=False)
-            for i, j in found.path:
-                product = np.outer(a[:, i], b[:, j]) / found.length
-                phase = j * n_phases // b.shape[1]
-                expected[p, :, phase] += weights[:, q, None, None] * product
-    found = Aligner(y, how).grouped(x, weights, n_phases=n_phases)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=10 * CLOSE[dtype])
-    whole = Aligner(y, how).grouped(x, weights)
-    np.testing.assert_allclose(found.sum(axis=2), whole, rtol=0, atol=10 * CLOSE[dtype])
+    whole = aligner.grouped(x, weights)
+    for n_phases in (1, 2, 3, 7, 50):
+        expected = np.zeros((len(x), 3, n_phases, 5, 5))
+        for p, a in enumerate(x):
+            for q, b in enumerate(y):
+                path = aligner.path(x[p : p + 1], q).path
+                for phase in range(n_phases):
+                    i, j = path[path[:, 1] * n_phases // b.shape[1] == phase].T
+                    product = a[:, i] @ b[:, j].T / len(path)
+                    expected[p, :, phase] += weights[:, q, None, None] * product
+        found = aligner.grouped(x, weights, n_phases=n_phases)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=10 * CLOSE[dtype])
+        np.testing.assert_allclose(found.sum(axis=2), whole, rtol=0, atol=10 * CLOSE[dtype])
 
 
 def test_a_group_of_zero_weights_is_exactly_zero(series, landmarks):
@@ -134,8 +137,7 @@ def test_aligned_products_of_unit_rows_have_norm_at_most_one(series, landmarks):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("copies", [1, 2, 7])
-@pytest.mark.parametrize("d", [1, 3, 12, 33])
+@pytest.mark.parametrize(("copies", "d"), [(1, 1), (2, 3), (7, 12), (1, 33)])
 def test_a_series_is_at_cost_zero_from_itself_along_the_diagonal(isa, rng, dtype, copies, d):
     x = np.repeat(rng.normal(size=(d, 9)), copies, axis=1)
     how = AlignmentSettings("cost", dtype=dtype)
@@ -256,9 +258,9 @@ def many(rng):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("d", [1, 5, 12])
 @pytest.mark.parametrize(
-    ("objective", "band"), [("affinity", None), ("cost", 3), ("distance", None)]
+    ("d", "objective", "band"),
+    [(1, "cost", 3), (5, "distance", None), (12, "affinity", None), (12, "cost", 3)],
 )
 class TestBits:
     def grids(self, many, dtype, d, objective, band):
