@@ -52,9 +52,9 @@ class Aligner:
     layout. `dataclasses.replace` keeps it as long as landmarks and settings stay the same; pickles
     and copies leave it out and make their own. Threads may share an aligner.
 
-    All methods take prepared rows (`AlignmentSettings.prepare`, or a row map) and return arrays of
-    the precision of `settings`. Memory is that of the result plus, per thread, one grid of 2-bit
-    moves.
+    All methods take prepared rows (`AlignmentSettings.prepare`, or a row map). Results have the
+    precision of `settings`. A call needs memory for its result and, per thread, for one grid of
+    2-bit moves.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Aligner:
     device
         ``"cpu"``, ``"cuda"`` or ``"auto"``.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     """
 
     landmarks: SeriesBatch
@@ -76,7 +76,7 @@ class Aligner:
 
     def __post_init__(self) -> None:
         check_device(self.device)
-        if self._layouts is None or not self._layouts.fit(self.landmarks, self.settings):
+        if self._layouts is None or not self._layouts.match(self.landmarks, self.settings):
             object.__setattr__(self, "_layouts", LandmarkLayouts(self.landmarks, self.settings))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,9 +101,7 @@ class Aligner:
             raise ValueError(
                 "distances need objective 'cost' or 'distance'. Got 'affinity' instead."
             )
-        layouts, centre = self._layouts, None
-        if self.settings.objective == "distance":
-            layouts, centre = layouts.centred()
+        layouts, centre = self._layouts.centred()
         if centre is not None:
             series = moved(series, centre)
         out = self._empty(len(series), len(self.landmarks))
@@ -128,12 +126,12 @@ class Aligner:
     ) -> Result:
         """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
 
-        With `n_phases`, shape (series, groups, phases, channels, channels): step s of a landmark of
-        m steps is in phase floor(s * n_phases / m), each pair of aligned steps counts for the phase
-        of its landmark step, and the sum over phases is the whole.
+        With `n_phases`, shape (series, groups, phases, channels, channels). Step s of a landmark of
+        m steps belongs to phase floor(s * n_phases / m), and a pair of aligned steps counts for the
+        phase of its landmark step. The sum over the phases is the result without phases.
 
-        The products of single pairs are never formed: aligned rows are summed over the landmarks of
-        a group first, so a zero weight costs nothing.
+        The products of single pairs are never formed: aligned rows are first summed over the
+        landmarks of a group, so a zero weight costs nothing.
         """
         if n_phases is not None and n_phases < 1:
             raise ValueError(
@@ -171,6 +169,7 @@ class Aligner:
         found = align_pair(x, y, self.settings.objective, self.settings.band, normalize=False)
         if found is None:
             self.settings.check_rows(series)
+            self.settings.check_rows(self.landmarks)
             raise self._layouts.no_path(series, 0, landmark)
         return found
 
@@ -206,6 +205,7 @@ def align_pair(
     kind, parameter = (0, 0.0) if band is None else native_band(band)
     found = native.align_pair(a, b, normalize, code, kind, parameter)
     if found is None:
+        # Raises an error if the reason is an unknown instruction set.
         selected_target()
         return None
     path, similarity = found

@@ -54,7 +54,9 @@ class Kernel:
 
 
 def _exact(argument):
-    assert isinstance(argument, (Array, np.generic)), "CuPy would have to guess the width of this argument"
+    assert isinstance(argument, (Array, np.generic)), (
+        "CuPy would have to guess the width of this argument"
+    )
     return argument
 
 

@@ -257,7 +257,7 @@ __device__ __forceinline__ int walk_back(const Pair& g, Ends* intervals) {
         const int row = i + g.pad;
         const unsigned word = g.moves[(int64(row / R) * g.n_columns + j) * W];
         unsigned move = word >> 2 * (row % R) & 3;
-        // Moves outside the band are undefined: stay on the grid anyway.
+        // Stay on the grid, whatever the moves are.
         move = i == 0 ? LEFT : j == 0 ? UP : move;
         const int row_before = i, first = j;
         j -= move != UP;

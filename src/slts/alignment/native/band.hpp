@@ -13,8 +13,8 @@ struct Interval {
     std::int64_t start, stop;
 };
 
-// The interval of row i of an n x m grid. The recurrence relies on both ends never decreasing with
-// i.
+// The interval of row i of an n x m grid. Both ends never decrease with i, which the recurrence
+// needs.
 inline Interval band_interval(const Band& band, std::int64_t i, std::int64_t n, std::int64_t m) {
     std::int64_t start = 0, stop = m;
     if (band.kind == Band::sakoe_chiba) {

@@ -104,7 +104,7 @@ struct Job {
     Workspace<T> work;
 
     // Outputs. The row is `p - series_begin`, the column is the landmark index.
-    T* values = nullptr;                 // score: total local value along the path
+    T* values = nullptr;                 // total local value along the path, or null
     std::int32_t* lengths = nullptr;     // score: path length
     T* out = nullptr;                    // products, grouped, projected
     const T* matrices = nullptr;         // projected: metrics x channels x channels

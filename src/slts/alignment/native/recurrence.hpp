@@ -188,7 +188,7 @@ SLTS_INLINE void walk_back(const std::uint8_t* moves, std::int64_t columns, int 
             if ((k.i | k.j) == 0) continue;
             const std::uint8_t byte = moves[((k.i / kTileRows) * columns + k.j) * W + lane + w];
             int move = (byte >> (2 * (k.i % kTileRows))) & 3;
-            // Moves outside the band are undefined: stay on the grid anyway.
+            // Stay on the grid, whatever the moves are.
             move = k.i == 0 ? kLeft : k.j == 0 ? kUp : move;
             // A left move overwrites this entry, so the last write is the first column.
             k.first[k.i] = static_cast<std::int32_t>(k.j);
