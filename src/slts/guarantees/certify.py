@@ -251,11 +251,14 @@ class _KeptSeries:
 
     @classmethod
     def of(cls, model: SeriesClassifier) -> _KeptSeries:
-        kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
-        return cls(model, {_key(x): j for j, x in reversed(list(enumerate(kept)))})
+        if hasattr(model, "landmarks_"):
+            kept, numbers = model.landmarks_, range(len(model.landmarks_))
+        else:
+            kept, numbers = model.training_rows_, model.training_indices_.tolist()
+        return cls(model, {_key(x): j for j, x in zip(numbers, kept, strict=True)})
 
     def find(self, batch: SeriesBatch) -> tuple[int, int] | None:
-        """Position of the first kept series in a batch, and its position in the model."""
+        """Position of the first kept series in a batch, and its number as landmark or in training."""
         # Models without landmarks keep the rows of their training series, as they are aligned.
         series = batch if hasattr(self.model, "landmarks_") else self.model.row_map_(batch)
         keys = enumerate(map(_key, series))

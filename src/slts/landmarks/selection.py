@@ -15,6 +15,7 @@ from slts.errors import DataError
 from slts.execution import Progress, progress_bar
 from slts.landmarks.kmedoids import find_medoids
 from slts.series import as_series
+from slts.series.source import series_keys
 
 METHODS = ("random", "kmedoids", "dselect")
 
@@ -81,13 +82,16 @@ def select_landmarks(
     settings = AlignmentSettings(objective, band, normalize)
     batch = as_series(X)
     count = resolve_count(n, len(batch), name="n")
-    rng = check_random_state(random_state)
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    # The order of the keys is random, and does not depend on the order of X.
+    order = np.argsort(series_keys(batch, seed), kind="stable")
     if method == "random":
-        return np.asarray(rng.permutation(len(batch))[:count], dtype=np.int64)
-    aligner = Aligner(settings.prepare(batch), settings, device, n_jobs)
-    choose = _medoids if method == "kmedoids" else _diverse
+        return order[:count]
+    aligner = Aligner(settings.prepare(batch[order]), settings, device, n_jobs)
     with progress_bar("Choosing landmarks", show=verbose) as progress:
-        return choose(aligner, count, rng, progress)
+        if method == "kmedoids":
+            return np.sort(order[_medoids(aligner, count, seed, progress)])
+        return order[_diverse(aligner, count, progress)]
 
 
 def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_landmarks") -> int:
@@ -130,7 +134,7 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
 
 
 def _medoids(
-    aligner: Aligner, count: int, rng: np.random.RandomState, progress: Progress | None
+    aligner: Aligner, count: int, seed: int, progress: Progress | None
 ) -> IntArray:
     K = aligner.similarities(aligner.landmarks, progress=progress)
     # K is symmetric except for ties, which are broken in favour of one of the two series.
@@ -139,15 +143,13 @@ def _medoids(
     # from being negative and does not change the medoids: it enters the cost n - count times.
     dissimilarity = max(1.0, float(mean.max())) - mean
     np.fill_diagonal(dissimilarity, 0.0)
-    return find_medoids(dissimilarity, count, random_state=rng).indices
+    return find_medoids(dissimilarity, count, random_state=seed).indices
 
 
-def _diverse(
-    aligner: Aligner, count: int, rng: np.random.RandomState, progress: Progress | None
-) -> IntArray:
+def _diverse(aligner: Aligner, count: int, progress: Progress | None) -> IntArray:
+    """Start with the first series, which are in random order."""
     series = aligner.landmarks
-    chosen = np.empty(count, dtype=np.int64)
-    chosen[0] = rng.randint(len(series))
+    chosen = np.zeros(count, dtype=np.int64)
     # The sum of similarities to the chosen series has the same order as the mean.
     sums = np.zeros(len(series))
     for done in range(1, count):
@@ -172,17 +174,3 @@ def check_landmarks(given: Any, n_series: int, owner: str) -> IntArray:
             f"Got {given!r} instead."
         )
     return indices.astype(np.int64)
-
-
-def draw_stratified(codes: IntArray, count: int, rng: np.random.RandomState) -> IntArray:
-    """Draw `count` series, as evenly from all classes as possible. Returns ascending indices."""
-    if count >= len(codes):
-        return np.arange(len(codes))
-    # Shuffle each class, then take the first member of every class, the second, and so on.
-    order = rng.permutation(len(codes))
-    ranks = np.empty(len(codes), dtype=np.int64)
-    for c in np.unique(codes):
-        members = order[codes[order] == c]
-        ranks[members] = np.arange(len(members))
-    by_rank = order[np.argsort(ranks[order], kind="stable")]
-    return np.sort(by_rank[:count])
