@@ -26,24 +26,13 @@ ALLOWED = {
     | {"models", "series", "alignment", "execution", "landmarks", "learning", "files"},
     "datasets": FOUNDATION | {"series"},
     "aeon": FOUNDATION | {"estimators"},
-    "explanation": FOUNDATION | {"models", "series", "alignment", "estimators"},
+    "explanation": FOUNDATION | {"models", "series", "alignment"},
     "guarantees": FOUNDATION
     | {"models", "series", "alignment", "execution", "landmarks", "learning", "estimators"},
     "persistence": FOUNDATION | {"models", "series", "alignment", "learning", "estimators"},
-    "plots": FOUNDATION
-    | {"models", "series", "alignment", "estimators", "explanation", "guarantees"},
+    "plots": FOUNDATION | {"models", "series", "alignment", "explanation", "guarantees"},
     "report": FOUNDATION
-    | {
-        "models",
-        "series",
-        "alignment",
-        "execution",
-        "learning",
-        "estimators",
-        "explanation",
-        "guarantees",
-    }
-    | {"persistence"},
+    | {"models", "series", "alignment", "execution", "learning", "explanation", "guarantees"},
     "study": FOUNDATION
     | {"series", "alignment", "execution", "landmarks", "learning", "estimators"}
     | {"datasets", "plots"},

@@ -29,6 +29,21 @@ class NearestNeighbor(SeriesClassifier):
     def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
         """Nearness of series, their rows mapped, to each training series."""
 
+    def nearness(self, X: Any) -> FloatArray:
+        """Nearness of every series to every training series; larger is nearer.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, training series).
+        """
+        return self.nearness_of_rows(self._new_rows(X))
+
     @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Nearness to the nearest training series of each class.
@@ -44,7 +59,7 @@ class NearestNeighbor(SeriesClassifier):
         ndarray
             Shape (series, classes); for two classes (series,), the second minus the first.
         """
-        return self._decide(self.nearness_of_rows(self._new_rows(X)))
+        return self._decide(self.nearness(X))
 
     @property
     def _calibrates(self) -> bool:

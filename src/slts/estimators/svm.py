@@ -148,11 +148,25 @@ class SimilaritySVC(SeriesClassifier):
             self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
+    def nearness(self, X: Any) -> FloatArray:
+        """Similarity K_I of every series to every training series.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, training series).
+        """
+        return self._similarities(self._new_rows(X), self.training_rows_)
+
     @takes_streams
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the SVM; see `SeriesClassifier.decision_function`."""
-        K = self._similarities(self._new_rows(X), self.training_rows_)
-        values = K @ self.coef_.T + self.intercept_
+        values = self.nearness(X) @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
     @property
