@@ -224,9 +224,9 @@ def test_similarities_to_references_are_computed_once(kind, method, three, monke
         return own(self, X)
 
     monkeypatch.setattr(type(model), method, counted)
-    # Neighbours also need it to predict; local models also draw their landmarks.
+    # Local models also draw their landmarks.
     collect(model, three.X_test)
-    assert sorted(sizes) == sorted([30, 12] if kind == "local" else [30, 30])
+    assert sorted(sizes) == sorted([30, 12] if kind == "local" else [30])
 
 
 def test_many_series_are_sampled_misclassified_first(content, model, three, monkeypatch):
