@@ -10,9 +10,10 @@ import slts
 ROOT = Path(slts.__file__).parent
 
 # What each part may import.
-FOUNDATION = {"_typing", "errors", "extras", "whole_files"}
+FOUNDATION = {"_typing", "bytesize", "errors", "extras", "whole_files"}
 ALLOWED = {
     "_typing": set(),
+    "bytesize": set(),
     "errors": set(),
     "extras": set(),
     "whole_files": set(),
@@ -50,7 +51,7 @@ ALLOWED = {
     "bench": FOUNDATION | {"series", "estimators", "study"},
     "files": FOUNDATION | {"series", "datasets"},
     "cli": FOUNDATION
-    | {"series", "execution", "learning", "estimators", "datasets", "files", "explanation"}
+    | {"series", "alignment", "execution", "estimators", "datasets", "files", "explanation"}
     | {"guarantees", "persistence", "plots", "report", "study", "bench"},
     "__main__": {"cli"},
 }
