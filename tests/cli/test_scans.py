@@ -181,7 +181,7 @@ def test_a_limit_that_is_too_small_names_one_that_suffices(files, tmp_path, run)
     assert code == 1
     assert "Error: --memory-limit is too small: 30 kB" in messages
     assert not path.exists()
-    named = messages.split("30 kB, and ")[1].split(" would do")[0]
+    named = messages.split("A limit of ")[1].split(" is sufficient")[0]
     code, _, messages = run(*arguments, "--memory-limit", named)
     assert code == 0, messages
     assert path.exists()
