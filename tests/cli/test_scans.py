@@ -121,7 +121,8 @@ def test_a_pattern_without_a_file_and_a_folder_of_two_kinds(trained, tmp_path, r
 # -- fit
 
 
-def test_messages_of_fit(files, tmp_path, run):
+def test_messages_of_fit(files, tmp_path, run, monkeypatch):
+    monkeypatch.setattr("slts.training.landmark_fit.MOST_TUNING", 100)
     level, handlers = logging.getLogger("slts").level, logging.getLogger("slts").handlers[:]
     arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
     code, output, messages = run(*arguments, "--test", files["csv"], "--memory-limit", "2GB")
