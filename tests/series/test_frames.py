@@ -199,7 +199,7 @@ def test_id_is_only_for_frames():
 
 
 def test_a_long_frame_without_id_is_explained(make):
-    with pytest.raises(DataError, match=r"name the column that tells .*id=.*X.to_numpy\(\)"):
+    with pytest.raises(DataError, match=r"name the column that identifies .*id=.*X.to_numpy\(\)"):
         as_series(make(long_data()))
 
 
