@@ -34,7 +34,7 @@ from slts.cli.terminal import CommandError, Voice, show_json
 from slts.estimators.streams import predictions
 from slts.execution import duration
 from slts.files import Columns, Dataset, SeriesScan, scan_series
-from slts.files.opening import STDIN
+from slts.files.paths import STDIN
 from slts.persistence import save
 from slts.series import SeriesBatch
 

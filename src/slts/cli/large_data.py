@@ -17,7 +17,7 @@ from slts.cli.terminal import Voice
 from slts.estimators.memory_plan import amount
 from slts.estimators.streams import half_of_memory, memory_bytes
 from slts.files import Dataset, SeriesScan, scan_series
-from slts.files.opening import STDIN
+from slts.files.paths import STDIN
 from slts.series import SeriesBatch
 
 # Reading and learning take about so many times the memory of the series themselves.

@@ -8,9 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from slts.cli.terminal import CommandError
-from slts.files.opening import base_suffix
-from slts.files.reading import TABLES
-from slts.files.sources import ParquetSource, is_pattern
+from slts.files.paths import TABLE_SUFFIXES, ParquetFiles, base_suffix, is_pattern
 
 
 def check_place(path: Path, what: str, inputs: Iterable[str | Path | None] = ()) -> None:
@@ -42,7 +40,7 @@ def check_place(path: Path, what: str, inputs: Iterable[str | Path | None] = ())
         inside = (
             os.path.isdir(source)
             and Path(source).resolve() in path.resolve().parents
-            and base_suffix(path) in TABLES
+            and base_suffix(path) in TABLE_SUFFIXES
         )
         if inside or os.path.samefile(source, path):
             raise CommandError(
@@ -54,4 +52,4 @@ def _files_of(source: str | Path | None) -> Sequence[str | Path]:
     """Return what is read: of a pattern, the files that match."""
     if source is None:
         return []
-    return ParquetSource.at(source).files() if is_pattern(str(source)) else [source]
+    return ParquetFiles.at(source).paths() if is_pattern(str(source)) else [source]

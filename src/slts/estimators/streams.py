@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import logging
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +17,7 @@ from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.execution import DaskMapper, Mapper, ThreadMapper, check_stopped, usable_memory
 from slts.extras import running_client
-from slts.files import scan_series
-from slts.files.dask_collections import is_collection
-from slts.files.sources import is_list_of_paths
+from slts.files import is_collection, is_path_like, scan_series
 from slts.series import SeriesBatch
 from slts.series.stream import Digests, Part, Piece, SeriesStream, digests_of
 
@@ -51,7 +48,7 @@ def as_stream(
     """
     if isinstance(X, SeriesBatch):
         return None
-    if isinstance(X, str | os.PathLike) or is_list_of_paths(X):
+    if is_path_like(X):
         known = None if classes is None else classes.tolist()
         scan = scan_series(X, label=label, expect=expect, classes=known)
         _LOGGER.info("columns: %s", scan.columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.columns import FROM_FOLDER, NUMERIC, kind_of
 from slts.files.dataset import Columns
-from slts.files.paths import PARQUET_SUFFIXES
 from slts.files.tables import BATCH_BYTES, plain_type
 
 __all__ = ["ArrowFile", "ParquetFile", "check_schema", "open_arrow", "open_parquet", "sample_rows"]
@@ -69,6 +68,7 @@ class ParquetFile:
         """Read the rows from `start` to before `stop`, in batches of at most `n_rows` rows.
 
         Yields the number of the first row with each batch. Batches are smaller if rows are large.
+        All columns are read if `names` is None.
         """
         stop = self.n_rows if stop is None else min(stop, self.n_rows)
         wanted = self.schema.names if names is None else names
@@ -169,14 +169,12 @@ class ArrowFile:
 @contextmanager
 def open_parquet(path: Path, name: str, folder_columns: Mapping[str, Any]) -> Iterator[ParquetFile]:
     """Open a Parquet file and read its footer."""
-    # The usual errors, if the file does not exist or must not be read.
+    # This gives the usual errors if the file does not exist or must not be read.
     path.open("rb").close()
     with _read_errors(name):
         file = ParquetFile(path, name, folder_columns)
-    try:
+    with closing(file):
         yield file
-    finally:
-        file.close()
 
 
 @contextmanager
@@ -185,10 +183,8 @@ def open_arrow(path: Path, name: str) -> Iterator[ArrowFile]:
     path.open("rb").close()
     with _read_errors(name):
         file = ArrowFile(path, name)
-    try:
+    with closing(file):
         yield file
-    finally:
-        file.close()
 
 
 @contextmanager
@@ -215,19 +211,21 @@ def sample_rows(files: Iterable[ParquetFile | ArrowFile]) -> Any:
         if file.schema != schema:
             break
         for _, batch in file.batches(names, n_missing):
-            columns = [
-                batch.column(field.name)
-                if names is None or field.name in names
-                else pa.nulls(batch.num_rows, field.type)
-                for field in schema
-            ]
-            batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+            batches.append(batch if names is None else _with_nulls(batch, schema))
             n_missing -= batch.num_rows
             if n_missing <= 0:
-                break
-        if n_missing <= 0:
-            break
+                return pa.Table.from_batches(batches, schema=schema)
     return pa.Table.from_batches(batches, schema=schema)
+
+
+def _with_nulls(batch: Any, schema: Any) -> Any:
+    """Add columns that were not read."""
+    present = set(batch.schema.names)
+    columns = [
+        batch.column(field.name) if field.name in present else pa.nulls(len(batch), field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def check_schema(

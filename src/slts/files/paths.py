@@ -110,17 +110,17 @@ class ParquetFiles:
     @classmethod
     def at(cls, source: Paths) -> ParquetFiles:
         """Check the type of the paths that a user gives."""
-        several = not isinstance(source, str | os.PathLike)
-        paths: Sequence[object] = source if several else [source]
-        for number, path in enumerate(paths):
+        if isinstance(source, str | os.PathLike):
+            _refuse_url(os.fspath(source))
+            return cls(os.fspath(source), os.getcwd())
+        for number, path in enumerate(source):
             if not isinstance(path, str | os.PathLike):
                 raise DataError(
                     f"item {number} of the list of files is of type {type(path).__name__}, "
                     f"expected a path"
                 )
             _refuse_url(os.fspath(path))
-        texts = tuple(os.fspath(path) for path in paths)  # type: ignore[arg-type]
-        return cls(texts if several else texts[0], os.getcwd())
+        return cls(tuple(os.fspath(path) for path in source), os.getcwd())
 
     @property
     def name(self) -> str:

@@ -27,8 +27,6 @@ __all__ = [
     "BATCH_BYTES",
     "Chunk",
     "TablePart",
-    "assemble",
-    "check_chunk",
     "first_missing",
     "plain_column",
     "plain_type",
@@ -107,6 +105,11 @@ class TablePart:
         """Name of the whole table."""
         return self.name
 
+    @property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have names."""
+        return self.columns.channels
+
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read some columns, in chunks of at most about `n_rows` rows."""
         raise NotImplementedError
@@ -141,27 +144,26 @@ def read_batches(parts: Sequence[TablePart], *, labels: bool, batch_size: int) -
 
 def read_whole(parts: Sequence[TablePart], *, labels: bool) -> Dataset:
     """Read all parts of a table in long form; rows of a series need not be contiguous."""
-    columns, source = parts[0].columns, parts[0].source
     chunks = [chunk.rows for chunk in _checked_chunks(parts, labels)]
     if not chunks:
-        raise DataError(f"{source} has no rows")
+        raise DataError(f"{parts[0].source} has no rows")
     rows = pa.concat_tables(chunks)
-    starts = np.concatenate([[0], np.flatnonzero(_changes(rows[columns.id])) + 1])
-    return assemble(rows, starts, columns, source, labels=labels, share=1.0)
+    starts = np.concatenate([[0], np.flatnonzero(_changes(rows[parts[0].columns.id])) + 1])
+    return _assemble(rows, starts, parts[0], labels, 1.0)
 
 
 # -- Long form
 
 
 def _long_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> Iterator[Dataset]:
-    columns, source = parts[0].columns, parts[0].source
+    columns = parts[0].columns
     most = _batch_rows(columns)
     pending = _PendingRows(columns.id)
     share: float | None = None
 
     def next_batch() -> Dataset:
         rows, starts = pending.take(batch_size, most)
-        return assemble(rows, starts, columns, source, labels=labels, share=share)
+        return _assemble(rows, starts, parts[0], labels, share)
 
     for chunk in _checked_chunks(parts, labels):
         pending.add(chunk)
@@ -184,34 +186,14 @@ def _checked_chunks(parts: Sequence[TablePart], labels: bool) -> Iterator[Chunk]
     for part in parts:
         for chunk in part.chunks(names, n_rows):
             if len(chunk):
-                yield check_chunk(chunk, columns, names)
+                yield _check_chunk(chunk, columns, names)
 
 
-def assemble(
-    rows: Any, starts: IntArray, columns: Columns, source: str, *, labels: bool, share: float | None
+def _assemble(
+    rows: Any, starts: IntArray, part: TablePart, labels: bool, share: float | None
 ) -> Dataset:
-    """Make series from checked rows in long form.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Rows that passed `check_chunk`.
-    starts : IntArray
-        Rows at which the identifier changes, 0 included.
-    columns : Columns
-        Role of each column; there is an identifier.
-    source : str
-        Name of the source.
-    labels : bool
-        Whether to read the labels, if there are any.
-    share : float or None
-        Share of the source that has been read.
-
-    Returns
-    -------
-    Dataset
-        The series, in order of first appearance.
-    """
+    """Make series from checked rows, whose identifier changes at `starts`."""
+    columns = part.columns
     ids = np.asarray(rows[columns.id].take(starts).to_pylist())
     label = columns.label if labels else None
     same_series = np.ones(rows.num_rows, dtype=bool)
@@ -228,30 +210,36 @@ def assemble(
         needs_care |= bool((same_series & _changes(rows[label])).any())
     if needs_care:
         # Rows must be sorted, or there is an error to report.
-        series, classes = _sorted_series(rows, columns, label, source)
+        series, classes = _sorted_series(rows, part, label)
         ids = np.asarray(rows[columns.id].unique().to_pylist())
     else:
         values = np.empty((rows.num_rows, len(columns.channels)))
         for c, name in enumerate(columns.channels):
             values[:, c] = rows[name].to_numpy()
         offsets = np.append(starts, rows.num_rows)
-        series = SeriesBatch.from_checked(values, offsets, columns.channels)
+        series = SeriesBatch.from_checked(values, offsets, part.channel_names)
         classes = None if label is None else rows[label].take(starts).to_numpy()
     if classes is not None and classes.dtype == object:
         classes = np.asarray(classes.tolist())
-    return Dataset(series, classes, ids, source, columns, notes, share)
+    return Dataset(series, classes, ids, part.source, columns, notes, share)
 
 
 def _sorted_series(
-    rows: Any, columns: Columns, label: str | None, source: str
+    rows: Any, part: TablePart, label: str | None
 ) -> tuple[SeriesBatch, AnyArray | None]:
+    columns = part.columns
     try:
         found: Any = as_series(
-            rows, id=columns.id, time=columns.time, channels=columns.channels, label=label
+            rows,
+            id=columns.id,
+            time=columns.time,
+            channels=columns.channels,
+            label=label,  # type: ignore[arg-type]
         )
     except DataError as error:
-        raise DataError(f"{source}: {error}") from error
-    return (found, None) if label is None else found
+        raise DataError(f"{part.source}: {error}") from error
+    series, classes = (found, None) if label is None else found
+    return SeriesBatch.from_checked(series.values, series.offsets, part.channel_names), classes
 
 
 def _changes(column: Any) -> AnyArray:
@@ -424,22 +412,10 @@ def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
 # -- Checks
 
 
-def check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
-    """Raise an error for missing and infinite values in long form, and convert column types.
+def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
+    """Raise an error for missing and infinite values in long form.
 
-    Parameters
-    ----------
-    chunk : Chunk
-        Rows in long form.
-    columns : Columns
-        Role of each column.
-    names : sequence of str
-        Columns to check and keep.
-
-    Returns
-    -------
-    Chunk
-        Channels are float64; other columns have the type of `plain_type`.
+    In the result, channels are float64 and other columns have the type of `plain_type`.
     """
     arrays = []
     for name in names:

@@ -92,13 +92,18 @@ def open_text(path: OnePath, name: str) -> Iterator[TextFile]:
             with _decompressed(raw, suffix) as stream:
                 yield TextFile(stream, name, raw, path.stat().st_size)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
-                # bz2 and zstd report damage as an OSError without a number.
-                if error.errno is not None or suffix not in (".bz2", ".zst"):
-                    raise
+            if not _is_damage(error, suffix):
+                raise
             raise DataError(
                 f"{name} is damaged, or is not compressed as its suffix {suffix} says: {error}"
             ) from error
+
+
+def _is_damage(error: Exception, suffix: str) -> bool:
+    if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+        # bz2 and zstd report damage as an OSError without a number.
+        return error.errno is None and suffix in (".bz2", ".zst")
+    return True
 
 
 def _decompressed(raw: BinaryIO, suffix: str) -> Any:
