@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slts.alignment.reductions import PairGrid
+from slts.alignment.cpu import CpuBackend
 
 
 def make_ragged(n_classes, per_class, *, seed, noise=0.6, channels=3):
@@ -37,11 +37,11 @@ def three():
 def alignments(monkeypatch):
     """Sizes (series, landmarks) of every block of alignments computed from here on."""
     log = []
-    run = PairGrid.run
+    run = CpuBackend.run
 
     def logged(self, *args, **kwargs):
         log.append((len(self.series), len(self.landmarks)))
         return run(self, *args, **kwargs)
 
-    monkeypatch.setattr(PairGrid, "run", logged)
+    monkeypatch.setattr(CpuBackend, "run", logged)
     return log

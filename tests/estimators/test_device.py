@@ -12,7 +12,7 @@ from sklearn.base import clone
 import slts
 from slts import estimators
 from slts.alignment.cuda import device
-from slts.alignment.cuda.grid import CudaGrid
+from slts.alignment.cuda.backend import CudaBackend
 from slts.landmarks import select_landmarks
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
@@ -44,13 +44,13 @@ every_landmark_classifier = pytest.mark.parametrize("estimator", OVER_LANDMARKS,
 def cuda_grids(emulated, monkeypatch):
     """Sizes (series, landmarks) of everything that the pretended GPU aligns from here on."""
     log = []
-    init = CudaGrid.__init__
+    init = CudaBackend.__init__
 
-    def logged(self, series, landmarks, *args, **kwargs):
-        log.append((len(series), len(landmarks)))
-        init(self, series, landmarks, *args, **kwargs)
+    def logged(self, series, layouts, *args, **kwargs):
+        log.append((len(series), len(layouts.landmarks)))
+        init(self, series, layouts, *args, **kwargs)
 
-    monkeypatch.setattr(CudaGrid, "__init__", logged)
+    monkeypatch.setattr(CudaBackend, "__init__", logged)
     return log
 
 

@@ -361,9 +361,9 @@ def test_a_lens_gives_unit_rows_and_shares_them_out_exactly(rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"representations": "colours"}, "'comparisons' parameter .* Got 'colours'"),
-        ({"representations": ()}, "'comparisons' parameter"),
-        ({"representations": ("values", "values")}, "'comparisons' parameter"),
+        ({"representations": "colours"}, "'representations' parameter .* Got 'colours'"),
+        ({"representations": ()}, "'representations' parameter"),
+        ({"representations": ("values", "values")}, "'representations' parameter"),
         ({"objective": "distance"}, "'objective' parameter .* Got 'distance'"),
         ({"metrics": "all"}, "'metrics' parameter .* Got 'all'"),
         ({"n_phases": 0}, "'n_phases' parameter .* or 'auto'. Got 0"),
@@ -375,7 +375,7 @@ def test_a_lens_gives_unit_rows_and_shares_them_out_exactly(rng):
         ({"penalties": [1.0, 0.0]}, "'penalties' parameter .* positive"),
         ({"penalties": [np.inf]}, "'penalties' parameter"),
         ({"penalties": ["a"]}, "'penalties' parameter"),
-        ({"representations": 5}, "'comparisons' parameter .* Got 5"),
+        ({"representations": 5}, "'representations' parameter .* Got 5"),
         ({"objective": None}, "'objective' parameter .* Got None"),
         ({"landmarks": "best"}, "method.*Got 'best'"),
         ({"landmarks": [0, 0]}, "'landmarks' parameter .* distinct"),

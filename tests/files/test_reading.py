@@ -16,7 +16,7 @@ from slts import DataError
 from slts.datasets import load
 from slts.files import is_path_like, iter_series, read_series, scan_series
 from slts.files.dataset import join
-from slts.series.stream import SeriesStream
+from slts.series.source import SeriesSource
 from tests.files.forms import (
     FORMS,
     assert_holds,
@@ -60,7 +60,7 @@ def test_every_form_gives_the_same_series(form, tmp_path):
 def test_a_scan_can_be_read_repeatedly(form, tmp_path):
     path = write_form(form, tmp_path, *make_data())
     scan = scan_series(path)
-    assert isinstance(scan, SeriesStream)
+    assert isinstance(scan, SeriesSource)
     whole = read_series(path)
     for _ in range(2):
         for found in (scan.read(), read_parts(scan)):

@@ -4,8 +4,11 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.floating[Any]]
+# Series [0, 1) against packs [2, 3).
 Block = tuple[int, int, int, int]
+# Kind and parameter.
 Band = tuple[int, float]
+# Outcome, series, landmark.
 Outcome = tuple[int, int, int]
 
 class CancelToken:
@@ -20,7 +23,13 @@ class Rows32:
         shift: npt.NDArray[np.float64] | None,
     ) -> None: ...
 
-class Rows64(Rows32): ...
+class Rows64:
+    def __init__(
+        self,
+        values: npt.NDArray[np.float64],
+        offsets: npt.NDArray[np.int64],
+        shift: npt.NDArray[np.float64] | None,
+    ) -> None: ...
 
 class Landmarks32:
     pack_columns: list[int]
@@ -32,14 +41,26 @@ class Landmarks32:
         width: int,
     ) -> None: ...
 
-class Landmarks64(Landmarks32): ...
+class Landmarks64:
+    pack_columns: list[int]
+    def __init__(
+        self,
+        values: npt.NDArray[np.float64],
+        offsets: npt.NDArray[np.int64],
+        shift: npt.NDArray[np.float64] | None,
+        width: int,
+    ) -> None: ...
+
+# Series and landmarks of one call have the same precision, and so have its arrays.
+Rows = Rows32 | Rows64
+Landmarks = Landmarks32 | Landmarks64
 
 def selected_target() -> int: ...
 def targets() -> list[tuple[str, int, int]]: ...
 def band_bounds(kind: int, parameter: float, n: int, m: int) -> list[tuple[int, int]]: ...
 def score(
-    series: Rows32,
-    landmarks: Landmarks32,
+    series: Rows,
+    landmarks: Landmarks,
     block: Block,
     band: Band,
     values: Values,
@@ -48,8 +69,8 @@ def score(
     token: CancelToken | None,
 ) -> Outcome: ...
 def products(
-    series: Rows32,
-    landmarks: Landmarks32,
+    series: Rows,
+    landmarks: Landmarks,
     block: Block,
     band: Band,
     out: Values,
@@ -57,8 +78,8 @@ def products(
     token: CancelToken | None,
 ) -> Outcome: ...
 def grouped(
-    series: Rows32,
-    landmarks: Landmarks32,
+    series: Rows,
+    landmarks: Landmarks,
     block: Block,
     band: Band,
     weights: Values,
@@ -67,8 +88,8 @@ def grouped(
     token: CancelToken | None,
 ) -> Outcome: ...
 def projected(
-    series: Rows32,
-    landmarks: Landmarks32,
+    series: Rows,
+    landmarks: Landmarks,
     block: Block,
     band: Band,
     metrics: Values,

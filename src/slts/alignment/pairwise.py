@@ -1,46 +1,23 @@
-"""The public functions: one pair with its path, or all pairs of two collections."""
+"""Public functions: align one pair, or all pairs of two collections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from slts._typing import FloatArray, IntArray
-from slts.alignment.band import Band, native_band, no_path_error
-from slts.alignment.extension import native
-from slts.alignment.reductions import products, projected_similarities, similarities
-from slts.alignment.settings import OBJECTIVES, AlignmentSettings
-from slts.alignment.targets import selected_target
+from slts._typing import FloatArray
+from slts.alignment.aligner import Aligner, Alignment, align_pair
+from slts.alignment.band import Band, no_path_error
+from slts.alignment.settings import AlignmentSettings
 from slts.errors import DataError
 from slts.execution import progress_bar
 from slts.series import SeriesBatch, as_series
 
-# What is wrong with a pair is found out only when the kernel refuses it: for short pairs the checks
-# would cost more than the alignment.
 _FLOAT64 = np.dtype(np.float64)
-_OBJECTIVE_CODES = {name: code for code, name in enumerate(OBJECTIVES)}
-
-
-class Alignment(NamedTuple):
-    """The optimal path between two series.
-
-    Attributes
-    ----------
-    path
-        Aligned steps (i of a, j of b), shape (length, 2), from (0, 0) to the two ends.
-    length
-        Number of aligned pairs of steps, t.
-    similarity
-        K_I: the mean affinity along the path.
-    """
-
-    path: IntArray
-    length: int
-    similarity: float
 
 
 def align(
@@ -68,7 +45,7 @@ def align(
     Returns
     -------
     Alignment
-        Path, its length, and the similarity.
+        Path, length and similarity.
 
     Examples
     --------
@@ -82,18 +59,14 @@ def align(
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
-    kind, parameter = (0, 0.0) if band is None else native_band(band)
-    code = _OBJECTIVE_CODES.get(objective, -1) if isinstance(objective, str) else -1
-    found = native.align_pair(x, y, bool(normalize), code, kind, parameter)
+    found = align_pair(x, y, objective, band, normalize=bool(normalize))
     if found is None:
-        selected_target()
         settings = AlignmentSettings(objective, band, bool(normalize))
         for name, series in (("a", x), ("b", y)):
             with _naming(f"'{name}' is not a usable series"):
                 settings.prepare(as_series([series]))
         raise no_path_error(band, "a", x.shape[1], "b", y.shape[1])
-    path, mean_affinity = found
-    return Alignment(path, len(path), mean_affinity)
+    return found
 
 
 def similarity(
@@ -114,18 +87,18 @@ def similarity(
     Parameters
     ----------
     X, Y
-        Anything `as_series` takes; Y=None means X itself.
+        Anything that `as_series` accepts. Y=None means X.
     metric
-        M, shape (channels, channels); None is the identity. Paths are found at M = I.
+        M, shape (channels, channels). None is the identity. Paths do not depend on M.
     objective, band, normalize
-        How paths are found; see `align`.
+        See `align`.
     dtype
-        ``"float64"`` or ``"float32"``: precision of the computation and of the result.
+        Precision of the computation and of the result, ``"float64"`` or ``"float32"``.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
-        if there is one and the work is large enough, which is logged once.
+        ``"cpu"``, ``"cuda"`` (an NVIDIA GPU through CuPy, extra ``cuda``) or ``"auto"``, which uses
+        a GPU if there is one and the work is large enough, and logs the choice once.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     verbose
         Show a progress bar.
 
@@ -144,14 +117,12 @@ def similarity(
     """
     settings = AlignmentSettings(objective, band, normalize, dtype)
     x, y = _two_batches(X, Y, settings)
+    aligner = Aligner(y, settings, device, n_jobs)
     with progress_bar("Aligning", show=verbose) as progress:
         if metric is None:
-            return similarities(x, y, settings, device=device, n_jobs=n_jobs, progress=progress)
+            return aligner.similarities(x, progress=progress)
         matrix = _checked_metric(metric, x.n_channels)
-        projected = projected_similarities(
-            x, y, matrix[np.newaxis], settings, device=device, n_jobs=n_jobs, progress=progress
-        )
-        return projected[:, :, 0]
+        return aligner.projected(x, matrix[np.newaxis], progress=progress)[:, :, 0]
 
 
 def aligned_products(
@@ -168,21 +139,21 @@ def aligned_products(
 ) -> npt.NDArray[np.floating[Any]]:
     """Aligned products T = A'YB/t of every series of X with every series of Y.
 
-    Everything else is linear in them: K_M(A, B) = <M, T>.
+    All similarities are linear in T: K_M(A, B) = <M, T>.
 
     Parameters
     ----------
     X, Y
-        Anything `as_series` takes; Y=None means X itself.
+        Anything that `as_series` accepts. Y=None means X.
     objective, band, normalize
-        How paths are found; see `align`.
+        See `align`.
     dtype
-        ``"float64"`` or ``"float32"``: precision of the computation and of the result.
+        Precision of the computation and of the result, ``"float64"`` or ``"float32"``.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
-        if there is one and the work is large enough, which is logged once.
+        ``"cpu"``, ``"cuda"`` (an NVIDIA GPU through CuPy, extra ``cuda``) or ``"auto"``, which uses
+        a GPU if there is one and the work is large enough, and logs the choice once.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     verbose
         Show a progress bar.
 
@@ -194,7 +165,7 @@ def aligned_products(
     settings = AlignmentSettings(objective, band, normalize, dtype)
     x, y = _two_batches(X, Y, settings)
     with progress_bar("Aligning", show=verbose) as progress:
-        return products(x, y, settings, device=device, n_jobs=n_jobs, progress=progress)
+        return Aligner(y, settings, device, n_jobs).products(x, progress=progress)
 
 
 def _checked_metric(metric: npt.ArrayLike, d: int) -> FloatArray:
@@ -224,28 +195,23 @@ def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBat
 
 
 def _one_series(value: Any, name: str) -> FloatArray:
-    """A float64 array (channels, time); what is one already is passed on unseen."""
-    # A field of a record array has strides that are no multiple of its items.
+    """Convert one series to float64 (channels, time). Arrays of this form are not checked here."""
     if (
         type(value) is np.ndarray
         and value.dtype == _FLOAT64
         and value.ndim == 2
         and value.size
+        # Fields of record arrays may have strides that are not multiples of the item size.
         and (value.flags.forc or not any(stride % 8 for stride in value.strides))
     ):
         return value
-    return _checked(value, name)
-
-
-def _checked(value: Any, name: str) -> FloatArray:
-    """Convert one series, with errors that name the argument."""
     with _naming(f"'{name}' is not a usable series"):
         return as_series([value])[0]
 
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """Say which argument an error is about."""
+    """Add the argument to the message of an error."""
     try:
         yield
     except DataError as error:

@@ -9,7 +9,7 @@ import typer
 
 from slts import datasets
 from slts.cli.terminal import show_json, show_table
-from slts.datasets.locate import data_store
+from slts.datasets.loading import open_dataset
 
 commands = typer.Typer(help="The data sets of the paper.", no_args_is_help=False)
 
@@ -78,7 +78,7 @@ def fetch(
 def _described(name: str) -> dict[str, Any]:
     entry = datasets.info(name)
     try:
-        with data_store(entry):
+        with open_dataset(entry):
             available = True
     except FileNotFoundError:
         available = False

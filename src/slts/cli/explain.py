@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from slts._typing import FloatArray
+from slts.atomic_files import whole_file
 from slts.cli.answers import answer
 from slts.cli.data import load_model, read_unlabelled
 from slts.cli.options import (
@@ -30,7 +31,6 @@ from slts.cli.terminal import CommandError, Voice, show_json, show_table
 from slts.explanation import Explanation, explain
 from slts.extras import import_extra
 from slts.series import SeriesBatch
-from slts.whole_files import whole_file
 
 _BATCH = 1024
 _PICTURES = (".png", ".svg", ".pdf")

@@ -12,9 +12,9 @@ from typing import Any, Protocol, TextIO
 import typer
 
 from slts._typing import AnyArray, FloatArray
+from slts.atomic_files import whole_file
 from slts.cli.terminal import plain
 from slts.extras import import_extra
-from slts.whole_files import whole_file
 
 SUFFIXES = (".csv", ".jsonl", ".parquet")
 STDOUT = "-"

@@ -5,62 +5,63 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slts._typing import FloatArray, IntArray
-from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.estimators.tuning import GAMMAS, TunedLandmarks, check_grid, check_positive
-from slts.execution import Progress
-from slts.learning.landmark import LandmarkData, LandmarkModel, bbs_decisions, fit_bbs
+from slts.estimators.base import check_positive
+from slts.estimators.landmark_classifier import (
+    GAMMAS,
+    LandmarkClassifier,
+    TunedLandmarkClassifier,
+    check_grid,
+)
 
 
 class BBSClassifier(LandmarkClassifier):
     """Sparse linear classifier over similarities K_I to landmarks (Balcan, Blum and Srebro).
 
-    For each class (one for two classes) it solves the linear program
+    For each class (one problem for two classes) it solves the linear program
     min mean hinge loss subject to ||coef||_1 <= 1/gamma, exactly.
 
     Parameters
     ----------
     n_landmarks
-        How many training series serve as landmarks: an int, or a fraction of the training set.
-        None is the paper's rule: half of them, at most 100.
+        Number of training series that serve as landmarks: an int, or a fraction of the distinct
+        training series. None is the paper's rule: half of them, at most 100.
     landmarks
-        How they are chosen: ``"random"``, ``"kmedoids"``, ``"dselect"``, or their indices.
+        How landmarks are chosen: ``"random"``, ``"kmedoids"``, ``"dselect"``, or their indices.
     gamma
-        Margin; the larger, the sparser.
+        Margin; a larger margin gives a sparser separator.
     objective, band
         How paths are found; see `slts.align`.
     scale
-        Map of each channel, fitted on the training steps, before anything else: None,
-        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
-        ``"asinh"`` (robust, with heavy tails squashed).
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
     homogeneous
-        Append a constant channel before normalising, so that amplitude survives: True, False, or
-        ``"auto"`` (with one channel only, where unit rows keep nothing but the sign).
+        Append a constant channel before rows are normalised, so that amplitude is kept: True,
+        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
     normalize
         Scale every step to unit norm.
     class_weight
         None, ``"balanced"`` or a dict of weights by label.
     calibration_cv
-        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
-        splitter; None skips it, and `predict_proba` with it.
+        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, or a
+        splitter. None skips calibration, and `predict_proba` is not available.
     dtype
-        ``"float64"`` or ``"float32"``: precision of alignments in `fit` and in prediction. Half the
-        digits take half the memory; decisions agree to about 1e-5 of the largest. Landmarks are
-        chosen in float64 in any case, so that they are the same.
+        Precision of the alignments in `fit` and in prediction, ``"float64"`` or ``"float32"``.
+        Single precision halves the memory. Decisions agree to about 1e-5 of the largest, except
+        where two paths nearly tie.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
-        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
-        logged once. Model files do not keep it.
+        Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
+        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
+        files do not store it.
     memory_limit
-        About how much memory learning may take beside the series and Python itself, in bytes or as
-        text such as ``"2GB"``. Alignments that would take more are found part by part, and what is
-        kept of them goes to temporary files; parameters are then chosen, and probabilities
-        calibrated, on a sample. None is half of the memory there is, and 1 GiB for series that are
-        read from elsewhere.
+        Memory that learning may use, beside the series in memory and Python itself, in bytes or as
+        text such as ``"2GB"``. Alignments that need more are computed part by part and spilled to
+        temporary files; parameters are then chosen, and probabilities calibrated, on a sample.
+        None is half of the memory that the process may use.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state
-        Seed of landmarks and folds.
+        Seed of landmarks, sample and folds.
     verbose
         Show progress.
 
@@ -69,7 +70,7 @@ class BBSClassifier(LandmarkClassifier):
     classes_, n_features_in_
         Labels, and number of channels.
     landmarks_, landmark_indices_
-        The landmarks, and which training series they are.
+        The landmarks, and their positions among the training series.
     coef_ : ndarray of shape (problems, n_landmarks)
         Weights with exact zeros; one problem per class, one for two classes.
     metrics_ : ndarray of shape (problems, d, d)
@@ -77,6 +78,8 @@ class BBSClassifier(LandmarkClassifier):
     reports_
         Objective, duality gap and iterations of every solve.
     """
+
+    learns_metric = False
 
     def __init__(
         self,
@@ -115,33 +118,14 @@ class BBSClassifier(LandmarkClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _needs_products(self) -> bool:
-        return False
-
-    def _parameters(self) -> list[dict[str, float]]:
+    def _candidates(self) -> list[dict[str, float]]:
         return [{"gamma": check_positive("gamma", self, self.gamma)}]
 
-    def _held_out_decisions(
-        self,
-        data: LandmarkData,
-        train: IntArray,
-        test: IntArray,
-        parameters: Sequence[dict[str, float]],
-    ) -> FloatArray:
-        gammas = [p["gamma"] for p in parameters]
-        return bbs_decisions(data, train, test, gammas, n_jobs=self.n_jobs)
 
-    def _solve(
-        self, data: LandmarkData, parameters: dict[str, float], progress: Progress | None
-    ) -> LandmarkModel:
-        return fit_bbs(data, parameters["gamma"], n_jobs=self.n_jobs, progress=progress)
-
-
-class BBSClassifierCV(TunedLandmarks, BBSClassifier):
+class BBSClassifierCV(TunedLandmarkClassifier, BBSClassifier):
     """`BBSClassifier` that chooses gamma, and the number of landmarks if several are given.
 
-    Alignments are found once for all parameters and splits; the best parameters are refitted on
+    Alignments are computed once for all parameters and splits. The best parameters are refitted on
     all training series. Other parameters and attributes are those of `BBSClassifier`.
 
     Parameters
@@ -160,7 +144,7 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
     Attributes
     ----------
     best_params_, best_score_
-        The choice and its mean held-out accuracy.
+        The chosen parameters and their mean held-out accuracy.
     cv_results_
         All scores, in scikit-learn's form.
     """
@@ -202,5 +186,5 @@ class BBSClassifierCV(TunedLandmarks, BBSClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _parameters(self) -> list[dict[str, float]]:
+    def _candidates(self) -> list[dict[str, float]]:
         return [{"gamma": gamma} for gamma in check_grid("gammas", self, self.gammas)]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
-from slts.alignment.reductions import distances
 from slts.estimators.neighbors import NearestNeighbor
 from slts.learning.logdet import LogDetSolution, learn_logdet_metric, transform_rows
 from slts.models.row_map import RowMap
@@ -19,39 +17,39 @@ from slts.series import SeriesBatch
 class LDMLTClassifier(NearestNeighbor):
     """Label of the nearest training series under a learned Mahalanobis DTW distance.
 
-    The distance is the least sum of (a - b)'M(a - b) along a path, M learned from triplets of
-    training series with LogDet-regularised steps.
+    The distance is the least sum of (a - b)'M(a - b) along a path. M is learned from triplets of
+    training series by LogDet-regularised steps.
 
     Parameters
     ----------
     n_cycles
-        How often triplets are rebuilt under the current M, at most.
+        Most cycles; triplets are rebuilt under the current M in each.
     triplets_per_series
         Triplets of the first cycle, per training series.
     margin
-        How much nearer the series of the same class must be.
+        Margin by which the series of the same class must be nearer.
     ranking_limit
-        Rank against at most so many training series per cycle; None ranks all pairs.
+        Most training series that a series is ranked against in a cycle; None ranks all pairs.
     scale
-        Map of each channel, fitted on the training steps, before anything else: None,
-        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
-        ``"asinh"`` (robust, with heavy tails squashed).
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
     homogeneous
-        Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
+        Append a constant channel before rows are normalised, so that amplitude is kept: True,
+        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
     normalize
         Scale every step to unit norm.
     calibration_size
-        How many training series are compared with all others to calibrate `predict_proba`; None
-        skips it, and `predict_proba` with it.
+        Number of training series that are compared with all others to calibrate `predict_proba`.
+        None skips calibration, and `predict_proba` is not available.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), for rankings in `fit`
-        and distances in prediction; or ``"auto"``: the GPU if there is one and the work is large
-        enough, which is logged once. Paths of triplets, one after another, are found on the CPU.
-        Model files do not keep it.
+        Where rankings and predictions are aligned: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through
+        CuPy (extra ``cuda``); or ``"auto"``, the GPU if there is one and the work is large enough
+        (logged once). Paths of triplets are always found on the CPU. Model files do not store it.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state
-        Seed of the triplets.
+        Seed of the triplets and of the series used for calibration.
     verbose
         Show progress.
 
@@ -63,6 +61,8 @@ class LDMLTClassifier(NearestNeighbor):
         The learned M, positive definite, of trace d.
     report_ : LogDetSolution
         Disorder of the training set after every cycle, number of updates, convergence.
+    training_rows_, training_codes_, training_indices_
+        Distinct training series as rows, their classes, and their positions in X.
     """
 
     def __init__(
@@ -96,57 +96,51 @@ class LDMLTClassifier(NearestNeighbor):
 
     metric_: FloatArray
     report_: LogDetSolution
-    _transformed: SeriesBatch
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the metric and keep the training series.
 
         Parameters
         ----------
         X
-            Training series, anything `slts.as_series` takes.
+            Training series: anything `slts.as_series` takes, or a scan, which is read into memory.
         y
-            Labels of any type, one per series.
+            Labels of any type, one per series; None for a scan, which has its own.
 
         Returns
         -------
         Self
             The fitted classifier.
         """
-        with self._all_or_nothing():
-            batch, self.training_codes_ = self._check_training_data(X, y)
-            self.row_map_ = RowMap.fit(
-                batch, self._settings(), homogeneous=self.homogeneous, scale=self.scale
+        with self._fitting():
+            settings = AlignmentSettings("distance", None, self.normalize)
+            found = self._read_training_data(X, y)
+            series = found.sample.series
+            self._keep(
+                found,
+                RowMap.fit(series, settings, homogeneous=self.homogeneous, scale=self.scale),
             )
-            self.training_rows_ = rows = self.row_map_(batch)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             with self._progress("Learning the metric") as progress:
                 self.report_ = learn_logdet_metric(
-                    rows,
+                    self.training_rows_,
                     self.training_codes_,
                     n_cycles=self.n_cycles,
                     triplets_per_series=self.triplets_per_series,
                     margin=self.margin,
                     ranking_limit=self.ranking_limit,
-                    random_state=seed,
+                    random_state=self._seed(),
                     device=self.device,
                     n_jobs=self.n_jobs,
                     progress=progress,
                 )
             self.metric_ = self.report_.metric
-            self._transformed = transform_rows(rows, self.metric_)
             self._calibrate()
         return self
 
-    def _settings(self) -> AlignmentSettings:
-        return AlignmentSettings("distance", None, self.normalize)
-
-    def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
-        series = transform_rows(rows, self.metric_)
-        settings = self._settings()
+    def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
+        aligner = self._aligner(
+            "all", self.row_map_.settings, lambda: transform_rows(self.training_rows_, self.metric_)
+        )
         with self._progress("Aligning") as progress:
-            D = distances(
-                series, self._transformed, settings,
-                device=self.device, n_jobs=self.n_jobs, progress=progress,
-            )  # fmt: skip
-        return -D.astype(np.float64, copy=False)
+            distances = aligner.distances(transform_rows(rows, self.metric_), progress=progress)
+        return -np.asarray(distances, dtype=np.float64)

@@ -7,59 +7,73 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.estimators.base import SeriesClassifier
-from slts.estimators.streams import takes_streams
+from slts.estimators.base import SeriesClassifier, checked_settings
 from slts.learning.calibration import fit_scale
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
+from slts.training.first_pass import FirstPass
+
+__all__ = ["NearestNeighbor", "OneNNClassifier"]
 
 
 class NearestNeighbor(SeriesClassifier):
-    """Base of the nearest-neighbour classifiers: they differ in what "near" means."""
+    """Base of the nearest-neighbour classifiers, which differ in how nearness is defined.
+
+    Attributes
+    ----------
+    training_rows_, training_codes_, training_indices_
+        Distinct training series as rows, their classes, and their positions in X.
+    """
 
     calibration_size: int | None
-    random_state: Any
-    training_codes_: IntArray
     training_rows_: SeriesBatch
+    training_codes_: IntArray
+    training_indices_: IntArray
+    row_map_: RowMap
 
     @abstractmethod
-    def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
-        """Nearness of series, their rows mapped, to each training series."""
+    def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
+        """Return the nearness of rows to each training series."""
 
-    @takes_streams
-    def decision_function(self, X: Any) -> FloatArray:
-        """Nearness to the nearest training series of each class.
+    def nearness(self, X: Any) -> FloatArray:
+        """Nearness of series to every distinct training series.
 
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes; or series to be read: a path or several,
-            `slts.scan_series`, a Dask bag or data frame.
+            Anything `slts.as_series` takes.
 
         Returns
         -------
         ndarray
-            Shape (series, classes); for two classes (series,), the second minus the first.
+            Shape (series, training series); larger is nearer.
         """
-        return self._decide(self.nearness_of_rows(self._new_rows(X)))
+        check_is_fitted(self)
+        return self._nearness_of_rows(self.row_map_(self.check_series(X)))
+
+    def _decide(self, batch: SeriesBatch) -> FloatArray:
+        return self._decisions(self._nearness_of_rows(self.row_map_(batch)))
 
     @property
     def _calibrates(self) -> bool:
         return self.calibration_size is not None
 
-    def _decide(self, nearness: FloatArray) -> FloatArray:
-        columns = [
-            nearness[:, self.training_codes_ == c].max(axis=1) for c in range(len(self.classes_))
-        ]
-        if len(columns) == 2:
-            return np.asarray(columns[1] - columns[0])
-        return np.column_stack(columns)
+    def _decisions(self, nearness: FloatArray) -> FloatArray:
+        """Return the nearness of the nearest series of each class; with two, the difference."""
+        nearest = np.column_stack(
+            [nearness[:, self.training_codes_ == c].max(axis=1) for c in range(len(self.classes_))]
+        )
+        return nearest if len(self.classes_) > 2 else nearest[:, 1:] - nearest[:, :1]
+
+    def _keep(self, found: FirstPass, row_map: RowMap) -> None:
+        self.row_map_, self.training_rows_ = row_map, row_map(found.sample.series)
+        self.training_codes_, self.training_indices_ = found.codes, found.indices
 
     def _calibrate(self) -> None:
-        """Leave single training series out and see how decisive the nearest others are."""
+        """Fit the scale of probabilities on training series, each left out in turn."""
         self.probability_scale_ = None
         size = self.calibration_size
         if size is None:
@@ -69,17 +83,17 @@ class NearestNeighbor(SeriesClassifier):
                 f"The 'calibration_size' parameter of {type(self).__name__} must be an int >= 1 or "
                 f"None. Got {size!r} instead."
             )
-        # The only member of a class has no like to be near to.
+        # The only series of a class has no neighbour of its class. Training series are in random
+        # order, so the first ones are a random choice.
         held_out = np.flatnonzero(np.bincount(self.training_codes_)[self.training_codes_] > 1)
+        held_out = held_out[:size]
         if len(held_out) == 0:
             self.probability_scale_ = 1.0
             return
-        if len(held_out) > self.calibration_size:
-            rng = check_random_state(self.random_state)
-            held_out = np.sort(rng.choice(held_out, self.calibration_size, replace=False))
-        nearness = self.nearness_of_rows(self.training_rows_[held_out])
+        nearness = self._nearness_of_rows(self.training_rows_[held_out])
         nearness[np.arange(len(held_out)), held_out] = -np.inf
-        self.probability_scale_ = fit_scale(self._decide(nearness), self.training_codes_[held_out])
+        decisions, codes = self._decisions(nearness), self.training_codes_[held_out]
+        self.probability_scale_ = fit_scale(decisions, codes)
 
 
 class OneNNClassifier(NearestNeighbor):
@@ -90,24 +104,25 @@ class OneNNClassifier(NearestNeighbor):
     objective, band
         How paths are found; see `slts.align`.
     scale
-        Map of each channel, fitted on the training steps, before anything else: None,
-        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
-        ``"asinh"`` (robust, with heavy tails squashed).
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
     homogeneous
-        Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
+        Append a constant channel before rows are normalised, so that amplitude is kept: True,
+        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
     normalize
         Scale every step to unit norm.
     calibration_size
-        How many training series are compared with all others to calibrate `predict_proba`; None
-        skips it, and `predict_proba` with it.
+        Number of training series that are compared with all others to calibrate `predict_proba`.
+        None skips calibration, and `predict_proba` is not available.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
-        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
-        logged once. Model files do not keep it.
+        Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
+        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
+        files do not store it.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state
-        Seed of the series taken for calibration.
+        Seed of the series used for calibration.
     verbose
         Show progress.
 
@@ -115,6 +130,8 @@ class OneNNClassifier(NearestNeighbor):
     ----------
     classes_, n_features_in_
         Labels, and number of channels.
+    training_rows_, training_codes_, training_indices_
+        Distinct training series as rows, their classes, and their positions in X.
     """
 
     def __init__(
@@ -142,30 +159,33 @@ class OneNNClassifier(NearestNeighbor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the training series.
 
         Parameters
         ----------
         X
-            Training series, anything `slts.as_series` takes.
+            Training series: anything `slts.as_series` takes, or a scan, which is read into memory.
         y
-            Labels of any type, one per series.
+            Labels of any type, one per series; None for a scan, which has its own.
 
         Returns
         -------
         Self
             The fitted classifier.
         """
-        with self._all_or_nothing():
-            settings = self._settings()
-            batch, self.training_codes_ = self._check_training_data(X, y)
-            self.row_map_ = RowMap.fit(
-                batch, settings, homogeneous=self.homogeneous, scale=self.scale
+        with self._fitting():
+            settings = checked_settings(self, self.objective, self.band, self.normalize)
+            found = self._read_training_data(X, y)
+            series = found.sample.series
+            self._keep(
+                found,
+                RowMap.fit(series, settings, homogeneous=self.homogeneous, scale=self.scale),
             )
-            self.training_rows_ = self.row_map_(batch)
             self._calibrate()
         return self
 
-    def nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
-        return self._similarities(rows, self.training_rows_)
+    def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
+        aligner = self._aligner("all", self.row_map_.settings, lambda: self.training_rows_)
+        with self._progress("Aligning") as progress:
+            return np.asarray(aligner.similarities(rows, progress=progress), dtype=np.float64)

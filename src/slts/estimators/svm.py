@@ -6,23 +6,22 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.svm import LinearSVC
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
-from slts.estimators.base import SeriesClassifier
-from slts.estimators.splitting import make_splits
-from slts.estimators.streams import takes_streams
-from slts.estimators.tuning import check_positive
+from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
 from slts.learning.calibration import fit_scale
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
+from slts.training.first_pass import FirstPass, class_weights
+from slts.training.source import is_source
+from slts.training.splits import make_splits
 
 
 class SimilaritySVC(SeriesClassifier):
-    """Linear L2 SVM, one-vs-rest, whose features are similarities K_I to all training series.
+    """Linear L2 SVM, one-vs-rest, on similarities K_I to all distinct training series.
 
     Parameters
     ----------
@@ -33,22 +32,23 @@ class SimilaritySVC(SeriesClassifier):
     objective, band
         How paths are found; see `slts.align`.
     scale
-        Map of each channel, fitted on the training steps, before anything else: None,
-        ``"standard"`` (mean and standard deviation), ``"robust"`` (median and quartiles) or
-        ``"asinh"`` (robust, with heavy tails squashed).
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
     homogeneous
-        Append a constant channel before normalising: True, False, or ``"auto"`` (with one channel).
+        Append a constant channel before rows are normalised, so that amplitude is kept: True,
+        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
     normalize
         Scale every step to unit norm.
     class_weight
         None, ``"balanced"`` or a dict of weights by label.
     calibration_cv
-        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, a
-        splitter; None skips it, and `predict_proba` with it.
+        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, or a
+        splitter. None skips calibration, and `predict_proba` is not available.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``), that aligns in `fit` and
-        in prediction; or ``"auto"``: the GPU if there is one and the work is large enough, which is
-        logged once. Model files do not keep it.
+        Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
+        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
+        files do not store it.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state
@@ -61,8 +61,10 @@ class SimilaritySVC(SeriesClassifier):
     classes_, n_features_in_
         Labels, and number of channels.
     coef_, intercept_
-        Of the SVM, shapes (problems, training series) and (problems,); the latter is zero unless
-        `fit_intercept`.
+        Coefficients of the SVM, shapes (problems, training series) and (problems,); the intercept
+        is zero unless `fit_intercept`.
+    training_rows_, training_indices_
+        Distinct training series as rows, and their positions in X.
     """
 
     def __init__(
@@ -99,16 +101,18 @@ class SimilaritySVC(SeriesClassifier):
     coef_: FloatArray
     intercept_: FloatArray
     training_rows_: SeriesBatch
+    training_indices_: IntArray
+    row_map_: RowMap
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Align all training series with each other and train the SVM.
 
         Parameters
         ----------
         X
-            Training series, anything `slts.as_series` takes.
+            Training series: anything `slts.as_series` takes, or a scan, which is read into memory.
         y
-            Labels of any type, one per series.
+            Labels of any type, one per series; None for a scan, which has its own.
         sample_weight
             Non-negative weight of each series in the loss; None is 1 for all.
 
@@ -117,68 +121,94 @@ class SimilaritySVC(SeriesClassifier):
         Self
             The fitted classifier.
         """
-        with self._all_or_nothing():
+        with self._fitting():
             check_positive("C", self, self.C)
-            settings = self._settings()
-            batch, codes = self._check_training_data(X, y)
-            weights = self._check_weights(batch, codes, sample_weight, self.class_weight)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            settings = checked_settings(self, self.objective, self.band, self.normalize)
+            found = self._read_training_data(X, y, sample_weight)
+            series, codes = found.sample.series, found.codes
+            weights = found.sample.weights
+            by_class = class_weights(self.class_weight, self.classes_, found.totals)
+            weights = weights * by_class[codes]
             self.row_map_ = RowMap.fit(
-                batch, settings, homogeneous=self.homogeneous, scale=self.scale
+                series, settings, homogeneous=self.homogeneous, scale=self.scale
             )
-            self.training_rows_ = self.row_map_(batch)
-            K = self._similarities(self.training_rows_, self.training_rows_)
-            self.probability_scale_ = None
-            if self.calibration_cv is not None:
-                splits = make_splits(
-                    self.calibration_cv,
-                    codes,
-                    random_state=seed,
-                    name="calibration_cv",
-                    classes=self.classes_,
-                )
-                held_out = []
-                for train, test in splits:
-                    self._require_all_classes(codes[train])
-                    coef, intercept = self._train(K[train], codes[train], weights[train])
-                    held_out.append(K[test] @ coef.T + intercept)
-                values = np.concatenate(held_out)
-                truth = np.concatenate([codes[test] for _, test in splits])
-                self.probability_scale_ = fit_scale(values, truth)
+            self.training_rows_ = self.row_map_(series)
+            self.training_indices_ = found.indices
+            K = self._similarities(self.training_rows_)
+            self._calibrate(K, found, weights, in_memory=not is_source(X))
             self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
-    @takes_streams
-    def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of the SVM; see `SeriesClassifier.decision_function`."""
-        K = self._similarities(self._new_rows(X), self.training_rows_)
-        values = K @ self.coef_.T + self.intercept_
-        return values[:, 0] if len(self.classes_) == 2 else values
+    def _calibrate(
+        self, K: FloatArray, found: FirstPass, weights: FloatArray, *, in_memory: bool
+    ) -> None:
+        """Fit the scale of probabilities on held-out decisions."""
+        codes, multiplicities = found.codes, found.sample.weights
+        splits = make_splits(
+            self.calibration_cv, codes, found.sample.keys, name="calibration_cv",
+            indices=found.indices if in_memory else None,
+            n_series=found.n_series,
+        )  # fmt: skip
+        self.probability_scale_ = None
+        if not splits:
+            return
+        held_out = []
+        for train, test in splits:
+            self._require_all_classes(codes[train])
+            coef, intercept = self._train(K[train], codes[train], weights[train])
+            held_out.append(K[test] @ coef.T + intercept)
+        tested = np.concatenate([test for _, test in splits])
+        share = multiplicities[tested] / multiplicities[tested].mean()
+        self.probability_scale_ = fit_scale(np.concatenate(held_out), codes[tested], share)
+
+    def nearness(self, X: Any) -> FloatArray:
+        """Similarity of series to every distinct training series.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, training series).
+        """
+        check_is_fitted(self)
+        return self._similarities(self.row_map_(self.check_series(X)))
+
+    def _similarities(self, rows: SeriesBatch) -> FloatArray:
+        aligner = self._aligner("all", self.row_map_.settings, lambda: self.training_rows_)
+        with self._progress("Aligning") as progress:
+            return np.asarray(aligner.similarities(rows, progress=progress), dtype=np.float64)
+
+    def _decide(self, batch: SeriesBatch) -> FloatArray:
+        return self._similarities(self.row_map_(batch)) @ self.coef_.T + self.intercept_
 
     @property
     def _calibrates(self) -> bool:
         return self.calibration_cv is not None
 
     def linear_form(self) -> LinearForm:
-        """The fitted model as numbers: what `slts.explain` takes apart."""
+        """The fitted model as a linear form of aligned products, which `slts.explain` uses."""
         check_is_fitted(self)
         d = self.training_rows_.n_channels
         return LinearForm(
             name="",
             positives=self.positive_classes_,
             landmarks=self.training_rows_,
-            landmark_indices=np.arange(len(self.training_rows_)),
+            landmark_indices=self.training_indices_,
             coef=self.coef_,
             local_metrics=np.broadcast_to(np.eye(d), (len(self.coef_), 1, 1, d, d)),
             groups=np.zeros(len(self.training_rows_), dtype=np.int64),
             group_names=("all",),
             intercept=self.intercept_,
             rows=self.row_map_,
-            settings=self._settings(),
+            settings=self.row_map_.settings,
         )
 
     def linear_forms(self) -> tuple[LinearForm, ...]:
-        """`linear_form`, as models with several forms give theirs."""
+        """The linear forms whose sum is the decision: one."""
         return (self.linear_form(),)
 
     def _require_all_classes(self, codes: IntArray) -> None:
@@ -186,7 +216,7 @@ class SimilaritySVC(SeriesClassifier):
         if len(missing):
             raise DataError(
                 f"calibration_cv leaves class {self.classes_.tolist()[missing[0]]!r} out of a "
-                f"training part: every part must hold all classes."
+                f"training part: every training part must have all classes."
             )
 
     def _train(

@@ -1,37 +1,37 @@
-"""Who maps the work: serial, threads, or a cluster.
+"""Who runs the work: this thread, several threads, or a cluster.
 
-blocks.py      cuts a (rows x columns) grid of weighted work into blocks
-mapping.py     runs a task on every block, in this thread or in several, and can be interrupted
-parts.py       runs tasks on parts of something larger than memory; holds what they make
-shelf.py       holds arrays in memory while there is room, in temporary files beyond
-dask_parts.py  the same on the workers of a Dask cluster
-machine.py     knows how much memory this process may use, and gives back what it does not
-progress.py    turns "so much of so much is done" into a bar, or into lines of a log
+blocks.py       cut a (rows x columns) grid of weighted work into blocks
+mapping.py      run a task on every block; can be interrupted
+task_runner.py  run tasks on the parts of a source, and keep what they compute
+dask_runner.py  the same on the workers of a Dask cluster
+spill.py        hold arrays in memory up to a limit, and in temporary files beyond it
+memory.py       how much memory this process may use
+progress.py     progress bars, and lines of progress for logs
 
-Knows nothing of alignments: work is a callable, its size a number.
+Knows nothing of alignments: work is a callable, its size is a number.
 """
 
 from slts.execution.blocks import Block, partition
-from slts.execution.dask_parts import DaskMapper
-from slts.execution.machine import give_back_memory, usable_memory
+from slts.execution.dask_runner import DaskRunner
 from slts.execution.mapping import map_blocks
-from slts.execution.parts import Mapper, ThreadMapper, check_stopped
+from slts.execution.memory import release_memory, usable_memory
 from slts.execution.progress import Progress, duration, progress_bar, progress_lines
-from slts.execution.shelf import free_disk
+from slts.execution.spill import free_disk
+from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped
 
 __all__ = [
     "Block",
-    "DaskMapper",
-    "Mapper",
+    "DaskRunner",
     "Progress",
-    "ThreadMapper",
+    "TaskRunner",
+    "ThreadRunner",
     "check_stopped",
     "duration",
     "free_disk",
-    "give_back_memory",
     "map_blocks",
     "partition",
     "progress_bar",
     "progress_lines",
+    "release_memory",
     "usable_memory",
 ]

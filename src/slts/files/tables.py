@@ -21,7 +21,7 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.dataset import Columns, Dataset
 from slts.series import SeriesBatch, as_series
-from slts.series.stream import Digests, digests_of
+from slts.series.source import Digests, identifier_digests
 
 __all__ = [
     "BATCH_BYTES",
@@ -315,7 +315,7 @@ class _SeenIds:
         """Add identifiers; return the position of the first one that was added before."""
         if not ids:
             return None
-        digests = digests_of(ids)
+        digests = identifier_digests(ids)
         order = np.argsort(digests, kind="stable")
         repeated = np.zeros(len(digests), dtype=bool)
         repeated[order[1:]] = np.diff(digests[order]) == 0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray
 from slts.learning.hinge import HingeRows
-from slts.series.stream import scrambled
+from slts.series.source import scrambled
 
 # Fewer rows than these are not searched for equal ones: in an answer, and in memory.
 FEW, _FEW_IN_MEMORY = 64, 1000

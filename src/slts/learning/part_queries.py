@@ -20,7 +20,7 @@ from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
 from slts.learning.equal_rows import FEW, Groups, bits_of, groups_of
 from slts.learning.hinge import HingeRows
-from slts.series.stream import scrambled
+from slts.series.source import scrambled
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Representations of the local classifier: what of a step its rows show, and how rows lead back to data."""
+"""Representations of the local classifier: which rows a series becomes, and the way back."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from slts.series.channels import (
 )
 
 REPRESENTATIONS = ("values", "changes", "levels")
-# Soft thresholds per channel; three are too few to tell heavy tails apart, more add channels only.
-# Where channels are many, fewer: they are reduced to few components in any case.
+# Soft thresholds per channel: three cannot describe heavy tails, more than five add nothing. With
+# many channels there are fewer: they are reduced to components in any case.
 _N_LEVELS, _MOST_LEVELS = 5, 120
-# Quantiles and components of so many steps, from so many series, are known well enough.
+# Quantiles and components are estimated from this many steps and series.
 _FIT_STEPS, _FIT_SERIES = 100_000, 50
-# Steps mapped at once: features are many more numbers than the series.
+# Steps that are mapped at once: features need more memory than the series.
 _BLOCK_STEPS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Representation:
-    """A fitted map from steps of series to unit rows; linear behind fixed functions of a channel.
+    """A fitted map from the steps of a series to unit rows.
 
-    Features come in blocks of one per channel: the scaled values or the levels, then perhaps their
-    differences. They are reduced to principal components where they are many; a constant keeps the
-    amplitude, and the row is scaled to unit norm.
+    Features come in blocks of one per channel: scaled values or levels, then optionally their
+    differences. Many features are reduced to principal components. A constant keeps the amplitude,
+    and the row is scaled to unit norm.
 
     Parameters
     ----------
     name
-        One of `REPRESENTATIONS`: scaled values; values with heavy tails squashed, and their changes; levels
-        passed, and their changes.
+        One of `REPRESENTATIONS`: standardised values; values with compressed tails and their
+        changes; soft levels and their changes.
     max_length
         Steps of longer series are averaged before anything else; None leaves them.
     scale, levels
@@ -66,7 +66,7 @@ class Representation:
         cls, batch: SeriesBatch, name: str, *, max_length: int | None, n_components: int
     ) -> Representation:
         """Fit on training series; rows get at most `n_components` channels and the constant."""
-        batch = _sample(pool_steps(batch, max_length))
+        batch = _first_series(pool_steps(batch, max_length))
         scale = levels = spread = components = None
         if name == "levels":
             n_levels = max(1, min(_N_LEVELS, _MOST_LEVELS // batch.n_channels))
@@ -82,18 +82,18 @@ class Representation:
         if features.shape[1] > n_components:
             components = Components.fit(features, n_components)
             features = components(features)
-        # As large as a typical row: amplitude then neither vanishes nor drowns the rest.
+        # As large as a typical row, so that amplitude and shape both count.
         constant = float(np.sqrt(np.einsum("ij,ij->", features, features) / len(features))) or 1.0
         return cls(name, max_length, scale, levels, spread, components, constant)
 
     @staticmethod
     def most_channels(n_channels: int, n_components: int) -> int:
-        """Channels that rows may get, at most, whatever the representation."""
+        """Return the most channels that rows can have, for any representation."""
         return 1 + min(n_components, 2 * _N_LEVELS * n_channels)
 
     @property
     def n_numbers(self) -> int:
-        """Numbers the representation stores."""
+        """Number of stored numbers."""
         parts: list[FloatArray] = []
         if self.scale is not None:
             parts += [self.scale.centre, self.scale.spread]
@@ -115,21 +115,21 @@ class Representation:
         return SeriesBatch.concatenate(rows)
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Share sums of rows times slopes out among steps and channels of one series.
+        """Attribute sums of rows times slopes to steps and channels of one series.
 
         Parameters
         ----------
         batch
-            The one series, as it came.
+            One series.
         slopes
             Shape (problems, mapped steps, mapped channels).
 
         Returns
         -------
         contributions : ndarray of shape (problems, steps, channels)
-            A mean over steps is shared among them evenly.
+            The contribution of averaged steps is divided evenly among them.
         rest : ndarray of shape (problems,)
-            The part of the constant.
+            The contribution of the constant.
         """
         pooled = pool_steps(batch, self.max_length)
         features = self._features(pooled)
@@ -163,9 +163,6 @@ class Representation:
         return SeriesBatch.from_checked(values, offsets, None)
 
 
-def _sample(batch: SeriesBatch) -> SeriesBatch:
-    """Some series, drawn without regard to their order, which may be that of the classes."""
-    count = max(_FIT_SERIES, -(-len(batch) * _FIT_STEPS // batch.n_steps))
-    if count >= len(batch):
-        return batch
-    return batch[np.sort(np.random.default_rng(0).permutation(len(batch))[:count])]
+def _first_series(batch: SeriesBatch) -> SeriesBatch:
+    """Return enough series to fit a scale on; training series are in random order."""
+    return batch[: max(_FIT_SERIES, -(-len(batch) * _FIT_STEPS // batch.n_steps))]

@@ -6,7 +6,7 @@ flatten   lists and arrays of series -> flat values and offsets; checks of the v
 frames    pandas, polars and pyarrow frames -> flat values and offsets
 channels  maps of steps and channels: unit rows, a constant channel, scales, levels, components
 preview   the HTML table that notebooks show for a batch
-stream    sources of series in parts, which may be larger than memory
+source    the protocol of sources of series in parts; keys of series and identifiers
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
 batch can rely on finite float64 values and on at least one step in every series.

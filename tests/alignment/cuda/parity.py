@@ -1,9 +1,10 @@
-"""Every reduction of a grid on the GPU against the plain reference."""
+"""Comparison of all reductions on the GPU with the reference."""
 
 import numpy as np
 
 from slts import as_series
-from slts.alignment.cuda.grid import CudaGrid
+from slts.alignment.cuda.backend import CudaBackend
+from slts.alignment.layouts import LandmarkLayouts
 from slts.alignment.settings import AlignmentSettings
 from tests.oracles import dtw
 
@@ -11,7 +12,7 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 
 
 def ragged(rng, count, lengths, d):
-    """Gaussian series, some of them with rows that repeat (ties) or vanish."""
+    """Gaussian series, some of them with repeated rows (ties) or zero rows."""
     series = []
     for k in range(count):
         rows = rng.normal(size=(int(rng.choice(lengths)), d))
@@ -32,7 +33,7 @@ def path_of(intervals):
 
 
 def check_parity(x, y, how, rng, memory=None, exact=False):
-    """Compare totals, means, paths, products, sums and projections; gives the largest error."""
+    """Compare totals, means, paths, products, sums and projections. Returns the largest error."""
     if how.band is not None and not isinstance(how.band, int):
         x = [a for a in x if all(admits_a_path(how.band, len(a), len(b)) for b in y)] or x[:1]
         y = [b for b in y if all(admits_a_path(how.band, len(a), len(b)) for a in x)]
@@ -42,9 +43,9 @@ def check_parity(x, y, how, rng, memory=None, exact=False):
     landmarks = how.prepare(as_series(y, layout="time_first"))
     rows_x, rows_y = (list(map(dtw.unit_rows, s)) if how.normalize else s for s in (x, y))
     d, shape = series.n_channels, (len(x), len(y))
-    grid = CudaGrid(series, landmarks, how, memory=memory)
+    backend = CudaBackend(series, LandmarkLayouts(landmarks, how), memory=memory)
 
-    intervals = grid.intervals()
+    intervals = backend.intervals()
     T_ref = np.empty((*shape, d, d))
     K_ref, total_ref, length = np.empty((3, *shape))
     phased_ref = np.zeros((3, *shape, d, d))
@@ -71,7 +72,7 @@ def check_parity(x, y, how, rng, memory=None, exact=False):
                 part = path[phase == f]
                 phased_ref[f, p, q] = a[part[:, 0]].T @ b[part[:, 1]] / len(path)
 
-    # Landmarks of one group, of several, of none.
+    # Landmarks in one group, in several, in none.
     weights = np.eye(4)[rng.integers(4, size=len(y))].T[:3] / len(y)
     weights = np.vstack([weights, rng.normal(size=len(y)) / len(y), np.zeros(len(y))])
     weights = np.ascontiguousarray(weights, dtype=how.dtype)
@@ -83,12 +84,12 @@ def check_parity(x, y, how, rng, memory=None, exact=False):
     P = np.empty((*shape, 6), dtype=how.dtype)
     for array in (totals, means, T, P):
         array.fill(np.nan)
-    grid.totals(totals)
-    grid.means(means, 1.0 if how.objective == "cost" else 0.0)
-    grid.products(T)
-    grid.grouped(weights, G)
-    grid.grouped(weights, F)
-    grid.projected(metrics, P)
+    backend.scores(totals, mean=False)
+    backend.scores(means, mean=True)
+    backend.products(T)
+    backend.grouped(weights, G)
+    backend.grouped(weights, F)
+    backend.projected(metrics, P)
 
     largest = 1.0 if how.normalize else 4.0 * d
     close = {"rtol": 0, "atol": TOLERANCE[how.dtype] * largest}

@@ -1,4 +1,4 @@
-"""Which device works, and what is said when the one that was asked for is missing."""
+"""Choice of the device, and errors if the requested one is missing."""
 
 import logging
 import subprocess
@@ -75,7 +75,7 @@ def test_slts_imports_without_the_native_extension_and_says_so_when_it_is_needed
 import sys
 sys.modules["slts.alignment._native"] = None
 import slts
-import slts.alignment.cuda.grid
+import slts.alignment.cuda.backend
 assert "cupy" not in sys.modules
 try:
     slts.similarity([[[1.0, 2.0]]])

@@ -1,4 +1,4 @@
-"""Parity with the reference on a real GPU: thousands of pairs."""
+"""Results on a real GPU equal the reference, for thousands of pairs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -9,7 +9,8 @@ import pytest
 import slts
 from slts import Itakura, as_series
 from slts.alignment.cuda import programs
-from slts.alignment.cuda.grid import CudaGrid
+from slts.alignment.cuda.backend import CudaBackend
+from slts.alignment.layouts import LandmarkLayouts
 from tests.alignment.cuda.parity import check_parity, ragged, settings
 
 OBJECTIVES = ("affinity", "cost", "distance")
@@ -81,8 +82,8 @@ def test_a_small_card_gives_the_same(gpu, rng):
         for count in (100, 300)
     )
     whole, blocks = np.empty((2, 100, 300), dtype=np.float32)
-    CudaGrid(x, y, how).means(whole, 1.0)
-    CudaGrid(x, y, how, memory=2**21).means(blocks, 1.0)
+    CudaBackend(x, LandmarkLayouts(y, how)).scores(whole, mean=True)
+    CudaBackend(x, LandmarkLayouts(y, how), memory=2**21).scores(blocks, mean=True)
     np.testing.assert_array_equal(whole, blocks)
 
 
@@ -105,9 +106,9 @@ def test_the_memory_there_is_suffices(gpu, rng, believed):
             pool.set_limit(size=memory)
             gpu.cuda.set_allocator(pool.malloc)
         try:
-            grid = CudaGrid(x, y, how, memory=limit)
-            grid.products(T)
-            grid.grouped(weights, G)
+            backend = CudaBackend(x, LandmarkLayouts(y, how), memory=limit)
+            backend.products(T)
+            backend.grouped(weights, G)
         finally:
             pool.set_limit(size=0)
         found.append((T, G))
@@ -125,7 +126,7 @@ def test_the_same_bits_every_time(gpu, rng):
     weights = np.eye(5, dtype=np.float32)[rng.integers(5, size=700)].T.copy()
     found = np.empty((3, 300, 5, 1, 13, 13), dtype=np.float32)
     for out in found:
-        CudaGrid(x, y, how).grouped(weights, out)
+        CudaBackend(x, LandmarkLayouts(y, how)).grouped(weights, out)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 
@@ -144,8 +145,8 @@ def test_threads_that_start_at_once_get_what_one_gets(gpu, rng):
         G = np.full((100, 5, 1, 13, 13), np.nan, dtype=np.float32)
         if wait:
             start.wait()
-        CudaGrid(x[rows], y, how).totals(K)
-        CudaGrid(x[rows], y, how).grouped(weights, G)
+        CudaBackend(x[rows], LandmarkLayouts(y, how)).scores(K, mean=False)
+        CudaBackend(x[rows], LandmarkLayouts(y, how)).grouped(weights, G)
         return K, G
 
     blocks = [slice(begin, begin + 100) for begin in range(0, 800, 100)]

@@ -1,0 +1,212 @@
+"""`Aligner`: aligns any series with a fixed set of landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment.band import Band, native_band
+from slts.alignment.cpu import CpuBackend
+from slts.alignment.cuda.backend import CudaBackend
+from slts.alignment.cuda.device import check_device, runs_on_cuda
+from slts.alignment.extension import native, selected_target
+from slts.alignment.layouts import LandmarkLayouts, moved
+from slts.alignment.settings import OBJECTIVES, AlignmentSettings
+from slts.execution import Progress
+from slts.series import SeriesBatch
+
+Result: TypeAlias = npt.NDArray[np.floating[Any]]
+
+# Numbers of `Objective` in native/job.hpp.
+_OBJECTIVE_CODES = {name: code for code, name in enumerate(OBJECTIVES)}
+
+
+class Alignment(NamedTuple):
+    """The optimal path between two series.
+
+    Attributes
+    ----------
+    path
+        Aligned steps (i of a, j of b), shape (length, 2), from (0, 0) to the last steps.
+    length
+        Number of aligned pairs of steps, t.
+    similarity
+        K_I: the mean affinity along the path.
+    """
+
+    path: IntArray
+    length: int
+    similarity: float
+
+
+@dataclass(frozen=True, eq=False)
+class Aligner:
+    """Aligns series with a fixed set of landmarks.
+
+    The landmarks are laid out for the kernel at the first call, and later calls use the same
+    layout. `dataclasses.replace` keeps it as long as landmarks and settings stay the same; pickles
+    and copies leave it out and make their own. Threads may share an aligner.
+
+    All methods take prepared rows (`AlignmentSettings.prepare`, or a row map). Results have the
+    precision of `settings`. A call needs memory for its result and, per thread, for one grid of
+    2-bit moves.
+
+    Parameters
+    ----------
+    landmarks
+        Prepared rows.
+    settings
+        Objective, band and precision.
+    device
+        ``"cpu"``, ``"cuda"`` or ``"auto"``.
+    n_jobs
+        Number of CPU threads, by joblib's convention.
+    """
+
+    landmarks: SeriesBatch
+    settings: AlignmentSettings
+    device: str = "cpu"
+    n_jobs: int | None = None
+    _layouts: LandmarkLayouts = field(default=None, repr=False, kw_only=True)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+        if self._layouts is None or not self._layouts.match(self.landmarks, self.settings):
+            object.__setattr__(self, "_layouts", LandmarkLayouts(self.landmarks, self.settings))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Aligner, (self.landmarks, self.settings, self.device, self.n_jobs)
+
+    def similarities(self, series: SeriesBatch, *, progress: Progress | None = None) -> Result:
+        """K_I: mean affinity along the path, shape (series, landmarks)."""
+        if self.settings.objective == "distance":
+            # The score is a sum of distances, so the affinities need the path itself.
+            identity = np.eye(series.n_channels)[np.newaxis]
+            return self.projected(series, identity, progress=progress)[:, :, 0]
+        out = self._empty(len(series), len(self.landmarks))
+        self._backend(series, progress).scores(out, mean=True)
+        return out
+
+    def distances(self, series: SeriesBatch, *, progress: Progress | None = None) -> Result:
+        """Sum of |a - b|^2 along the path, shape (series, landmarks): the usual DTW distance.
+
+        For `objective` ``"distance"``, or ``"cost"``, which is the same on unit rows.
+        """
+        if self.settings.objective == "affinity":
+            raise ValueError(
+                "distances need objective 'cost' or 'distance'. Got 'affinity' instead."
+            )
+        layouts, centre = self._layouts.centred()
+        if centre is not None:
+            series = moved(series, centre)
+        out = self._empty(len(series), len(self.landmarks))
+        self._backend(series, progress, layouts).scores(out, mean=False)
+        out *= -2
+        return out
+
+    def products(self, series: SeriesBatch, *, progress: Progress | None = None) -> Result:
+        """T = A'YB/t of every pair, shape (series, landmarks, channels, channels)."""
+        d = series.n_channels
+        out = self._empty(len(series), len(self.landmarks), d, d)
+        self._backend(series, progress).products(out)
+        return out
+
+    def grouped(
+        self,
+        series: SeriesBatch,
+        weights: npt.ArrayLike,
+        *,
+        n_phases: int | None = None,
+        progress: Progress | None = None,
+    ) -> Result:
+        """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
+
+        With `n_phases`, shape (series, groups, phases, channels, channels). Step s of a landmark of
+        m steps belongs to phase floor(s * n_phases / m), and a pair of aligned steps counts for the
+        phase of its landmark step. The sum over the phases is the result without phases.
+
+        The products of single pairs are never formed: aligned rows are first summed over the
+        landmarks of a group, so a zero weight costs nothing.
+        """
+        if n_phases is not None and n_phases < 1:
+            raise ValueError(
+                f"The 'n_phases' parameter must be at least 1. Got {n_phases} instead."
+            )
+        shares = np.ascontiguousarray(weights, dtype=self.settings.dtype)
+        if shares.ndim != 2 or shares.shape[1] != len(self.landmarks):
+            raise ValueError(
+                f"The 'weights' parameter must have shape (groups, {len(self.landmarks)}), one "
+                f"column per landmark. Got shape {shares.shape} instead."
+            )
+        d = series.n_channels
+        out = self._empty(len(series), len(shares), n_phases or 1, d, d)
+        self._backend(series, progress).grouped(shares, out)
+        return out[:, :, 0] if n_phases is None else out
+
+    def projected(
+        self, series: SeriesBatch, metrics: npt.ArrayLike, *, progress: Progress | None = None
+    ) -> Result:
+        """K_M = <M_c, T_ij> for a stack of metrics, shape (series, landmarks, metrics)."""
+        d = series.n_channels
+        stack = np.ascontiguousarray(metrics, dtype=self.settings.dtype)
+        if stack.ndim != 3 or stack.shape[1:] != (d, d):
+            raise ValueError(
+                f"The 'metrics' parameter must have shape (metrics, {d}, {d}). "
+                f"Got shape {stack.shape} instead."
+            )
+        out = self._empty(len(series), len(self.landmarks), len(stack))
+        self._backend(series, progress).projected(stack, out)
+        return out
+
+    def path(self, series: SeriesBatch, landmark: int) -> Alignment:
+        """Path of one series (a batch of one) with one landmark, in float64 and on the CPU."""
+        x, y = series[0], self.landmarks[landmark]
+        found = align_pair(x, y, self.settings.objective, self.settings.band, normalize=False)
+        if found is None:
+            self.settings.check_rows(series)
+            self.settings.check_rows(self.landmarks)
+            raise self._layouts.no_path(series, 0, landmark)
+        return found
+
+    def subset(self, indices: slice | Sequence[int] | npt.NDArray[Any]) -> Aligner:
+        """Aligner of some landmarks, with the same settings, device and threads."""
+        return Aligner(self.landmarks[indices], self.settings, self.device, self.n_jobs)
+
+    def _empty(self, *shape: int) -> Result:
+        return np.empty(shape, dtype=self.settings.dtype)
+
+    def _backend(
+        self,
+        series: SeriesBatch,
+        progress: Progress | None,
+        layouts: LandmarkLayouts | None = None,
+    ) -> CpuBackend | CudaBackend:
+        layouts = self._layouts if layouts is None else layouts
+        steps = float(series.n_steps) * float(self.landmarks.n_steps)
+        if runs_on_cuda(self.device, steps * (series.n_channels + 4)):
+            return CudaBackend(series, layouts, progress=progress)
+        return CpuBackend(series, layouts, n_jobs=self.n_jobs, progress=progress)
+
+
+def align_pair(
+    a: FloatArray, b: FloatArray, objective: str, band: Band, *, normalize: bool
+) -> Alignment | None:
+    """Align two series (channels, time).
+
+    Returns None if a value, a setting or the band makes this impossible. The caller finds out
+    which, because checks in advance would cost more than the alignment of short series.
+    """
+    code = _OBJECTIVE_CODES.get(objective, -1) if isinstance(objective, str) else -1
+    kind, parameter = (0, 0.0) if band is None else native_band(band)
+    found = native.align_pair(a, b, normalize, code, kind, parameter)
+    if found is None:
+        # Raises an error if the reason is an unknown instruction set.
+        selected_target()
+        return None
+    path, similarity = found
+    return Alignment(path, len(path), similarity)

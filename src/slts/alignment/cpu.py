@@ -1,0 +1,125 @@
+"""Alignments on the CPU: blocks of (series, landmarks) mapped over the native kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from slts._typing import AnyArray
+from slts.alignment.band import native_band
+from slts.alignment.extension import native, selected_target
+from slts.alignment.layouts import LandmarkLayouts
+from slts.execution import Block, Progress, map_blocks, partition
+from slts.series import SeriesBatch
+
+if TYPE_CHECKING:
+    from slts.alignment._native import Landmarks, Outcome, Rows
+
+# `Outcome::no_path` in native/job.hpp.
+_NO_PATH = 2
+# About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
+_BLOCK_OPERATIONS = 2e8
+# Memory for the moves of one thread. Beyond it landmarks are aligned one at a time, because each
+# lane needs its own grid of moves.
+_MOVES_BYTES = 256 * 2**20
+
+
+class CpuBackend:
+    """Aligns one batch of series with the landmarks on the CPU, and fills result arrays.
+
+    Parameters
+    ----------
+    series
+        Prepared rows (see `AlignmentSettings.prepare`).
+    layouts
+        Landmarks, settings and kept layouts.
+    n_jobs, progress
+        See `map_blocks`.
+    """
+
+    def __init__(
+        self,
+        series: SeriesBatch,
+        layouts: LandmarkLayouts,
+        *,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.series, self.landmarks, self.settings = series, layouts.landmarks, layouts.settings
+        self._layouts, self._n_jobs, self._progress = layouts, n_jobs, progress
+
+    def scores(self, out: AnyArray, *, mean: bool) -> None:
+        """Total local value or mean affinity along each path, into (series, landmarks)."""
+        lengths = np.empty(out.shape, dtype=np.int32)
+        self.run(native.score, (), (out, lengths), traced=False)
+        if mean:
+            out /= lengths
+            if self.settings.objective == "cost":
+                out += 1.0
+
+    def products(self, out: AnyArray) -> None:
+        """T of every pair, into (series, landmarks, channels, channels)."""
+        self.run(native.products, (), (out,))
+
+    def grouped(self, weights: AnyArray, out: AnyArray) -> None:
+        """Weighted sums of T, into (series, groups, phases, channels, channels)."""
+        # Splitting a sum over landmarks would change the order of addition.
+        self.run(native.grouped, (weights,), (out,), split_columns=False)
+
+    def projected(self, metrics: AnyArray, out: AnyArray) -> None:
+        """<M_c, T> of every pair, into (series, landmarks, metrics)."""
+        self.run(native.projected, (metrics,), (out,))
+
+    def run(
+        self,
+        reduction: Callable[..., Outcome],
+        inputs: tuple[AnyArray, ...],
+        outputs: tuple[AnyArray, ...],
+        *,
+        traced: bool = True,
+        split_columns: bool = True,
+    ) -> None:
+        """Map a native reduction over blocks of (series x packs of landmarks).
+
+        `traced` reductions store the moves of a whole grid in order to walk the path back.
+        """
+        target, band = selected_target(), native_band(self.settings.band)
+        width = target.width(self.settings.dtype)
+        longest = int(self.landmarks.lengths.max(initial=0))
+        cells = int(self.series.lengths.max(initial=0)) * longest
+        if traced and cells * width / 4 > _MOVES_BYTES:
+            width = 1
+        landmarks = self._layouts.get(width, lambda: self._lay_out_landmarks(width))
+        series = self._lay_out_series()
+        token = native.CancelToken()
+
+        def task(block: Block) -> None:
+            where = (block.row_begin, block.row_end, block.column_begin, block.column_end)
+            parts = (out[block.row_begin : block.row_end] for out in outputs)
+            outcome, p, q = reduction(
+                series, landmarks, where, band, *inputs, *parts, target.index, token
+            )
+            if outcome == _NO_PATH:
+                raise self._layouts.no_path(self.series, p, q)
+
+        blocks = partition(
+            self.series.lengths * float(self.series.n_channels + 4),
+            landmarks.pack_columns,
+            block_cost=_BLOCK_OPERATIONS,
+            workers=effective_n_jobs(self._n_jobs),
+            split_columns=split_columns,
+        )
+        map_blocks(task, blocks, n_jobs=self._n_jobs, cancel=token.cancel, progress=self._progress)
+
+    def _lay_out_series(self) -> Rows:
+        layout = native.Rows32 if self.settings.dtype == "float32" else native.Rows64
+        return layout(self.series.values, self.series.offsets, self.settings.shift(self.series))
+
+    def _lay_out_landmarks(self, width: int) -> Landmarks:
+        """Pack landmarks of similar length side by side, `width` to a pack."""
+        layout = native.Landmarks32 if self.settings.dtype == "float32" else native.Landmarks64
+        batch = self.landmarks
+        return layout(batch.values, batch.offsets, self.settings.shift(batch), width)

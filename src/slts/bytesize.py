@@ -1,0 +1,52 @@
+"""Sizes in bytes: read from text, and written for people."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {f"{unit}I": 1024**k for k, unit in enumerate(_UNITS) if unit}
+
+
+def parse_bytes(size: Any, name: str = "memory_limit", owner: str = "slts") -> int:
+    """Return a number of bytes from a number or from text such as "2GB" or "512 MiB".
+
+    `name` and `owner` are for the error message: the parameter, and whose it is.
+
+    Examples
+    --------
+    >>> from slts.bytesize import parse_bytes
+    >>> parse_bytes("1.5GB"), parse_bytes("1 GiB"), parse_bytes(500)
+    (1500000000, 1073741824, 500)
+    """
+    number = -1.0
+    if isinstance(size, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?I?)B?\s*", size.upper())
+        if found and found[2] in _UNITS:
+            number = float(found[1]) * _UNITS[found[2]]
+    elif isinstance(size, int | float | np.number) and not isinstance(size, bool):
+        number = float(size)
+    if not 1 <= number < float("inf"):
+        raise ValueError(
+            f"The '{name}' parameter of {owner} must be None, a positive number of bytes, or text "
+            f"such as '2GB' or '512 MiB'. Got {size!r} instead."
+        )
+    return int(number)
+
+
+def format_bytes(size: float) -> str:
+    """Return a size for people.
+
+    Examples
+    --------
+    >>> from slts.bytesize import format_bytes
+    >>> format_bytes(2_340_000_000), format_bytes(45_600_000), format_bytes(7_000), format_bytes(2)
+    ('2.3 GB', '46 MB', '7 kB', '2 bytes')
+    """
+    for unit, name, digits in ((1e9, "GB", 1), (1e6, "MB", 0), (1e3, "kB", 0)):
+        if size >= 0.9995 * unit:
+            return f"{size / unit:.{digits}f} {name}"
+    return f"{size:.0f} bytes"

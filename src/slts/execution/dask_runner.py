@@ -1,0 +1,131 @@
+"""Run tasks on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from slts.execution.progress import Progress
+from slts.execution.spill import Block
+from slts.execution.task_runner import Result, Submission, Task, TaskRunner
+
+# Tasks submitted ahead of the next result, for every thread of the cluster.
+_AHEAD = 4
+
+
+class DaskRunner(TaskRunner):
+    """Runs tasks on the workers of a cluster.
+
+    Kept blocks stay on the workers. If a worker is lost, the scheduler computes its blocks again
+    from the tasks that led to them.
+
+    Parameters
+    ----------
+    client
+        A `distributed.Client`.
+    """
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self._client = client
+        self._run = uuid.uuid4().hex[:8]
+        self._count = 0
+
+    @property
+    def n_workers(self) -> int:
+        """Number of threads of all workers."""
+        return max(1, int(sum(self._client.nthreads().values())))
+
+    @property
+    def is_remote(self) -> bool:
+        """Kept blocks lie on the workers."""
+        return True
+
+    @contextmanager
+    def _submission(
+        self, task: Task[Result], parts: Sequence[Any], shared: Any
+    ) -> Iterator[Submission[Result]]:
+        argument = self._shared_argument(shared)
+        running: dict[int, Any] = {}
+
+        def start(number: int, mine: Any) -> None:
+            running[number] = self._submit(task, parts[number], argument, mine)
+
+        try:
+            yield Submission(start, lambda n: running.pop(n).result(), _AHEAD * self.n_workers)
+        except BaseException:
+            self._client.cancel(list(running.values()))
+            raise
+
+    def keep(
+        self,
+        task: Task[Iterator[Block]],
+        parts: Sequence[Any],
+        shared: Any = None,
+        *,
+        memory: float,
+        progress: Progress | None = None,
+    ) -> Sequence[Any]:
+        """See `TaskRunner.keep`; Dask manages the memory and the files of its workers."""
+        argument = self._shared_argument(shared)
+        kept = [self._submit(_Listed(task), part, argument, None) for part in parts]
+        self._kept.append(kept)
+        finished = sys.modules["distributed"].as_completed(kept, raise_errors=True)
+        try:
+            for done, future in enumerate(finished):
+                if future.status == "error":
+                    future.result()
+                if progress is not None:
+                    progress(done + 1, len(kept))
+        except BaseException:
+            self._client.cancel(kept)
+            raise
+        return kept
+
+    def _forget(self, kept: Sequence[Any]) -> None:
+        for future in kept:
+            future.release()
+
+    def _shared_argument(self, shared: Any) -> Any:
+        """Submit the shared argument as a task: scattered data would be lost with a worker."""
+        if shared is None:
+            return None
+        return self._client.submit(_given, shared, key=self._key("common"), pure=False)
+
+    def _submit(self, task: Task[Any], part: Any, shared: Any, mine: Any) -> Any:
+        key = self._key(getattr(task, "__name__", type(task).__name__))
+        payload = getattr(part, "payload", None)
+        if payload is None:
+            return self._client.submit(task, part, shared, mine, key=key, pure=False)
+        return self._client.submit(
+            _with_payload, task, dataclasses.replace(part, payload=None),
+            self._client.compute(payload), shared, mine, key=key, pure=False,
+        )  # fmt: skip
+
+    def _key(self, name: str) -> str:
+        """Return a unique key. The dashboard groups keys by the name before the number."""
+        self._count += 1
+        return f"slts_{name.strip('_')}-{self._run}{self._count:08d}"
+
+
+class _Listed:
+    """A task that returns its blocks as a list."""
+
+    def __init__(self, task: Task[Iterator[Block]]) -> None:
+        self._task = task
+        self.__name__ = getattr(task, "__name__", "keep")
+
+    def __call__(self, part: Any, shared: Any, own: Any) -> list[Block]:
+        return list(self._task(part, shared, own))
+
+
+def _given(value: Any) -> Any:
+    return value
+
+
+def _with_payload(task: Task[Any], part: Any, payload: Any, shared: Any, own: Any) -> Any:
+    return task(part.holding(payload), shared, own)

@@ -1,0 +1,130 @@
+"""Sources of series: parts that are read batch by batch, as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from slts._typing import AnyArray
+from slts.series.batch import SeriesBatch
+
+__all__ = ["Digests", "Part", "Piece", "SeriesSource", "identifier_digests", "series_keys"]
+
+Digests: TypeAlias = npt.NDArray[np.uint64]
+
+
+class Piece(Protocol):
+    """Some series, with labels and identifiers where the source has them."""
+
+    @property
+    def series(self) -> SeriesBatch:
+        """The series."""
+
+    @property
+    def labels(self) -> AnyArray | None:
+        """One label per series."""
+
+    @property
+    def ids(self) -> AnyArray | None:
+        """One identifier per series."""
+
+
+class Part(Protocol):
+    """A share of a source; small and picklable, so that it can be read by a worker."""
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Piece]:
+        """Read the series; every series belongs to one part only."""
+
+
+@runtime_checkable
+class SeriesSource(Protocol):
+    """Series in parts. The parts do not depend on who reads them."""
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether series are assembled from rows, so that identifiers must not be repeated."""
+
+    def parts(self, *, labels: bool = True) -> Sequence[Part]:
+        """Return the parts, in order; some may hold no series."""
+
+
+def series_keys(batch: SeriesBatch, seed: int) -> Digests:
+    """Return a 64-bit hash of the seed and the values of every series.
+
+    Random draws take the series with the smallest keys. So a draw depends on the seed and the
+    series alone, not on their order, identifiers or storage.
+
+    Examples
+    --------
+    >>> import slts
+    >>> from slts.series.source import series_keys
+    >>> a, b, c = series_keys(slts.as_series([[1.0, 2.0], [3.0], [1.0, 2.0]]), seed=0)
+    >>> bool(a == c), bool(a == b)
+    (True, False)
+    """
+    key = seed.to_bytes(8, "little") + batch.n_channels.to_bytes(4, "little")
+    # Adding zero turns -0.0 into 0.0: equal values must have equal bits.
+    values, bounds = (batch.values + 0.0).reshape(-1), (batch.offsets * batch.n_channels).tolist()
+    digests = (
+        blake2b(values[begin:end], digest_size=8, key=key).digest()
+        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+    )
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def identifier_digests(ids: Sequence[Any] | AnyArray) -> Digests:
+    """Return a 64-bit hash of every identifier; 19 and 19.0 are the same identifier.
+
+    Examples
+    --------
+    >>> from slts.series.source import identifier_digests
+    >>> a, b, c = identifier_digests(["left", "right", "left"])
+    >>> bool(a == c), bool(a == b)
+    (True, False)
+    """
+    array = np.asarray(ids)
+    if array.dtype.kind in "iu":
+        return mixed(array.astype(np.int64).view(np.uint64))
+    if array.dtype.kind == "f" and (array == np.trunc(array)).all() and (abs(array) < 2**53).all():
+        # An integer column with a missing value somewhere is stored as float.
+        return identifier_digests(array.astype(np.int64))
+    # `tolist` of a list with several types would turn all of them into text.
+    plain = (
+        (id.item() if isinstance(id, np.generic) else id for id in ids)
+        if isinstance(ids, list)
+        else array.tolist()
+    )
+    return np.frombuffer(b"".join(map(_identifier_digest, plain)), dtype=np.uint64)
+
+
+def _identifier_digest(id: Any) -> bytes:
+    if isinstance(id, float) and id.is_integer():
+        id = int(id)
+    if isinstance(id, int) and not isinstance(id, bool) and -(2**63) <= id < 2**64:
+        return mixed(np.array([id % 2**64], dtype=np.uint64)).tobytes()
+    return blake2b(repr(id).encode(), digest_size=8).digest()
+
+
+def mixed(values: Digests) -> Digests:
+    """One-to-one mixing of 64 bits (the finaliser of splitmix64)."""
+    with np.errstate(over="ignore"):
+        return scrambled(values + np.uint64(0x9E3779B97F4A7C15))
+
+
+def scrambled(values: Digests) -> Digests:
+    """Like `mixed`, but zero stays zero."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(values ^ (values >> np.uint64(31)))

@@ -1,0 +1,16 @@
+"""The steps of learning, the same for arrays, files and clusters. Knows no estimator.
+
+source.py                  series in parts: arrays and scans; who reads them
+sampling.py                a sample by hashes of the series
+first_pass.py              count series and classes, draw the sample
+splits.py                  training and validation splits from `cv`
+memory_plan.py             estimate the memory, decide what is held in memory
+alignments.py              alignments in memory, and one-vs-rest learning from them
+partitioned_alignments.py  the same for alignments in files or on workers
+search.py                  choose parameters by held-out accuracy
+landmark_fit.py            BBS and SLTS: the whole sequence
+local_fit.py               the local classifier: the whole sequence
+local_metrics.py           features, Gram matrix and metrics of the local classifier
+logdet_cycles.py           LDMLT: triplets, ranked and rebuilt in cycles
+prediction.py              apply a fitted model to a source, part by part
+"""

@@ -1,0 +1,282 @@
+"""Learning of the local classifier, the same for memory, files and clusters.
+
+count and sample -> representations -> landmarks and groups -> align, solve, form metrics
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.bytesize import format_bytes
+from slts.execution import TaskRunner, progress_bar
+from slts.landmarks import resolve_count
+from slts.landmarks.selection import METHODS, check_landmarks
+from slts.learning.calibration import fit_scale
+from slts.models.representations import Representation
+from slts.series import SeriesBatch
+from slts.series.source import SeriesSource
+from slts.training.first_pass import FirstPass, class_weights, fetch, first_pass
+from slts.training.landmark_fit import landmark_positions, warn_about_missing_classes
+from slts.training.local_metrics import (
+    LocalSolution,
+    LocalTraining,
+    learn_local_metrics,
+    training_bytes,
+)
+from slts.training.sampling import SampleSize, shuffled
+from slts.training.source import memory_limit, task_runner
+
+_LOGGER = logging.getLogger("slts")
+
+# Landmarks of each class; fewer if there are many classes.
+_PER_CLASS, _LANDMARKS = 10, 200
+# Metrics grow with classes times groups: beyond this number, classes share groups.
+_MOST_GROUPS = 32
+# Ridge regression is exact up to this many series; beyond, this many span the solution.
+_ANCHORS = 2000
+# Cells of all recurrences in training, beyond which long series are averaged; never below
+# `_SHORT` steps.
+_CELLS, _SHORT = 1e10, 128
+# Fewest and most series of a sample, series of each class, and its share of the memory.
+_FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
+# Anchors are drawn independently of landmarks, which are the series with the smallest keys.
+_ANCHOR_PURPOSE = 2
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """Checked parameters of `LocalSLTSClassifier`; `owner` names it in messages."""
+
+    owner: str
+    n_landmarks: Any
+    landmarks: Any
+    representations: tuple[str, ...]
+    settings: tuple[AlignmentSettings, ...]
+    metrics: str
+    phases: tuple[int, ...]
+    n_components: int
+    metric_rank: int
+    max_length: int | None
+    penalties: FloatArray
+    class_weight: Any
+    device: str
+    n_jobs: int | None
+    memory_limit: Any
+    seed: int
+    verbose: bool
+
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons: representations times objectives."""
+        return len(self.representations) * len(self.settings)
+
+
+@dataclass(frozen=True)
+class LocalFit:
+    """What was learned; `n_sampled` is None if all series were used."""
+
+    classes: AnyArray
+    n_series: int
+    n_steps: int
+    n_sampled: int | None
+    landmarks: SeriesBatch
+    landmark_indices: IntArray
+    groups: IntArray
+    group_names: tuple[str, ...]
+    solution: LocalSolution
+    scale: float
+
+
+def fit_local(
+    source: SeriesSource, options: LocalOptions, class_names: AnyArray | None = None
+) -> LocalFit:
+    """Learn local metrics. `class_names` are the labels that codes of a source stand for."""
+    o, limit = options, memory_limit(options.memory_limit, options.owner)
+    size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
+    with task_runner(o.n_jobs, source) as runner:
+        with progress_bar("Reading", show=o.verbose) as progress:
+            found = first_pass(source, runner, size, seed=o.seed, progress=progress)
+        found = _what_fits(found, o, limit)
+        batch, codes = found.sample.series, found.codes
+        classes = found.classes if class_names is None else class_names
+        multiplicities = found.multiplicities(np.arange(len(batch)))
+        weights = multiplicities * class_weights(o.class_weight, classes, found.totals)[codes]
+
+        count = _landmark_count(o, codes, found.n_series)
+        max_length = o.max_length or _longest(batch, count * o.n_comparisons)
+        representations = [
+            Representation.fit(batch, name, max_length=max_length, n_components=o.n_components)
+            for name in o.representations
+        ]
+        landmarks, indices, landmark_codes = _choose_landmarks(
+            o, source, runner, found, count, representations[0]
+        )
+    warn_about_missing_classes(classes, landmark_codes)
+    groups, group_names = _group_landmarks(o, classes, landmark_codes, indices)
+    targets = np.where(codes[:, np.newaxis] == np.arange(len(classes)), 1.0, -1.0)
+    solution = learn_local_metrics(
+        LocalTraining(
+            batch,
+            codes,
+            weights / weights.mean(),
+            targets[:, 1:] if len(classes) == 2 else targets,
+            stratified(codes, _ANCHORS, shuffled(found.sample.keys, _ANCHOR_PURPOSE)),
+            landmarks,
+            groups,
+        ),
+        representations,
+        o.settings,
+        o.phases,
+        o.penalties,
+        metric_rank=o.metric_rank,
+        device=o.device,
+        n_jobs=o.n_jobs,
+        verbose=o.verbose,
+    )
+    scale = fit_scale(solution.ridge.left_out, codes, multiplicities)
+    return LocalFit(
+        classes, found.n_series, found.n_steps, None if found.complete else len(batch),
+        landmarks, indices, groups, group_names, solution, scale,
+    )  # fmt: skip
+
+
+def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
+    """Return `count` positions, as evenly from all classes as their sizes allow.
+
+    The first of every class in `order` are taken, then the second, and so on.
+    """
+    if count >= len(codes):
+        return np.arange(len(codes))
+    ranks = np.empty(len(codes), dtype=np.int64)
+    for c in np.unique(codes):
+        members = order[codes[order] == c]
+        ranks[members] = np.arange(len(members))
+    return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
+
+
+def _what_fits(found: FirstPass, o: LocalOptions, limit: float) -> FirstPass:
+    """Return as much of the sample as can be learned from in `limit` bytes."""
+    sample, n_classes = found.sample, len(found.classes)
+    n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
+        o.metrics, n_classes * _per_class(n_classes)
+    )
+
+    def needed(count: int) -> float:
+        series = count * sample.series.values.nbytes / len(sample)
+        learning = training_bytes(
+            count,
+            min(count, _ANCHORS),
+            n_channels=Representation.most_channels(sample.series.n_channels, o.n_components),
+            rank=o.metric_rank,
+            n_groups=n_groups,
+            n_phases=o.phases[-1],
+            n_comparisons=o.n_comparisons,
+        )
+        return max(2.0 * series + learning, series / _SAMPLE_SHARE)
+
+    most = len(sample)
+    while needed(most) > limit and most > 1:
+        most -= max(1, most // 50)
+    if most < len(sample):
+        fewest = min(max(_FEWEST, 3 * n_classes), found.n_series)
+        if most < fewest:
+            raise ValueError(
+                f"The 'memory_limit' parameter of {o.owner} is too small: {format_bytes(limit)}. "
+                f"Learning from a sample of {fewest} series needs "
+                f"{format_bytes(1.01 * needed(fewest))}. Raise it, or use fewer representations, "
+                f"objectives or phases."
+            )
+        per_class = min(_PER_CLASS_DRAWN, max(2, most // (2 * n_classes)))
+        count = most - per_class * n_classes
+        kept = sample.first(count, per_class)
+        # The first series have most of every class already, so more of them fit.
+        sample = sample.first(count + most - len(kept), per_class)
+        found = replace(found, sample=sample, complete=False)
+    if not found.complete:
+        _LOGGER.info(
+            "%s learns from a sample of %d of %d series (memory_limit: %s)",
+            o.owner, len(sample), found.n_series, format_bytes(limit),
+        )  # fmt: skip
+    return found
+
+
+def _longest(batch: SeriesBatch, n_alignments: int) -> int | None:
+    """Return the most steps a series may have in training; None keeps all steps.
+
+    Every series is aligned `n_alignments` times.
+    """
+    budget = _CELLS / (n_alignments * len(batch))
+
+    def cells(longest: float) -> float:
+        return float(np.minimum(batch.lengths, longest).mean()) ** 2
+
+    longest = int(batch.lengths.max())
+    if longest <= _SHORT or cells(longest) <= budget:
+        return None
+    lengths = np.arange(_SHORT, longest, max(1, (longest - _SHORT) // 256))
+    fits = sum(cells(float(length)) <= budget for length in lengths)
+    return int(lengths[max(0, fits - 1)])
+
+
+def _per_class(n_classes: int) -> int:
+    return max(4, min(_PER_CLASS, _LANDMARKS // n_classes))
+
+
+def _landmark_count(o: LocalOptions, codes: IntArray, n_series: int) -> int:
+    if not isinstance(o.landmarks, str) or o.landmarks not in METHODS:
+        return len(check_landmarks(o.landmarks, n_series, o.owner))
+    if o.n_landmarks is None:
+        most = _per_class(int(codes.max()) + 1)
+        return int(np.minimum(np.bincount(codes), most).sum())
+    is_fraction = isinstance(o.n_landmarks, float | np.floating)
+    return min(resolve_count(o.n_landmarks, len(codes) if is_fraction else n_series), len(codes))
+
+
+def _choose_landmarks(
+    o: LocalOptions,
+    source: SeriesSource,
+    runner: TaskRunner,
+    found: FirstPass,
+    count: int,
+    representation: Representation,
+) -> tuple[SeriesBatch, IntArray, IntArray]:
+    """Return landmarks, their numbers in the source, and their classes."""
+    if not isinstance(o.landmarks, str):
+        indices = np.array(o.landmarks, dtype=np.int64)
+        series, labels = fetch(source, runner, found.offsets, indices)
+        return series, indices, np.searchsorted(found.classes, labels).astype(np.int64)
+    batch, codes = found.sample.series, found.codes
+    if o.landmarks == "random":
+        chosen = stratified(codes, count, np.arange(len(codes)))
+    else:
+        chosen = landmark_positions(
+            o.landmarks, count, representation(batch),
+            AlignmentSettings("cost", o.settings[0].band, normalize=False),
+            owner=o.owner, device=o.device, n_jobs=o.n_jobs, seed=o.seed,
+        )  # fmt: skip
+    return batch[chosen], found.indices[chosen], codes[chosen]
+
+
+def _group_landmarks(
+    o: LocalOptions, classes: AnyArray, codes: IntArray, indices: IntArray
+) -> tuple[IntArray, tuple[str, ...]]:
+    """Return the group of each landmark, and the names of the groups; a group shares a metric."""
+    present, groups = np.unique(codes, return_inverse=True)
+    names = [str(label) for label in classes[present]]
+    if o.metrics == "shared":
+        groups, names = np.zeros(len(codes), dtype=np.int64), ["all"]
+    elif o.metrics == "landmark":
+        groups = np.arange(len(codes))
+        names = [f"{classes[c]} #{j}" for c, j in zip(codes, indices, strict=True)]
+    elif len(present) > _MOST_GROUPS:
+        # Too many pairs of classes for a metric each: deal the classes out evenly.
+        dealt = np.random.RandomState(o.seed).permutation(len(present)) % _MOST_GROUPS
+        names = [" ".join(np.asarray(names)[dealt == g]) for g in range(_MOST_GROUPS)]
+        groups = dealt[groups]
+    return np.asarray(groups, dtype=np.int64), tuple(names)

@@ -1,0 +1,298 @@
+"""Estimate the memory that learning over landmarks needs, before it is used."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from slts.bytesize import format_bytes
+from slts.execution import TaskRunner, free_disk
+from slts.learning.partitioned import rows_of_metric, rows_of_separator
+from slts.training.first_pass import FirstPass
+
+_LOGGER = logging.getLogger("slts")
+
+# Copies of a batch of series while it is read: decoded, checked, joined, mapped to rows.
+_COPIES = 6
+# Bytes of a batch and of a block of results; smaller if many threads read.
+_LEAST_CHUNK, _MOST_CHUNK = 2**20, 16 * 2**20
+_READING_SHARE = 1 / 4
+# Share of the limit for problems that are solved at the same time. A problem holds its rows twice;
+# the one that is being solved needs them four more times.
+_SOLVING_SHARE = 2 / 5
+_HELD_ROWS, _WORKING_ROWS = 2, 4
+# Series that parameters are chosen on and solvers start from.
+MOST_TUNING, FEWEST_TUNING = 10_000, 500
+# Shares of the limit for the sample and its alignments; both are copied once.
+SAMPLE_SHARE, TUNING_SHARE = 1 / 12, 1 / 6
+# Share of the limit that results may fill: freed memory is not returned at once.
+_FULL = 0.85
+
+
+@dataclass(frozen=True)
+class LandmarkWork:
+    """The numbers that decide how much memory learning needs.
+
+    Attributes
+    ----------
+    n_series, n_steps, n_channels
+        Size of the source.
+    n_rows
+        Channels of the rows that are aligned.
+    n_classes, n_landmarks
+        Number of classes and of landmarks.
+    n_sample, n_extra, sample_bytes
+        Uniform sample, series that top up rare classes, and the bytes of both.
+    complete
+        Whether the sample holds all series.
+    item
+        Bytes of a number of a result.
+    learns_metric
+        Whether products are kept, or similarities alone.
+    """
+
+    n_series: int
+    n_steps: int
+    n_channels: int
+    n_rows: int
+    n_classes: int
+    n_landmarks: int
+    n_sample: int
+    n_extra: int
+    sample_bytes: float
+    complete: bool
+    item: int
+    learns_metric: bool
+
+    @classmethod
+    def count(
+        cls, found: FirstPass, *, n_rows: int, n_landmarks: int, dtype: str, learns_metric: bool
+    ) -> LandmarkWork:
+        """Take the numbers from a first pass."""
+        sample = found.sample
+        return cls(
+            n_series=found.n_series,
+            n_steps=found.n_steps,
+            n_channels=sample.series.n_channels,
+            n_rows=n_rows,
+            n_classes=len(found.classes),
+            n_landmarks=n_landmarks,
+            n_sample=sample.n_uniform,
+            n_extra=len(sample) - sample.n_uniform,
+            sample_bytes=float(sample.series.values.nbytes),
+            complete=found.complete,
+            item=np.dtype(dtype).itemsize,
+            learns_metric=learns_metric,
+        )
+
+    @property
+    def _square(self) -> int:
+        return self.n_rows**2
+
+    @property
+    def problems(self) -> int:
+        """Number of one-vs-rest problems."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def _sums(self) -> int:
+        """Bytes of the class sums of a series."""
+        return self.item * self.n_classes * self._square if self.learns_metric else 0
+
+    @property
+    def per_result(self) -> int:
+        """Most bytes that are kept of a series when alignments lie in parts."""
+        problems = self.problems if self.learns_metric else 1
+        return max(self._sums, self.item * self.n_landmarks * problems)
+
+    @property
+    def per_tuning(self) -> int:
+        """Bytes of the alignments of a series in memory."""
+        numbers = self.n_landmarks * (self._square if self.learns_metric else 1)
+        return self.item * numbers + 2 * self._sums
+
+    @property
+    def in_memory(self) -> float:
+        """Bytes if the alignments of all series are held in memory."""
+        return 2 * self.sample_bytes + float(self.n_sample) * self.per_tuning
+
+    def row_bytes(self, most: float) -> float:
+        """Bytes of the rows of one problem in memory, at most `most` if that is enough."""
+        n = self.n_series
+        separator = 8.0 * self.n_landmarks * rows_of_separator(n, self.n_landmarks, most)
+        if not self.learns_metric:
+            return separator
+        return max(separator, 8.0 * self._square * rows_of_metric(n, self._square, most))
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes that learning uses, by purpose.
+
+    Attributes
+    ----------
+    limit
+        Bytes that may be used.
+    in_memory
+        Whether the alignments of all series are held in memory; otherwise they lie in parts.
+    sample, tuning, reading, solving
+        The sample; its alignments; batches that are read and aligned; the solvers.
+    kept
+        Results for all series, at the stage that has most.
+    n_tuning
+        Number of series whose alignments are in memory.
+    batch_size, chunk
+        Series read at a time, and bytes of a block of results.
+    at_once, rows_bytes
+        Problems solved at the same time, and bytes of the rows of each.
+    remote
+        Whether `kept` lies on other machines.
+    enough
+        A limit that is sufficient.
+    """
+
+    limit: float
+    in_memory: bool
+    sample: float
+    tuning: float
+    reading: float
+    solving: float
+    kept: float
+    n_tuning: int
+    batch_size: int
+    chunk: int
+    at_once: int
+    rows_bytes: float
+    remote: bool
+    enough: float
+
+    @classmethod
+    def make(cls, work: LandmarkWork, limit: float, runner: TaskRunner) -> MemoryPlan:
+        """Divide the limit."""
+        readers = 1 if runner.is_remote else runner.n_workers
+        plan = cls._under(work, limit, work.sample_bytes, work.n_sample, readers, runner.is_remote)
+        if plan.in_memory or plan.needed <= limit:
+            return plan
+        # With a larger limit the sample grows too.
+        enough = 1e6
+        while True:
+            sample = max(work.sample_bytes, enough * SAMPLE_SHARE)
+            larger = cls._under(work, enough, sample, work.n_series, readers, runner.is_remote)
+            if larger.needed <= enough:
+                break
+            enough *= 1.1
+        whole = work.in_memory if work.complete else math.inf
+        return cls(**{**vars(plan), "enough": min(1.1 * enough, whole)})
+
+    @classmethod
+    def _under(
+        cls,
+        work: LandmarkWork,
+        limit: float,
+        sample: float,
+        n_sample: int,
+        readers: int,
+        remote: bool,
+    ) -> MemoryPlan:
+        series = 8.0 * work.n_channels * work.n_steps / work.n_series
+        chunk = limit * _READING_SHARE / readers / (_COPIES + 2)
+        chunk = min(_MOST_CHUNK, max(_LEAST_CHUNK, chunk))
+        batch = min(max(chunk, series), work.n_series * series)
+        block = min(max(chunk, work.per_result), work.n_series * work.per_result)
+        reading = readers * (_COPIES * batch + 2 * block)
+        for_solving = limit * _SOLVING_SHARE
+        most_rows = for_solving / (_HELD_ROWS + _WORKING_ROWS)
+        rows = work.row_bytes(most_rows)
+        at_once = int((for_solving / rows - _WORKING_ROWS) / _HELD_ROWS)
+        at_once = min(work.problems, max(1, at_once))
+        solving = (_HELD_ROWS * at_once + _WORKING_ROWS) * rows
+        in_memory = work.complete and work.in_memory <= limit
+        if in_memory:
+            n_tuning = work.n_sample
+        else:
+            fewest = min(work.n_series, max(FEWEST_TUNING, work.n_landmarks, 4 * work.n_classes))
+            room = min(2 * TUNING_SHARE * limit, limit - 2 * sample - max(reading, solving))
+            n_tuning = max(fewest, int(room / (2 * work.per_tuning)) - work.n_extra)
+            n_tuning = min(n_sample, MOST_TUNING, n_tuning)
+        return cls(
+            limit=limit,
+            in_memory=in_memory,
+            sample=2 * sample,
+            tuning=2.0 * (n_tuning + work.n_extra) * work.per_tuning,
+            reading=reading,
+            solving=solving,
+            kept=float(work.n_series) * work.per_result,
+            n_tuning=n_tuning,
+            batch_size=int(min(4096, max(1, chunk / series))),
+            chunk=int(chunk),
+            at_once=at_once,
+            rows_bytes=most_rows,
+            remote=remote,
+            enough=limit,
+        )
+
+    @property
+    def needed(self) -> float:
+        """Bytes that must be in memory; nothing is read while problems are solved."""
+        return self.sample + self.tuning + max(self.reading, self.solving)
+
+    @property
+    def resident(self) -> float:
+        """Bytes left for results; the rest of them goes to temporary files."""
+        return max(0.0, _FULL * self.limit - self.needed)
+
+    @property
+    def spilled(self) -> float:
+        """Bytes of temporary files."""
+        return 0.0 if self.remote else max(0.0, self.kept - self.resident)
+
+    def check(self, owner: str) -> None:
+        """Raise an error if the memory or the disk is too small; log the plan otherwise."""
+        if self.in_memory:
+            return
+        if self.needed > self.limit:
+            raise ValueError(
+                f"The 'memory_limit' parameter of {owner} is too small: "
+                f"{format_bytes(self.limit)}. A limit of "
+                f"{format_bytes(math.ceil(self.enough / 1e6) * 1e6)} is sufficient "
+                f"({self._purposes()}). Raise it{self._alternative()}."
+            )
+        if self.spilled > free_disk():
+            raise OSError(
+                f"Temporary files need {format_bytes(self.spilled)}, but the disk has "
+                f"{format_bytes(free_disk())} left: set TMPDIR to a folder with more space, or "
+                f"raise memory_limit"
+            )
+        _LOGGER.info("%s", self)
+
+    def _alternative(self) -> str:
+        if self.reading > max(self.tuning, self.sample):
+            return ", or use fewer threads (n_jobs)"
+        why = ": they and some series of every class must be in memory"
+        return f", or use fewer n_landmarks{why if self.sample > self.tuning else ''}"
+
+    def __str__(self) -> str:
+        """Describe the plan in one line."""
+        if self.remote:
+            where = f"results: {format_bytes(self.kept)} on the workers"
+        else:
+            where = f"results: {format_bytes(min(self.kept, self.resident))}"
+            if self.spilled:
+                where += f", and {format_bytes(self.spilled)} in temporary files"
+        total = self.needed + (0.0 if self.remote else min(self.kept, self.resident))
+        return (
+            f"memory: about {format_bytes(total)} of {format_bytes(self.limit)} "
+            f"({self._purposes()}, {where})"
+        )
+
+    def _purposes(self) -> str:
+        named = {
+            "sample": self.sample,
+            "its alignments": self.tuning,
+            "reading": self.reading,
+            "then solving": self.solving,
+        }
+        return ", ".join(f"{name}: {format_bytes(size)}" for name, size in named.items())

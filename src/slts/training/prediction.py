@@ -1,0 +1,105 @@
+"""Apply a fitted model to a source, part by part."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray
+from slts.execution import progress_bar
+from slts.series.source import Digests, Part, SeriesSource
+from slts.training.source import (
+    RepeatedIdentifiers,
+    check_scan_channels,
+    digests_in,
+    join_digests,
+    memory_limit,
+    no_series,
+    pieces,
+    require_labels,
+    task_runner,
+)
+
+
+def apply_to_source(model: Any, source: SeriesSource, method: str) -> AnyArray:
+    """Return the results of a model's method for all series, in order.
+
+    The result is a memory-mapped temporary file if it is larger than half of the memory limit.
+    """
+    limit = memory_limit(getattr(model, "memory_limit", None), type(model).__name__)
+    results = (result for result, _ in _over_parts(model, source, method, labels=False))
+    held: list[AnyArray] = []
+    size = 0
+    for result in results:
+        held.append(result)
+        size += result.nbytes
+        if 2 * size > limit:
+            return _in_a_file(held, results)
+    if not held:
+        raise no_series(source)
+    return np.concatenate(held)
+
+
+def predict_with_labels(model: Any, source: SeriesSource) -> tuple[AnyArray, AnyArray]:
+    """Return predicted and true labels from one pass."""
+    require_labels(source)
+    found = list(_over_parts(model, source, "predict", labels=True))
+    if not found:
+        raise no_series(source)
+    predicted, labels = zip(*found, strict=True)
+    return np.concatenate(predicted), np.concatenate(labels)
+
+
+def _over_parts(
+    model: Any, source: SeriesSource, method: str, *, labels: bool
+) -> Iterator[tuple[AnyArray, AnyArray]]:
+    """Yield results and labels of every part that has series."""
+    check_scan_channels(source, model.channel_names_in_)
+    single = copy.copy(model)
+    single.n_jobs, single.verbose = 1, False
+    parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
+    shared = (single, method, labels)
+    with (
+        progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
+        task_runner(model.n_jobs, source) as runner,
+    ):
+        for result, truth, digests in runner.map(_apply, parts, shared, progress=progress):
+            repeated.add(digests)
+            if result is not None:
+                yield result, truth
+    repeated.check(parts)
+
+
+def _apply(
+    part: Part, shared: tuple[Any, str, bool], _: None
+) -> tuple[AnyArray | None, AnyArray, Digests]:
+    model, method, labels = shared
+    results, truth, digests = [], [], []
+    for piece in pieces(part, labels=labels):
+        results.append(getattr(model, method)(piece.series))
+        digests.append(digests_in(piece))
+        if labels:
+            assert piece.labels is not None
+            truth.append(piece.labels)
+    return (
+        np.concatenate(results) if results else None,
+        np.concatenate(truth) if truth else np.empty(0),
+        join_digests(digests),
+    )
+
+
+def _in_a_file(held: list[AnyArray], more: Iterator[AnyArray]) -> AnyArray:
+    shape, dtype, rows = held[0].shape[1:], held[0].dtype, 0
+    with tempfile.TemporaryFile(prefix="slts-") as file:
+        for results in (held, more):
+            for result in results:
+                file.write(np.ascontiguousarray(result).data.cast("B"))
+                rows += len(result)
+        held.clear()
+        file.flush()
+        # The file has no name any more; it lives as long as the map.
+        return np.memmap(file, dtype, "r+", shape=(rows, *shape))

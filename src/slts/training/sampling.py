@@ -1,0 +1,257 @@
+"""A uniform sample drawn in one pass: the distinct series with the smallest keys.
+
+The key of a series is a hash of the seed and its values (`series_keys`). So the sample does not
+depend on the order of the series, on how they are cut into parts, or on who reads them. A series
+that occurs twice with the same label is one series of weight two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.series import SeriesBatch
+from slts.series.source import Digests, mixed
+
+_LAST = np.uint64(2**64 - 1)
+# Fewest series of every class; the bytes are shared by this many classes, or by all if more.
+_FEWEST_PER_CLASS, _CLASSES = 2, 20
+
+
+def shuffled(keys: Digests, purpose: int) -> IntArray:
+    """Return a random order that depends on the keys alone; every purpose has its own order."""
+    return np.argsort(mixed(keys ^ mixed(np.array([purpose], dtype=np.uint64))), kind="stable")
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """Keys above which a series cannot be in the sample."""
+
+    uniform: np.uint64 = _LAST
+    # None if classes are not topped up.
+    by_class: Mapping[Any, np.uint64] | None = None
+
+    def lowered(self, other: Ceilings) -> Ceilings:
+        """Return the lower of both ceilings everywhere."""
+        by_class = self.by_class
+        if by_class is not None:
+            known = dict(by_class)
+            for label, key in (other.by_class or {}).items():
+                known[label] = min(known.get(label, _LAST), key)
+            by_class = known
+        return Ceilings(min(self.uniform, other.uniform), by_class)
+
+    def admit(self, keys: Digests, labels: AnyArray) -> IntArray:
+        """Return the positions of series that can still be in the sample."""
+        admitted = keys <= self.uniform
+        if self.by_class is None:
+            return np.flatnonzero(admitted)
+        for label in np.unique(labels):
+            ceiling = self.by_class.get(label.item(), _LAST)
+            admitted |= (labels == label) & (keys <= ceiling)
+        return np.flatnonzero(admitted)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Distinct series that were drawn, in the order of their keys.
+
+    Attributes
+    ----------
+    keys, labels, series
+        Hash, label and values of every series.
+    weights
+        Sum of the weights of all equal series with this label.
+    parts, positions
+        Where the first of the equal series was found: number of the part, position in it.
+    n_uniform
+        The first so many are a uniform sample of all series; the rest top up rare classes.
+    """
+
+    keys: Digests
+    labels: AnyArray
+    weights: FloatArray
+    parts: IntArray
+    positions: IntArray
+    series: SeriesBatch
+    n_uniform: int
+
+    def __len__(self) -> int:
+        """Return the number of distinct series."""
+        return len(self.keys)
+
+    def take(self, index: IntArray, n_uniform: int) -> Sample:
+        """Return some of the series."""
+        return Sample(
+            self.keys[index], self.labels[index], self.weights[index], self.parts[index],
+            self.positions[index], self.series[index], n_uniform,
+        )  # fmt: skip
+
+    def first(self, count: int, per_class: int) -> Sample:
+        """Return the first `count` series, topped up to `per_class` series of every class."""
+        if count >= len(self):
+            return self
+        wanted = np.arange(len(self)) < count
+        for label in np.unique(self.labels):
+            wanted[np.flatnonzero(self.labels == label)[:per_class]] = True
+        return self.take(np.flatnonzero(wanted), min(count, self.n_uniform))
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How large a sample may be.
+
+    Attributes
+    ----------
+    n_series, n_bytes
+        Limits of the uniform sample; the first that is reached counts.
+    at_least
+        Fewest series, whatever their size.
+    per_class
+        Every class is topped up to this number, or to all its series; to fewer, but at least two,
+        if the classes together would need more than `n_bytes` again.
+    """
+
+    n_series: float
+    n_bytes: float
+    at_least: int = 1
+    per_class: int = 0
+
+
+class Reservoir:
+    """Keeps the distinct series with the smallest keys among all that are added."""
+
+    def __init__(self, size: SampleSize, ceilings: Ceilings | None = None) -> None:
+        self._size = size
+        self._held: list[Sample] = []
+        self._set_thresholds(0, 0.0)
+        self.ceilings = ceilings or Ceilings(by_class={} if size.per_class else None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no series was dropped."""
+        return bool(self.ceilings.uniform == _LAST)
+
+    def add(
+        self,
+        keys: Digests,
+        labels: AnyArray,
+        weights: FloatArray,
+        part: int,
+        first: int,
+        series: SeriesBatch,
+    ) -> None:
+        """Add a batch of series; `first` is the position of the first one in its part."""
+        index = self.ceilings.admit(keys, labels)
+        index = index[weights[index] > 0.0]
+        if not len(index):
+            return
+        where = np.full(len(index), part)
+        chosen = series if len(index) == len(series) else series[index]
+        self._hold(
+            Sample(keys[index], labels[index], weights[index], where, first + index, chosen, 0)
+        )
+
+    def merge(self, other: Reservoir) -> None:
+        """Add the series that another reservoir kept."""
+        # A series that the other one dropped is dropped here too.
+        self.ceilings = self.ceilings.lowered(other.ceilings)
+        for sample in other._held:
+            self._hold(sample)
+
+    def _hold(self, sample: Sample) -> None:
+        self._held.append(sample)
+        self._n_bytes += float(_sizes(sample.series).sum())
+        if self._n_bytes > self._full_bytes or sum(map(len, self._held)) > self._full_series:
+            self.sample()
+
+    def _set_thresholds(self, n_series: int, n_bytes: float) -> None:
+        """Reduce again when twice the limit is held, or twice what could not be dropped."""
+        self._n_bytes = n_bytes
+        self._full_bytes = 2 * max(self._size.n_bytes, n_bytes)
+        self._full_series = 2 * max(self._size.n_series, n_series)
+
+    def sample(self) -> Sample | None:
+        """Return the sample of all series added so far; None if there are none."""
+        if not self._held:
+            return None
+        every = _distinct(_joined(self._held))
+        sizes, n_uniform = _sizes(every.series), self._uniform(every)
+        highest = self.ceilings.uniform
+        if n_uniform < len(every):
+            highest = min(highest, every.keys[n_uniform] - np.uint64(1))
+        kept = np.arange(len(every)) < n_uniform
+        by_class = dict(self.ceilings.by_class or {})
+        classes = np.unique(every.labels) if self._size.per_class else every.labels[:0]
+        for label in classes:
+            ceiling = by_class.get(label.item(), _LAST)
+            members = np.flatnonzero((every.labels == label) & (every.keys <= ceiling))
+            count = self._top_up(sizes[members], len(classes))
+            kept[members[:count]] = True
+            if count == self._size.per_class:
+                by_class[label.item()] = min(ceiling, every.keys[members[count - 1]])
+            elif len(members) > count:
+                # A smaller series with a smaller key might still fit.
+                by_class[label.item()] = min(ceiling, every.keys[members[count]] - np.uint64(1))
+        self.ceilings = Ceilings(highest, by_class if self._size.per_class else None)
+        found = every if kept.all() else every.take(np.flatnonzero(kept), n_uniform)
+        found = Sample(**{**vars(found), "n_uniform": n_uniform})
+        self._held = [found]
+        self._set_thresholds(len(found), float(_sizes(found.series).sum()))
+        return found
+
+    def _uniform(self, every: Sample) -> int:
+        """Return how many of the series, in the order of their keys, fit in the uniform sample."""
+        rank = np.arange(len(every))
+        fits = np.cumsum(_sizes(every.series)) <= self._size.n_bytes
+        fits = (fits & (rank < self._size.n_series)) | (rank < self._size.at_least)
+        fits &= every.keys <= self.ceilings.uniform
+        # After the first series that does not fit nothing is taken, so the order of the parts does
+        # not matter. Series with equal keys are taken or left together.
+        if fits.all():
+            return len(fits)
+        return int(np.searchsorted(every.keys, every.keys[np.argmin(fits)]))
+
+    def _top_up(self, sizes: FloatArray, n_classes: int) -> int:
+        """Return how many series of a class are kept in any case.
+
+        The number falls as more classes are seen, so what was dropped before stays dropped.
+        """
+        room = self._size.n_bytes / max(_CLASSES, n_classes)
+        fits = np.cumsum(sizes[: self._size.per_class]) <= room
+        fits[:_FEWEST_PER_CLASS] = True
+        return int(fits.sum())
+
+
+def _sizes(series: SeriesBatch) -> FloatArray:
+    return np.asarray(series.lengths * (8.0 * series.n_channels), dtype=np.float64)
+
+
+def _joined(samples: list[Sample]) -> Sample:
+    if len(samples) == 1:
+        return samples[0]
+    arrays = {
+        name: np.concatenate([getattr(sample, name) for sample in samples])
+        for name in ("keys", "labels", "weights", "parts", "positions")
+    }
+    series = SeriesBatch.concatenate(sample.series for sample in samples)
+    return Sample(**arrays, series=series, n_uniform=0)
+
+
+def _distinct(sample: Sample) -> Sample:
+    """Sort by key and label; equal series become one, with the sum of their weights."""
+    order = np.lexsort((sample.positions, sample.parts, sample.labels, sample.keys))
+    keys, labels = sample.keys[order], sample.labels[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (keys[1:] != keys[:-1]) | (labels[1:] != labels[:-1])
+    first = np.flatnonzero(new)
+    weights = np.add.reduceat(sample.weights[order], first)
+    sorted_once = bool((order[first] == np.arange(len(sample.keys))[: len(first)]).all())
+    if sorted_once and len(first) == len(order):
+        return sample
+    found = sample.take(order[first], 0)
+    return Sample(**{**vars(found), "weights": weights})

@@ -1,0 +1,200 @@
+"""Where training and prediction read series: arrays in memory, or a scan, both in parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray
+from slts.bytesize import parse_bytes
+from slts.errors import DataError
+from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
+from slts.extras import running_client
+from slts.files import is_collection, is_path_like
+from slts.series import SeriesBatch
+from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_digests
+
+# Series that are read at a time.
+BATCH = 1024
+# Arrays are cut into so many parts, or into parts of so many series.
+_ARRAY_PARTS, _PART_SERIES = 16, 1 << 15
+
+
+@dataclass(frozen=True)
+class ArrayPart:
+    """Some series in memory, with labels, weights and their positions in X."""
+
+    series: SeriesBatch
+    labels: AnyArray | None
+    weights: FloatArray | None
+    ids: AnyArray
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return f"X[{self.ids[0]}:{self.ids[-1] + 1}]"
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[ArrayPart]:
+        """Yield some series at a time."""
+        for begin in range(0, len(self.series), batch_size):
+            yield self[begin : begin + batch_size]
+
+    def __getitem__(self, rows: slice) -> ArrayPart:
+        """Return some of the series."""
+        return ArrayPart(
+            self.series[rows],
+            None if self.labels is None else self.labels[rows],
+            None if self.weights is None else self.weights[rows],
+            self.ids[rows],
+        )
+
+
+@dataclass(frozen=True)
+class ArraySource:
+    """Series in memory as a source.
+
+    Parameters
+    ----------
+    series, labels
+        The series and one label each.
+    weights
+        Weight of every series; None is 1 for all. Series of weight zero are left out.
+    """
+
+    series: SeriesBatch
+    labels: AnyArray
+    weights: FloatArray | None = None
+    name = "X"
+    in_rows = False
+
+    def parts(self, *, labels: bool = True) -> list[ArrayPart]:
+        """Cut the series into parts for several threads."""
+        n = len(self.series)
+        whole = ArrayPart(self.series, self.labels, self.weights, np.arange(n))
+        size = max(1, min(-(-n // _ARRAY_PARTS), _PART_SERIES))
+        return list(whole.batches(labels=labels, batch_size=size))
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a scan; raise an error for what `scan_series` takes.
+
+    A path or a Dask collection is not read silently: columns would be guessed without a word.
+    """
+    if isinstance(X, SeriesBatch):
+        return False
+    if is_path_like(X):
+        shown = repr(os.fspath(X)) if isinstance(X, str | os.PathLike) else "paths"
+        raise DataError(
+            f"X must be series or a scan. Got a path instead: use "
+            f"slts.scan_series({shown}, label='...'), or slts.files.read_series to read it into "
+            f"memory."
+        )
+    if is_collection(X):
+        raise DataError(
+            "X must be series or a scan. Got a Dask collection instead: use "
+            "slts.scan_series(X, label='...'); a bag holds pairs (series, label)."
+        )
+    return isinstance(X, SeriesSource)
+
+
+def require_labels(source: SeriesSource) -> None:
+    """Raise an error for a table without a label column, before anything is read."""
+    columns = getattr(source, "columns", None)
+    if columns is not None and columns.label is None:
+        others = ", ".join(columns.ignored) or "none"
+        raise DataError(
+            f"{source.name} has no labels: name their column, scan_series(..., label='...'). "
+            f"Unused columns: {others}."
+        )
+
+
+def check_scan_channels(source: SeriesSource, expected: Sequence[str] | None) -> None:
+    """Raise an error if a scan has another number of channels than a model was fitted on."""
+    columns = getattr(source, "columns", None)
+    if expected is not None and columns is not None and len(columns.channels) != len(expected):
+        raise DataError(
+            f"{source.name} was scanned with the channels {', '.join(columns.channels)}, but the "
+            f"model was fitted on {', '.join(expected)}: use "
+            f"scan_series(..., channels={list(expected)})."
+        )
+
+
+def task_runner(n_jobs: int | None, source: SeriesSource) -> TaskRunner:
+    """Decide who reads the parts: a running Dask cluster, or threads of this process."""
+    # Arrays stay in the memory of this process.
+    client = None if isinstance(source, ArraySource) else running_client()
+    return ThreadRunner(n_jobs) if client is None else DaskRunner(client)
+
+
+def memory_limit(given: Any, owner: str) -> int:
+    """Return the bytes that training may use; None is half of what the process may use."""
+    return usable_memory() // 2 if given is None else parse_bytes(given, "memory_limit", owner)
+
+
+def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Piece]:
+    """Read a part batch by batch; raise an error if labels are wanted and missing."""
+    for piece in part.batches(labels=labels, batch_size=batch_size):
+        check_stopped()
+        if labels and piece.labels is None:
+            raise DataError(
+                f"{part.name} has no labels: name their column with scan_series(..., label='...'); "
+                f"a Dask bag holds pairs (series, label), an .npz file y, a .ts file a label in "
+                f"every line."
+            )
+        yield piece
+
+
+def no_series(source: SeriesSource) -> DataError:
+    """Return the error for a source without series."""
+    return DataError(f"{source.name} has no series.")
+
+
+class RepeatedIdentifiers:
+    """Finds series whose rows lie in two parts: they would be counted twice."""
+
+    def __init__(self, source: SeriesSource) -> None:
+        self._in_rows = source.in_rows
+        self._digests: list[Digests] = []
+
+    def add(self, digests: Digests) -> None:
+        """Add the identifiers of the next part."""
+        self._digests.append(digests if self._in_rows else digests[:0])
+
+    def check(self, parts: Sequence[Part]) -> None:
+        """Raise an error if a series begins in two parts."""
+        digests = join_digests(self._digests)
+        order = np.argsort(digests, kind="stable")
+        repeated = np.flatnonzero(digests[order[1:]] == digests[order[:-1]])
+        if not len(repeated):
+            return
+        ends = np.cumsum([len(found) for found in self._digests])
+        pair = order[[repeated[0], repeated[0] + 1]]
+        first, second = (int(k) for k in np.searchsorted(ends, pair, side="right"))
+        raise DataError(
+            f"Series {_identifier(parts[second], digests[pair[1]])} appears in both "
+            f"{parts[first].name} and {parts[second].name}. All rows of a series must be "
+            f"contiguous. Sort the data by series; in a Dask data frame all rows of a series must "
+            f"be in one partition: frame.shuffle(id).persist()."
+        )
+
+
+def digests_in(piece: Piece) -> Digests:
+    """Return the digests of the identifiers of a piece; none where it has no identifiers."""
+    return np.empty(0, np.uint64) if piece.ids is None else identifier_digests(piece.ids)
+
+
+def join_digests(digests: Sequence[Digests]) -> Digests:
+    """Concatenate digests; the sequence may be empty."""
+    return np.concatenate([np.empty(0, np.uint64), *digests])
+
+
+def _identifier(part: Part, digest: np.uint64) -> str:
+    for piece in part.batches(labels=False, batch_size=BATCH):
+        if piece.ids is not None:
+            for k in np.flatnonzero(identifier_digests(piece.ids) == digest):
+                return repr(piece.ids.tolist()[k])
+    return "?"
