@@ -10,10 +10,12 @@ import pytest
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("narwhals")
-dask = pytest.importorskip("dask")
-bags = pytest.importorskip("dask.bag")
-frames = pytest.importorskip("dask.dataframe")
+pytest.importorskip("dask.bag")
+pytest.importorskip("dask.dataframe")
 
+import dask
+import dask.bag as bags
+import dask.dataframe as frames
 import pyarrow as pa
 
 from slts import DataError

@@ -205,7 +205,7 @@ def test_a_long_frame_without_id_is_explained(make):
 
 def test_without_narwhals_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals", None)
-    with pytest.raises(ImportError, match=r'narwhals is needed .*pip install "slts\[io\]"'):
+    with pytest.raises(ImportError, match=r'narwhals is required .*pip install "slts\[io\]"'):
         as_series(pd.DataFrame(long_data()), id="who")
 
 
