@@ -184,6 +184,11 @@ class FramePart(TablePart):
         """Name for messages."""
         return _partition_name(self.number)
 
+    @property
+    def source(self) -> str:
+        """Name of the data frame."""
+        return "Dask DataFrame"
+
     def holding(self, frame: Any) -> FramePart:
         """Return a part that reads the computed payload."""
         return replace(self, payload=None, frame=frame)

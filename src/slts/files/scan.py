@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Protocol, cast
 
+from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.files.dataset import Columns, Dataset, join
 from slts.files.tables import TablePart, read_batches, read_whole
-from slts.series.preview import size_text
 
 __all__ = ["ScanPart", "SeriesScan"]
 
@@ -129,5 +129,5 @@ class SeriesScan(ABC):
         if self.columns is not None:
             known.append(str(self.columns))
         if self.n_bytes is not None:
-            known.append(f"about {size_text(self.n_bytes)}")
+            known.append(f"about {format_bytes(self.n_bytes)}")
         return f"SeriesScan({'; '.join(known)})"

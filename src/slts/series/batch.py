@@ -11,9 +11,10 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.series.flatten import as_numbers, check_finite, check_layout, offsets_of
-from slts.series.preview import html_preview, size_text
+from slts.series.preview import html_preview
 
 __all__ = ["SeriesBatch"]
 
@@ -59,7 +60,7 @@ class SeriesBatch:
     >>> from slts.series import SeriesBatch
     >>> batch = SeriesBatch(np.arange(10.0).reshape(5, 2), [0, 2, 5])
     >>> batch
-    SeriesBatch(2 series, 2 channels, 2-3 steps, 80 B)
+    SeriesBatch(2 series, 2 channels, 2-3 steps, 80 bytes)
     >>> batch[0]
     array([[0., 2.],
            [1., 3.]])
@@ -305,7 +306,7 @@ class SeriesBatch:
         )
         span = f"{shortest}-{longest} steps" if shortest < longest else _count(longest, "step")
         channels = _count(self.n_channels, "channel")
-        size = size_text(self._values.nbytes)
+        size = format_bytes(self._values.nbytes)
         return f"SeriesBatch({len(self)} series, {channels}, {span}, {size})"
 
     def _repr_html_(self) -> str:

@@ -9,21 +9,11 @@ import numpy as np
 
 from slts._typing import FloatArray
 
-__all__ = ["html_preview", "size_text"]
+__all__ = ["html_preview"]
 
 _WIDTH, _HEIGHT = 160, 28
 _MAX_POINTS = 80
 _MAX_CHANNELS = 6
-
-
-def size_text(n_bytes: int) -> str:
-    """Return a number of bytes in decimal units, such as "1.2 MB"."""
-    size = float(n_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"
 
 
 def html_preview(
