@@ -21,8 +21,6 @@ from slts.files.tables import first_missing
 from slts.files.text_files import open_text
 from slts.series import SeriesBatch, as_series
 
-__all__ = ["WholePart"]
-
 _NPZ_ARRAYS = (
     "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
     "for series of different lengths, values of shape (all steps, channels) and offsets"

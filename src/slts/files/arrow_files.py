@@ -14,8 +14,6 @@ from slts.files.columns import FROM_FOLDER, NUMERIC, kind_of
 from slts.files.dataset import Columns
 from slts.files.tables import BATCH_BYTES, plain_type
 
-__all__ = ["ArrowFile", "ParquetFile", "check_schema", "open_arrow", "open_parquet", "sample_rows"]
-
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
 

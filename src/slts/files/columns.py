@@ -20,15 +20,6 @@ from slts.extras import LazyModule
 from slts.files.dataset import Columns
 from slts.files.tables import Chunk
 
-__all__ = [
-    "FROM_FOLDER",
-    "NUMERIC",
-    "RequestedColumns",
-    "is_number",
-    "kind_of",
-    "resolve_columns",
-]
-
 pa: Any = LazyModule("pyarrow", "io")
 
 Kind = Literal["number", "integer", "boolean", "text", "moment", "list", "other"]

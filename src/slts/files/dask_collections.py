@@ -18,8 +18,6 @@ from slts.files.scan import SeriesScan
 from slts.files.tables import Chunk, TablePart, first_missing
 from slts.series import as_series
 
-__all__ = ["BagPart", "BagScan", "FramePart", "FrameScan", "is_bag", "is_collection"]
-
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")
 

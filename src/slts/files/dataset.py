@@ -12,8 +12,6 @@ from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.series import SeriesBatch
 
-__all__ = ["Columns", "Dataset", "join"]
-
 
 @dataclass(frozen=True)
 class Columns:

@@ -18,8 +18,6 @@ from slts.files.paths import TEXT_SUFFIXES, base_suffix
 from slts.files.tables import Chunk, TablePart
 from slts.files.text_files import CsvTable, open_text
 
-__all__ = ["FolderPart", "series_files"]
-
 pa: Any = LazyModule("pyarrow", "io")
 
 _LABEL_FILE = "labels.csv"

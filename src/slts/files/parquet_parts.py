@@ -26,8 +26,6 @@ from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
 from slts.files.tables import Chunk, TablePart, plain_column
 
-__all__ = ["ParquetPart", "ParquetScan"]
-
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 

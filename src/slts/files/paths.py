@@ -15,21 +15,6 @@ from urllib.parse import unquote
 from slts.errors import DataError
 from slts.extras import LazyModule
 
-__all__ = [
-    "ARROW_SUFFIXES",
-    "PARQUET_SUFFIXES",
-    "STDIN",
-    "TABLE_SUFFIXES",
-    "TEXT_SUFFIXES",
-    "OnePath",
-    "ParquetFiles",
-    "Paths",
-    "base_suffix",
-    "is_compressed",
-    "is_path_like",
-    "is_pattern",
-]
-
 OnePath: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = OnePath | Sequence[OnePath]
 

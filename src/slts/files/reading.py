@@ -36,8 +36,6 @@ from slts.files.scan import SeriesScan
 from slts.files.tables import Chunk, TablePart
 from slts.files.text_files import CsvTable, open_text
 
-__all__ = ["iter_series", "read_series", "scan_series"]
-
 pa: Any = LazyModule("pyarrow", "io")
 
 _FORMS = (

@@ -12,8 +12,6 @@ from slts.errors import DataError
 from slts.files.dataset import Columns, Dataset, join
 from slts.files.tables import TablePart, read_batches, read_whole
 
-__all__ = ["ScanPart", "SeriesScan"]
-
 # Number of series that are read at once if all are wanted.
 _MANY = 1 << 14
 

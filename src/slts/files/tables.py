@@ -23,17 +23,6 @@ from slts.files.dataset import Columns, Dataset
 from slts.series import SeriesBatch, as_series
 from slts.series.source import Digests, identifier_digests
 
-__all__ = [
-    "BATCH_BYTES",
-    "Chunk",
-    "TablePart",
-    "first_missing",
-    "plain_column",
-    "plain_type",
-    "read_batches",
-    "read_whole",
-]
-
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 

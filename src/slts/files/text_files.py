@@ -25,8 +25,6 @@ from slts.files.dataset import Columns
 from slts.files.paths import STDIN, OnePath
 from slts.files.tables import Chunk
 
-__all__ = ["CsvTable", "TextFile", "open_text"]
-
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
 

@@ -16,8 +16,6 @@ from slts.errors import DataError
 from slts.series.flatten import as_numbers, check_finite, check_layout, offsets_of
 from slts.series.preview import html_preview
 
-__all__ = ["SeriesBatch"]
-
 Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
 
 

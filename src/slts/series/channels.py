@@ -9,20 +9,6 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.series.batch import SeriesBatch
 
-__all__ = [
-    "SCALES",
-    "ChannelScale",
-    "Components",
-    "Levels",
-    "append_constant",
-    "differences",
-    "leading_directions",
-    "normalize_rows",
-    "pool_steps",
-    "rms_row_norm",
-    "spread_of",
-]
-
 SCALES = ("standard", "robust", "asinh")
 # The quartiles, and the first and last hundredth, of a normal distribution lie this many standard
 # deviations apart.

@@ -22,8 +22,6 @@ from slts.series.flatten import (
     trim_padding,
 )
 
-__all__ = ["as_series"]
-
 _ACCEPTED = (
     "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
     "a 2-D array (n, time), or a data frame with id="

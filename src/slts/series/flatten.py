@@ -10,18 +10,6 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
 from slts.errors import DataError
 
-__all__ = [
-    "as_numbers",
-    "check_finite",
-    "check_layout",
-    "flatten_array",
-    "flatten_cells",
-    "flatten_list",
-    "is_sparse",
-    "offsets_of",
-    "trim_padding",
-]
-
 _NUMBER_KINDS = "biuf"
 
 

@@ -20,16 +20,6 @@ from slts.series.flatten import (
     offsets_of,
 )
 
-__all__ = [
-    "Flat",
-    "flatten_frame",
-    "flatten_frames",
-    "is_frame",
-    "is_pandas_frame",
-    "is_series_like",
-    "read_long",
-]
-
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
     "polars": {"DataFrame", "LazyFrame"},

@@ -9,8 +9,6 @@ import numpy as np
 
 from slts._typing import FloatArray
 
-__all__ = ["html_preview"]
-
 _WIDTH, _HEIGHT = 160, 28
 _MAX_POINTS = 80
 _MAX_CHANNELS = 6
