@@ -1,4 +1,4 @@
-"""What a model says of series: labels and probabilities from one set of alignments."""
+"""Accuracy and other scores of predictions."""
 
 from __future__ import annotations
 
@@ -9,25 +9,18 @@ from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_
 
 from slts._typing import AnyArray, FloatArray
 from slts.guarantees.bounds import accuracy_interval
-from slts.series import SeriesBatch
 
 
-def answer(model: Any, series: SeriesBatch) -> tuple[AnyArray, FloatArray | None]:
-    """Return predicted labels, and probabilities where the model is calibrated."""
-    labels, _, chances = model.outputs(series)
-    return labels, chances
-
-
-def accuracy_of(predicted: AnyArray, truth: AnyArray) -> dict[str, Any]:
-    """Accuracy with the exact 95% interval of Clopper and Pearson."""
+def accuracy(predicted: AnyArray, truth: AnyArray) -> dict[str, Any]:
+    """Return the accuracy with the exact 95% interval of Clopper and Pearson."""
     n = len(truth)
     right = int(np.count_nonzero(predicted == truth))
     interval = list(accuracy_interval(right, n))
     return {"n": n, "right": right, "accuracy": right / n, "interval": interval}
 
 
-def accuracy_in_words(found: dict[str, Any]) -> str:
-    """One line about an accuracy."""
+def describe_accuracy(found: dict[str, Any]) -> str:
+    """Return one line about what `accuracy` returns."""
     low, high = found["interval"]
     return (
         f"accuracy {found['accuracy']:.1%} ({found['right']} of {found['n']}; 95% interval "
@@ -36,21 +29,20 @@ def accuracy_in_words(found: dict[str, Any]) -> str:
 
 
 def scores(
-    classes: AnyArray, predicted: AnyArray, chances: FloatArray | None, truth: AnyArray
+    classes: AnyArray, predicted: AnyArray, probabilities: FloatArray | None, truth: AnyArray
 ) -> dict[str, Any]:
-    """Accuracy, balanced accuracy, log-loss, figures by class and the confusion matrix."""
+    """Return accuracy, balanced accuracy, log-loss, scores of every class, confusion matrix."""
     precision, recall, f1, support = precision_recall_fscore_support(
         truth, predicted, labels=classes, zero_division=0.0
     )
-    present = np.isin(classes, truth)
     loss = None
-    if chances is not None:
+    if probabilities is not None:
         codes = np.searchsorted(classes, truth)
-        loss = float(log_loss(codes, chances, labels=np.arange(len(classes))))
+        loss = float(log_loss(codes, probabilities, labels=np.arange(len(classes))))
     return {
-        **accuracy_of(predicted, truth),
-        # Of the classes that occur; the others have no recall.
-        "balanced_accuracy": float(recall[present].mean()),
+        **accuracy(predicted, truth),
+        # Classes without series have no recall.
+        "balanced_accuracy": float(recall[support > 0].mean()),
         "log_loss": loss,
         "by_class": [
             {
