@@ -284,3 +284,16 @@ def test_a_folder_is_sorted_by_time(tmp_path):
     (tmp_path / "a.csv").write_text("t,x\n1,10\n1,20\n")
     with pytest.raises(DataError, match=r"time 1.0 occurs twice in the series with id 'a.csv'"):
         read_series(tmp_path)
+
+
+def test_rows_of_a_small_file_may_have_any_order(tmp_path, monkeypatch):
+    path = tmp_path / "interleaved.csv"
+    lines = [f"{name},{t},{value}" for t in range(3) for name, value in (("a", t), ("b", -t))]
+    path.write_text("\n".join(["id,t,x", *lines]))
+    scan = slts.scan_series(path)
+    (found,) = scan.batches(labels=False)
+    np.testing.assert_array_equal(found.series[0], [[0.0, 1.0, 2.0]])
+    np.testing.assert_array_equal(found.series[1], [[0.0, -1.0, -2.0]])
+    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 10)
+    with pytest.raises(slts.DataError, match="must be contiguous to be read in batches"):
+        list(scan.batches(labels=False))
