@@ -290,10 +290,10 @@ def test_rows_of_a_small_file_may_have_any_order(tmp_path, monkeypatch):
     path = tmp_path / "interleaved.csv"
     lines = [f"{name},{t},{value}" for t in range(3) for name, value in (("a", t), ("b", -t))]
     path.write_text("\n".join(["id,t,x", *lines]))
-    scan = slts.scan_series(path)
+    scan = scan_series(path)
     (found,) = scan.batches(labels=False)
     np.testing.assert_array_equal(found.series[0], [[0.0, 1.0, 2.0]])
     np.testing.assert_array_equal(found.series[1], [[0.0, -1.0, -2.0]])
     monkeypatch.setattr("slts.files.reading._SMALL_FILE", 10)
-    with pytest.raises(slts.DataError, match="must be contiguous to be read in batches"):
+    with pytest.raises(DataError, match="must be contiguous to be read in batches"):
         list(scan.batches(labels=False))
