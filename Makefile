@@ -12,8 +12,8 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## train on an embedded data set; model and report in demo-output/
 	$(BIN)/slts demo --out demo-output
 
-test: $(VENV)/.dev  ## run the tests (with SLTS_DATA set, also those on the UCI originals)
-	$(BIN)/python -m pytest
+test: $(VENV)/.dev  ## run the tests; FAST=1 leaves the slow ones out (set SLTS_DATA for those on the UCI originals)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(FAST),-m "not slow")
 
 lint: $(VENV)/.dev  ## check style, formatting and types
 	$(BIN)/ruff check .

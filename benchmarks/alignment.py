@@ -1,16 +1,16 @@
 """Alignment benchmark: slts against aeon, dtaidistance, tslearn and tsdistances.
 
-Run ``python benchmarks/alignment.py``. In one run and on the same pairs it asserts that all
-libraries find paths of the same cost, then measures
+Run ``python benchmarks/alignment.py``. It asserts that all libraries find paths of the same cost on
+the same pairs, then measures in the same run
 
 - score     all pairs, no path: `slts.similarity` and the peers' pairwise distances
 - products  all pairs with paths: `slts.aligned_products` (which also forms T) and the peers' paths
-- one score, one path      one pair: `slts.similarity`, `slts.align` and the peers' calls for it
+- one score, one path      one pair: `slts.align` and the peers' calls for one pair
 
-in microseconds a pair. The ratio is that to the fastest peer. Slow peers are given fewer of the
-pairs; where lengths differ, times are compared by grid cell. No peer hands out paths to several
-cores. The share is that of the arithmetic limit: multiply-adds of the dot products (cells x
-channels) per second over what a matrix product reaches on as many cores.
+in microseconds per pair. The ratio compares slts with the fastest peer. Slow peers get fewer pairs.
+If lengths differ, times are compared per grid cell. No peer computes paths on several cores. The
+column "peak" is the share of the arithmetic limit: multiply-adds of the dot products (cells x
+channels) per second, divided by the rate of a matrix product on as many cores.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from peak import peak_rate
 from peers import Peer, importable_peers, peer_versions
 
 import slts
-from slts.alignment.targets import available_targets
+from slts.alignment.extension import available_targets
 
 CHANNELS = (1, 3, 13, 64)
 LENGTHS = (20, 60, 200, 1000)
@@ -47,7 +47,7 @@ OURS = ("slts", "slts f32")
 
 @dataclass(slots=True)
 class Row:
-    """One line of the table; times in microseconds a pair."""
+    """One line of the table, with times in microseconds per pair."""
 
     case: str
     what: str
@@ -65,7 +65,7 @@ class Row:
     share_of_peak: float | None = None
 
     def fill(self, seconds_per_cell: dict[str, float]) -> None:
-        """Take over the times and compare."""
+        """Store the times and compare them."""
         scale = 1e6 * self.cells_per_pair
         self.microseconds = {name: scale * s for name, s in seconds_per_cell.items()}
         peers = {name: us for name, us in self.microseconds.items() if name not in OURS}
@@ -77,14 +77,14 @@ class Row:
                 self.ratio_float32 = best / self.microseconds["slts f32"]
 
     def add_share(self, peak: float) -> None:
-        """Share of the float64 limit that slts reaches."""
+        """Compute the share of the float64 limit that slts reaches."""
         rate = self.cells_per_pair * self.channels / (self.microseconds["slts"] * 1e-6)
         self.share_of_peak = rate / (peak * self.cores)
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A ratio that must be reached."""
+    """A minimum for a ratio."""
 
     name: str
     value: float
@@ -92,12 +92,12 @@ class Requirement:
 
     @property
     def met(self) -> bool:
-        """Whether it is reached."""
+        """Whether the ratio reaches the minimum."""
         return self.value >= self.least
 
 
 class Benchmark:
-    """Runs the cases and keeps their rows."""
+    """Runs the cases and stores their rows."""
 
     def __init__(self, peers: Sequence[type[Peer]], *, quick: bool, cores: Sequence[str]) -> None:
         self.peers, self.quick = peers, quick
@@ -110,7 +110,7 @@ class Benchmark:
             self.n_jobs.append(-1)
 
     def headline(self) -> None:
-        """Lengths 20 to 60 mixed, d = 13; also by affinity, on AVX2, and on two cores."""
+        """Lengths from 20 to 60, d = 13; also for affinity, AVX2 and two cores."""
         problem = random_problem(160, 120, 13, 20, 60)
         assert_agreement(problem, self.peers)
         needs = {"score": (10.0, 5.0), "products": (8.0, 4.0)}
@@ -128,7 +128,7 @@ class Benchmark:
                     row = self._all_pairs("headline", problem, what, 1, isa="avx2")
                     self._require(f"{what}, the same with SLTS_ISA=avx2", row.ratio, avx2)
             if -1 in self.n_jobs:
-                # Large enough that starting threads and laying out series is not what is measured.
+                # Large enough to make the start of threads and the layouts negligible.
                 self._two_cores(random_problem(480, 360, 13, 20, 60), what)
 
     def univariate(self) -> None:
@@ -141,7 +141,7 @@ class Benchmark:
                 self._require("score, d=1, length 1000, 60 x 60 pairs, one core", row.ratio, 5.0)
 
     def grid(self) -> None:
-        """Every number of channels and length."""
+        """All numbers of channels and lengths."""
         for d in CHANNELS:
             for length in LENGTHS:
                 problem = sized_problem(d, length, self.seconds, usable_cores())
@@ -151,7 +151,7 @@ class Benchmark:
                         self._all_pairs("grid", problem, what, n_jobs)
 
     def one_pair(self) -> None:
-        """One pair at every size."""
+        """One pair of each size."""
         for d in CHANNELS:
             for length in LENGTHS:
                 problem = random_problem(1, 1, d, length, length)
@@ -208,7 +208,7 @@ class Benchmark:
 
 
 def table(rows: Sequence[Row], peers: Sequence[type[Peer]]) -> str:
-    """Rows as aligned columns of plain text."""
+    """Format rows as a table in plain text."""
     names = [*OURS, *(peer.name for peer in peers)]
     head = ("case", "what", "d", "lengths", "cores", "pairs")
     lines = [[*head, *names, "fastest", "ratio", "f32", "peak"]]
@@ -237,11 +237,11 @@ def _number(value: float | None) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, print, write; 1 if `--check` is given and a requirement is missed."""
+    """Run the benchmark. Returns 1 if `--check` is given and a ratio is too small."""
     parser = argparse.ArgumentParser(description="slts against other DTW libraries")
     parser.add_argument("--quick", action="store_true", help="headline and single pairs only")
-    parser.add_argument("--check", action="store_true", help="exit 1 if a required ratio is missed")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the rows there")
+    parser.add_argument("--check", action="store_true", help="exit 1 if a ratio is too small")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the rows to this file")
     parser.add_argument("--cores", nargs="+", choices=("one", "all"), default=["one", "all"])
     options = parser.parse_args(arguments)
 
@@ -265,8 +265,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rates = " and ".join(f"{rate / 1e9:.1f} ({name})" for name, rate in peak.items())
     print(f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}")
     print(", ".join(f"{name} {number}" for name, number in versions.items()))
-    print(f"one core does {rates} billion multiply-adds a second")
-    print(*notes, "Times in microseconds a pair:", sep="\n")
+    print(f"one core: {rates} billion multiply-adds per second")
+    print(*notes, "Times in microseconds per pair:", sep="\n")
     print(table(benchmark.rows, peers))
     for need in benchmark.requirements:
         verdict = "PASS" if need.met else "FAIL"

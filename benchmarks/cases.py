@@ -1,4 +1,4 @@
-"""The pairs to align, the agreement of all libraries on them, and the contenders."""
+"""Pairs to align, a check that all libraries agree on them, and the contenders."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ _PRODUCTS_BYTES = 128 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Series with unit rows, (time, channels): every one of X against every one of Y."""
+    """Series (time, channels) with unit rows. All series of X are aligned with all of Y."""
 
     X: Sequence[Array]
     Y: Sequence[Array]
 
     @property
     def n_channels(self) -> int:
-        """Channels of every series."""
+        """Number of channels."""
         return int(self.X[0].shape[1])
 
     @property
     def pairs(self) -> int:
-        """Pairs to align."""
+        """Number of pairs."""
         return len(self.X) * len(self.Y)
 
     @property
     def cells(self) -> float:
-        """Grid cells of all pairs."""
+        """Number of grid cells of all pairs."""
         return float(sum(map(len, self.X)) * sum(map(len, self.Y)))
 
     def part(self, rows: int, columns: int) -> Problem:
-        """The first series of both sides."""
+        """Take the first series of both sides."""
         return Problem(self.X[:rows], self.Y[:columns])
 
     def channels_first(self) -> tuple[list[Array], list[Array]]:
-        """Both sides as slts takes them: lists of arrays, with all checks still to be made."""
+        """Both sides as lists of arrays for slts, so that its checks are timed as well."""
         return [np.ascontiguousarray(x.T) for x in self.X], [
             np.ascontiguousarray(y.T) for y in self.Y
         ]
 
 
 def random_problem(n: int, m: int, d: int, low: int, high: int) -> Problem:
-    """Random walks of lengths in [low, high], rows scaled to unit norm (signs, if d = 1)."""
+    """Random walks with lengths in [low, high] and unit rows (signs, if d = 1)."""
     rng = np.random.default_rng([n, m, d, low, high])
 
     def series() -> Array:
@@ -64,25 +64,25 @@ def random_problem(n: int, m: int, d: int, low: int, high: int) -> Problem:
 
 
 def sized_problem(d: int, length: int, seconds: float, cores: int) -> Problem:
-    """As many pairs as a fast peer does in `seconds` on one core."""
+    """Make as many pairs as a fast peer aligns in `seconds` on one core."""
     pairs = seconds / (length**2 * (5e-9 + 0.7e-9 * d))
     m = 16 * max(1, min(10, round(math.sqrt(pairs) / 16)))
     return random_problem(max(4, cores, int(pairs / m)), m, d, length, length)
 
 
 def for_products(problem: Problem) -> Problem:
-    """So many pairs that their d x d products fit in a modest amount of memory."""
+    """Reduce the pairs so that their d x d products take little memory."""
     fit = _PRODUCTS_BYTES // (8 * problem.n_channels**2 * len(problem.Y))
     return problem.part(max(1, min(len(problem.X), fit)), len(problem.Y))
 
 
 def applicable(peers: Sequence[type[Peer]], problem: Problem) -> list[type[Peer]]:
-    """Peers that can align these series."""
+    """Return the peers that can align these series."""
     return [peer for peer in peers if peer.takes(problem.X, problem.Y)]
 
 
 def assert_agreement(problem: Problem, peers: Sequence[type[Peer]]) -> None:
-    """Same path costs everywhere: with unit rows, half the squared Euclidean DTW."""
+    """Check that all path costs agree: on unit rows, half the squared Euclidean DTW."""
     rows = max(1, min(len(problem.X), 4, int(4e6 // len(problem.X[0]) ** 2)))
     few = problem.part(rows, min(len(problem.Y), 9))
     X, Y = few.channels_first()
@@ -110,13 +110,13 @@ def _path_cost(problem: Problem, p: int, q: int, path: Any) -> float:
 
 def _close(found: Any, wanted: Any, what: str) -> None:
     np.testing.assert_allclose(
-        found, wanted, rtol=1e-9, atol=1e-11, err_msg=f"{what} disagrees: nothing is timed"
+        found, wanted, rtol=1e-9, atol=1e-11, err_msg=f"{what} disagrees, so nothing is timed"
     )
 
 
 @contextmanager
 def instruction_set(name: str | None) -> Iterator[None]:
-    """Run slts on another instruction set than the best one."""
+    """Select an instruction set for slts; None is the best."""
     before = environ.get("SLTS_ISA")
     if name is not None:
         environ["SLTS_ISA"] = name
@@ -132,7 +132,7 @@ def instruction_set(name: str | None) -> Iterator[None]:
 def slts_contenders(
     problem: Problem, what: str, n_jobs: int, *, objective: str, isa: str | None = None
 ) -> dict[str, Contender]:
-    """Calls of slts in float64 and float32: ``what`` is "score" or "products"."""
+    """Calls of slts in float64 and float32. ``what`` is "score" or "products"."""
     X, Y = problem.channels_first()
     function = slts.similarity if what == "score" else slts.aligned_products
 
@@ -149,7 +149,7 @@ def slts_contenders(
 def peer_contenders(
     problem: Problem, peers: Sequence[type[Peer]], what: str, n_jobs: int, seconds: float
 ) -> dict[str, Contender]:
-    """Peers on as many of the pairs as take about `seconds`; paths have one core only."""
+    """Calls of the peers, on as many pairs as take about `seconds`. Paths use one core."""
     found = {}
     for kind in applicable(peers, problem):
         if what == "products" and not (kind.has_paths and n_jobs == 1):
@@ -161,7 +161,7 @@ def peer_contenders(
         if n_jobs == 1:
             columns = max(1, min(len(problem.Y), pairs))
             part = problem.part(max(1, min(len(problem.X), pairs // columns)), columns)
-        else:  # peers hand out rows to cores: keep them all
+        else:  # peers distribute rows over cores, so keep all rows
             columns = max(1, min(len(problem.Y), pairs // len(problem.X)))
             part = problem.part(len(problem.X), columns)
         found[kind.name] = Contender(_peer_call(kind, part, what, n_jobs), part.cells)
@@ -176,11 +176,11 @@ def _peer_call(kind: type[Peer], problem: Problem, what: str, n_jobs: int) -> An
 def one_pair_contenders(
     problem: Problem, peers: Sequence[type[Peer]], what: str
 ) -> dict[str, Contender]:
-    """One pair by everybody's call for one pair: ``what`` is "one score" or "one path"."""
+    """Calls for one pair. ``what`` is "one score" or "one path"."""
     (a, *_), (b, *_) = problem.channels_first()
     cells = float(a.shape[1] * b.shape[1])
     found: dict[str, Contender] = {}
-    # `align` is the call for one pair; it gives the path along with the similarity.
+    # `align` returns both the path and the similarity.
     found["slts"] = Contender(lambda: slts.align(a, b, objective="cost"), cells)
     for kind in applicable(peers, problem):
         peer = kind(problem.X[:1], problem.Y[:1])

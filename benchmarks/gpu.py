@@ -2,9 +2,9 @@
 
     SLTS_DATA=folder/with/zips python benchmarks/gpu.py
 
-Needs no native extension. Rates are of the kernel alone (CUDA events) and from host to host, which
-adds layout, transfers and the pages of the result. The limit is that of the multiply-adds of the
-affinities alone, against what a loop of nothing else reaches on the same device.
+Needs no native extension. Rates are given for the kernel alone (CUDA events) and from host to host,
+which adds layouts, transfers and the allocation of the result. The limit counts the multiply-adds
+of the affinities only and is measured by a loop of multiply-adds on the same device.
 """
 
 from __future__ import annotations
@@ -20,15 +20,9 @@ from pathlib import Path
 import numpy as np
 
 import slts
-from slts.alignment import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 from slts.alignment.cuda.device import require_gpu
 from slts.alignment.cuda.programs import Program
-from slts.alignment.reductions import (
-    grouped_products,
-    products,
-    projected_similarities,
-    similarities,
-)
 from slts.series import normalize_rows
 
 PEAK = r"""
@@ -56,7 +50,7 @@ def timed_on_device(cupy, call):
 
 
 def multiply_adds_per_second(cupy, dtype):
-    """Rate of a loop of nothing but multiply-adds."""
+    """Rate of a loop of multiply-adds."""
     real = "float" if dtype == "float32" else "double"
     kernel = cupy.RawModule(code=PEAK, options=("-std=c++17", f"-DREAL={real}")).get_function(
         "multiply_add"
@@ -68,7 +62,7 @@ def multiply_adds_per_second(cupy, dtype):
 
 
 class KernelTime:
-    """Adds up the device time of every launch of the recurrence."""
+    """Sums the device time of all launches of the recurrence."""
 
     def __init__(self, cupy):
         self.seconds = 0.0
@@ -81,7 +75,7 @@ class KernelTime:
 
 
 def random_batch(rng, count, d, shortest, longest):
-    """Unit rows of random direction."""
+    """Unit rows of random directions."""
     lengths = rng.integers(shortest, longest + 1, size=count)
     values = rng.normal(size=(int(lengths.sum()), d))
     batch = slts.SeriesBatch(values, np.concatenate([[0], np.cumsum(lengths)]))
@@ -89,7 +83,7 @@ def random_batch(rng, count, d, shortest, longest):
 
 
 def best_of(repeats, kernel, call):
-    """Least kernel and wall seconds, after one run that compiles and warms up."""
+    """Smallest kernel and wall times in seconds, after one run that compiles and warms up."""
     call()
     found = []
     for _ in range(repeats):
@@ -100,14 +94,17 @@ def best_of(repeats, kernel, call):
 
 
 class Bench:
-    """Prints a line per reduction."""
+    """Measures a reduction and prints one line."""
 
     def __init__(self, peak, kernel):
         self.peak, self.kernel = peak, kernel
 
-    def __call__(self, name, function, x, y, how, *extra, **options):
-        """Measure function(x, y, *extra, how) on the GPU."""
-        call = partial(function, x, y, *extra, how, device="cuda", **options)
+    def __call__(self, name, reduction, x, y, how, *extra, **options):
+        """Measure a method of `Aligner` on the GPU, with the layout of the landmarks."""
+
+        def call():
+            return reduction(Aligner(y, how, device="cuda"), x, *extra, **options)
+
         on_device, wall = best_of(3, self.kernel, call)
         pairs, needed = len(x) * len(y), float(x.n_steps) * float(y.n_steps) * x.n_channels
         share = needed / on_device / self.peak[how.dtype]
@@ -120,7 +117,7 @@ class Bench:
 
 
 def rates(bench, size):
-    """Every reduction at the sizes of the paper's data, and some others."""
+    """All reductions at the sizes of the paper's data, and some at other sizes."""
     rng = np.random.default_rng(0)
     for d, shortest, longest, count in (
         (13, 20, 60, size),
@@ -133,17 +130,18 @@ def rates(bench, size):
         groups = np.eye(10)[np.arange(len(y)) % 10].T
         print(f"d = {d}, lengths {shortest}-{longest}, 10 groups")
         single = AlignmentSettings(dtype="float32")
-        bench("score", similarities, x, y, single)
-        bench("grouped", grouped_products, x, y, single, groups)
+        bench("score", Aligner.similarities, x, y, single)
+        bench("grouped", Aligner.grouped, x, y, single, groups)
         if (d, longest) != (13, 60):
             continue
-        bench("grouped/phases", grouped_products, x, y, single, groups, n_phases=3)
-        bench("projected", projected_similarities, x, y, single, rng.normal(size=(1, d, d)))
-        bench("products", products, x[: size // 4], y[: size // 4], single)
-        bench("score", similarities, x, y, AlignmentSettings("cost", dtype="float32"))
-        bench("score, band 10", similarities, x, y, AlignmentSettings(band=10, dtype="float32"))
-        bench("score", similarities, x, y, AlignmentSettings())
-        bench("grouped", grouped_products, x, y, AlignmentSettings(), groups)
+        bench("grouped/phases", Aligner.grouped, x, y, single, groups, n_phases=3)
+        bench("projected", Aligner.projected, x, y, single, rng.normal(size=(1, d, d)))
+        bench("products", Aligner.products, x[: size // 4], y[: size // 4], single)
+        bench("score", Aligner.similarities, x, y, AlignmentSettings("cost", dtype="float32"))
+        banded = AlignmentSettings(band=10, dtype="float32")
+        bench("score, band 10", Aligner.similarities, x, y, banded)
+        bench("score", Aligner.similarities, x, y, AlignmentSettings())
+        bench("grouped", Aligner.grouped, x, y, AlignmentSettings(), groups)
 
 
 def arabic_digits(folder, kernel):

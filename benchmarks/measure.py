@@ -1,4 +1,4 @@
-"""Interleaved timing, and a description of the machine that says nothing of its owner."""
+"""Interleaved timing, and an anonymous description of the machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from slts.alignment.targets import available_targets
+from slts.alignment.extension import available_targets
 
 Call = Callable[[], object]
 _SLOW = 5.0
@@ -18,7 +18,7 @@ _SLOW = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A call and the grid cells it goes through, by which times are compared."""
+    """A call and its number of grid cells, by which times are divided."""
 
     call: Call
     cells: float
@@ -27,11 +27,11 @@ class Contender:
 def best_per_cell(
     contenders: Mapping[str, Contender], *, repeats: int, least_s: float = 0.0
 ) -> dict[str, float]:
-    """Seconds per cell, the best of `repeats` rounds in which every contender has a turn.
+    """Best time per cell in seconds, over `repeats` rounds in which every contender has a turn.
 
-    Turns alternate, so that a slow spell of the machine meets all of them. A turn repeats its call
-    until it lasts `least_s`. One call each goes before the first round, for caches and compilers;
-    one that takes longer than `_SLOW` has one turn only.
+    Turns alternate, so that a slow period of the machine affects all contenders. A turn repeats its
+    call until it takes `least_s`. A first call warms up caches and compilers. Contenders that take
+    longer than `_SLOW` seconds have one turn only.
     """
     loops, best = {}, {}
     for name, contender in contenders.items():
@@ -47,7 +47,7 @@ def best_per_cell(
 
 
 def seconds_of(call: Call) -> float:
-    """One call's time after one to warm up."""
+    """Time of one call, after another call to warm up."""
     call()
     return _time(call, 1)
 
@@ -73,14 +73,14 @@ def describe_machine() -> dict[str, object]:
 
 
 def usable_cores() -> int:
-    """Cores this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def load() -> float | None:
-    """Processes that wanted to run during the last minute; above the benchmark's own is noise."""
+    """Load average of the last minute."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 

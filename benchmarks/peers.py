@@ -1,8 +1,8 @@
 """Other libraries behind one interface: all pairs, all paths, one pair, one path.
 
-Every adapter is given two lists of (time, channels) series and lays them out as its library likes
-best before anything is timed. Distances come back as the library gives them; `squared` turns them
-into totals of squared Euclidean distances, the common currency.
+An adapter takes two lists of (time, channels) series and converts them to the best layout for its
+library before anything is timed. It returns distances in the convention of the library, and
+`squared` converts them to sums of squared Euclidean distances.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Path = Sequence[tuple[int, int]]
 
 
 class Peer:
-    """What the benchmark calls; `n_jobs` is 1 or -1."""
+    """Interface of an adapter. `n_jobs` is 1 or -1."""
 
     name: ClassVar[str]
     has_paths: ClassVar[bool] = True
@@ -36,11 +36,11 @@ class Peer:
         return True
 
     def pairwise(self, n_jobs: int) -> Array:
-        """Distances of all pairs, shape (len X, len Y), in the library's convention."""
+        """Distances of all pairs, shape (len X, len Y), in the convention of the library."""
         raise NotImplementedError
 
     def one_distance(self) -> float:
-        """Distance of the first pair by the library's call for one pair."""
+        """Distance of the first pair, by the call for one pair."""
         raise NotImplementedError
 
     def one_path(self, p: int = 0, q: int = 0) -> Path:
@@ -48,13 +48,13 @@ class Peer:
         raise NotImplementedError
 
     def paths(self) -> None:
-        """Paths of all pairs; no peer has a call for it, so one call a pair."""
+        """Paths of all pairs, with one call per pair because no peer has a call for all."""
         for p in range(len(self.X)):
             for q in range(len(self.Y)):
                 self.one_path(p, q)
 
     def squared(self, distances: Any) -> Array:
-        """Totals of squared Euclidean distances along the path."""
+        """Convert to sums of squared Euclidean distances along the path."""
         values = np.asarray(distances, dtype=np.float64)
         return values**2 if self.returns_root else values
 
@@ -91,7 +91,7 @@ class Aeon(Peer):
 
 
 class DTAIDistance(Peer):
-    """dtaidistance: C, one call for all pairs, OpenMP where the wheel has it."""
+    """dtaidistance: C, one call for all pairs, OpenMP if the wheel has it."""
 
     name = "dtaidistance"
     returns_root = True
@@ -121,7 +121,7 @@ class DTAIDistance(Peer):
 
     def one_distance(self) -> float:
         """Distance of the first pair."""
-        # Pruning gives inf where the straight path is already optimal (rounding of its bound).
+        # Pruning returns inf if the straight path is optimal, because its bound is rounded.
         return float(self._module.distance_fast(self._x[0], self._y[0], use_pruning=False))
 
     def one_path(self, p: int = 0, q: int = 0) -> Path:
@@ -161,7 +161,7 @@ class TSLearn(Peer):
 
 
 class TSDistances(Peer):
-    """tsdistances: Rust; one channel, equal lengths, no paths."""
+    """tsdistances: Rust, one channel, equal lengths, no paths."""
 
     name = "tsdistances"
     has_paths = False
@@ -193,14 +193,14 @@ PEERS: tuple[type[Peer], ...] = (Aeon, DTAIDistance, TSLearn, TSDistances)
 
 
 def importable_peers() -> tuple[list[type[Peer]], list[str]]:
-    """Peers that are installed, and a note for each that is not."""
+    """Installed peers, and a note for each missing one."""
     there, notes = [], []
     sample = [np.ones((2, 1))]
     for peer in PEERS:
         try:
             peer(sample, sample)
         except ImportError as error:
-            notes.append(f"{peer.name} is left out: {error}")
+            notes.append(f"{peer.name} is not measured: {error}")
         else:
             there.append(peer)
     return there, notes

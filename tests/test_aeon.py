@@ -1,4 +1,4 @@
-"""The adapter is a classifier of aeon in every respect aeon checks."""
+"""The adapter passes aeon's own checks and predicts like the adapted classifier."""
 
 import subprocess
 import sys
@@ -19,6 +19,11 @@ from aeon.testing.estimator_checking import (
 from slts.aeon import AeonClassifier
 
 
+@pytest.fixture(scope="module")
+def vowels():
+    return load_japanese_vowels("train")
+
+
 @parametrize_with_checks([AeonClassifier])
 def test_aeon_check(check):
     check()
@@ -27,7 +32,7 @@ def test_aeon_check(check):
 @pytest.mark.parametrize(
     "estimator",
     [
-        slts.SLTSClassifier(n_landmarks=1.0, random_state=0),
+        slts.LocalSLTSClassifier(random_state=0),
         slts.SLTSClassifierCV(n_landmarks=1.0, random_state=0),
         slts.BBSClassifier(n_landmarks=1.0, random_state=0),
         slts.BBSClassifierCV(n_landmarks=1.0, random_state=0),
@@ -37,12 +42,12 @@ def test_aeon_check(check):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_every_classifier_passes_aeons_checks_in_the_adapter(estimator):
+def test_other_classifiers_pass_aeons_checks_too(estimator):
     check_estimator(AeonClassifier(estimator), raise_exceptions=True)
 
 
-def test_ragged_series_are_classified_as_without_the_adapter():
-    X, y = load_japanese_vowels("train")
+def test_ragged_series_are_classified_as_without_the_adapter(vowels):
+    X, y = vowels
     X_test, y_test = load_japanese_vowels("test")
     assert len({x.shape[1] for x in X}) > 1
     adapted = AeonClassifier(slts.SLTSClassifier(40, random_state=0)).fit(X, y)
@@ -53,16 +58,16 @@ def test_ragged_series_are_classified_as_without_the_adapter():
     np.testing.assert_array_equal(adapted.classes_, plain.classes_)
 
 
-def test_the_default_is_slts_with_its_own_defaults():
-    X, y = load_japanese_vowels("train")
+def test_the_default_is_slts_with_its_own_defaults(vowels):
+    X, y = vowels
     fitted = AeonClassifier().fit(X[:60], y[:60])
     assert type(fitted.estimator_) is slts.SLTSClassifier
     expected = slts.SLTSClassifier(n_jobs=1).get_params()
     assert fitted.estimator_.get_params() == expected
 
 
-def test_threads_are_those_of_the_adapter_and_the_template_is_left_alone():
-    X, y = load_japanese_vowels("train")
+def test_threads_are_those_of_the_adapter_and_the_template_does_not_change(vowels):
+    X, y = vowels
     template = slts.OneNNClassifier(n_jobs=None)
     adapted = AeonClassifier(template, n_jobs=2).fit(X[:60], y[:60])
     assert adapted.estimator_.n_jobs == 2
@@ -70,15 +75,15 @@ def test_threads_are_those_of_the_adapter_and_the_template_is_left_alone():
     assert not hasattr(template, "classes_")
 
 
-def test_without_probabilities_the_answer_is_certain():
-    X, y = load_japanese_vowels("train")
+def test_without_calibration_probabilities_are_zero_or_one(vowels):
+    X, y = vowels
     adapted = AeonClassifier(slts.OneNNClassifier(calibration_size=None)).fit(X[:60], y[:60])
     proba = adapted.predict_proba(X[:10])
     np.testing.assert_array_equal(np.unique(proba), [0.0, 1.0])
     np.testing.assert_array_equal(adapted.classes_[proba.argmax(axis=1)], y[:10])
 
 
-def test_importing_slts_leaves_the_adapter_and_aeon_alone():
+def test_importing_slts_does_not_import_aeon():
     program = "import sys, slts; print('slts.aeon' in sys.modules, 'aeon' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "False"], done.stderr

@@ -1,6 +1,8 @@
-"""Imports point one way: a part imports only parts that stand above it."""
+"""The house: which part may import which, no cycles, no private names of other parts."""
 
 import ast
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,84 +12,95 @@ import slts
 ROOT = Path(slts.__file__).parent
 
 # What each part may import.
-FOUNDATION = {"_typing", "errors", "extras", "whole_files"}
+FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "bytesize", "hashing"}
+SERIES = FOUNDATION | {"series"}
+ALIGNMENT = SERIES | {"alignment", "execution"}
+MODELS = ALIGNMENT | {"models"}
+TRAINING = MODELS | {"landmarks", "learning", "files", "training"}
+ESTIMATORS = TRAINING | {"estimators"}
 ALLOWED = {
-    "_typing": set(),
-    "errors": set(),
-    "extras": set(),
-    "whole_files": set(),
+    **{name: set() for name in FOUNDATION},
     "execution": set(),
     "series": FOUNDATION,
-    "alignment": FOUNDATION | {"series", "execution"},
-    "models": FOUNDATION | {"series", "alignment"},
-    "landmarks": FOUNDATION | {"series", "alignment", "execution"},
-    "learning": FOUNDATION | {"series", "alignment", "execution"},
-    "estimators": FOUNDATION
-    | {"models", "series", "alignment", "execution", "landmarks", "learning", "files"},
-    "datasets": FOUNDATION | {"series"},
+    "datasets": SERIES | {"execution"},
+    "files": SERIES | {"datasets"},
+    "alignment": SERIES | {"execution"},
+    "models": ALIGNMENT,
+    "landmarks": ALIGNMENT,
+    "learning": FOUNDATION,
+    "training": TRAINING - {"training"},
+    "estimators": TRAINING,
     "aeon": FOUNDATION | {"estimators"},
-    "explanation": FOUNDATION | {"models", "series", "alignment", "estimators"},
-    "guarantees": FOUNDATION
-    | {"models", "series", "alignment", "execution", "landmarks", "learning", "estimators"},
-    "persistence": FOUNDATION | {"models", "series", "alignment", "learning", "estimators"},
-    "plots": FOUNDATION
-    | {"models", "series", "alignment", "estimators", "explanation", "guarantees"},
-    "report": FOUNDATION
-    | {
-        "models",
-        "series",
-        "alignment",
-        "execution",
-        "learning",
-        "estimators",
-        "explanation",
-        "guarantees",
-    }
-    | {"persistence"},
-    "study": FOUNDATION
-    | {"series", "alignment", "execution", "landmarks", "learning", "estimators"}
-    | {"datasets", "plots"},
-    "bench": FOUNDATION | {"series", "estimators", "study"},
-    "files": FOUNDATION | {"series", "datasets"},
-    "cli": FOUNDATION
-    | {"series", "execution", "learning", "estimators", "datasets", "files", "explanation"}
-    | {"guarantees", "persistence", "plots", "report", "study", "bench"},
+    "explanation": MODELS | {"estimators"},
+    "guarantees": ESTIMATORS,
+    "persistence": MODELS | {"learning", "estimators"},
+    "plots": MODELS | {"estimators", "explanation", "guarantees"},
+    "report": MODELS | {"learning", "estimators", "explanation", "guarantees", "persistence"},
+    "cli": ESTIMATORS
+    | {"datasets", "explanation", "guarantees", "persistence", "plots", "report", "__init__"},
     "__main__": {"cli"},
 }
 
 
-def part_of(module: str) -> str:
-    names = module.split(".")
-    return names[1] if len(names) > 1 else ""
+def sources() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def module_of(path: Path) -> str:
+    parts = ("slts", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Modules of ours that a file imports anywhere, also inside functions and TYPE_CHECKING."""
+    known, found = {module_of(source) for source in sources()}, set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [
+                name if (name := f"{node.module}.{alias.name}") in known else node.module
+                for alias in node.names
+            ]
+        else:
+            continue
+        found |= {name for name in names if name == "slts" or name.startswith("slts.")}
+    return found
 
 
 def imported_parts(path: Path) -> set[str]:
-    parts = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            modules = [node.module]
-            if node.module == "slts":
-                names = {alias.name for alias in node.names} - {"__version__"}
-                modules = [f"slts.{name}" for name in names]
-        else:
-            continue
-        parts |= {part_of(module) for module in modules if module.split(".")[0] == "slts"}
-    return parts
+    return {name.split(".")[1] if "." in name else "__init__" for name in imported_modules(path)}
 
 
-def sources() -> list[Path]:
-    return sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
-
-
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sources() if path != ROOT / "__init__.py"],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
 def test_a_part_imports_only_what_stands_above_it(path):
-    part = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    part = part_of(path)
     assert part in ALLOWED, f"{part} is not in the table: say what it may import"
-    forbidden = imported_parts(path) - ALLOWED[part] - {part}
+    version_only = {"__init__"} if imports_version_only(path) else set()
+    forbidden = imported_parts(path) - ALLOWED[part] - {part} - version_only
     assert not forbidden, f"{part} must not import {sorted(forbidden)}"
+
+
+def imports_version_only(path: Path) -> bool:
+    return all(
+        {alias.name for alias in node.names} <= {"__version__"}
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.module == "slts"
+    )
 
 
 def test_the_check_sees_forbidden_imports(tmp_path):
@@ -96,11 +109,104 @@ def test_the_check_sees_forbidden_imports(tmp_path):
     assert imported_parts(file) == {"plots", "series"}
 
 
+def cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Some cycle of a graph, or nothing."""
+    done: set[str] = set()
+
+    def visit(name: str, way: list[str]) -> list[str]:
+        if name in way:
+            return way[way.index(name) :]
+        if name in done:
+            return []
+        for other in graph.get(name, ()):
+            if found := visit(other, [*way, name]):
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in graph if (found := visit(name, []))), [])
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    graph = {module_of(path): imported_modules(path) - {"slts"} for path in sources()}
+    del graph["slts"]
+    found = cycle(graph)
+    assert not found, " -> ".join(found)
+
+
+def test_the_check_sees_a_circle():
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})
+    assert not cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+
+
+# Private names that Python or scikit-learn asks for.
+GRANTED = {"_replace", "_asdict", "_fields", "_repr_html_", "_sklearn_output_config"}
+
+
+def private_names(names: list[str]) -> set[str]:
+    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+def defined_privately() -> dict[str, set[str]]:
+    """Private names that each part defines."""
+    defined = defaultdict(set)
+    for path in sources():
+        for node in ast.walk(tree(path)):
+            names = []
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names = [node.name]
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names = [node.id]
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                names = [node.attr]
+            elif isinstance(node, ast.arg | ast.keyword) and node.arg:
+                names = [node.arg]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                # __slots__ and setattr.
+                names = [node.value] if node.value.isidentifier() else []
+            defined[part_of(path)] |= private_names(names)
+    return defined
+
+
+def read_privately(module: ast.Module, part: str, defined: set[str]) -> set[str]:
+    """Private names of other parts that a module reads."""
+    found = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            found |= set() if own else private_names([node.attr])
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr"):
+            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            found |= private_names([text for text in texts if isinstance(text, str)])
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slts."):
+            if node.module.split(".")[1] != part:
+                found |= private_names([alias.name for alias in node.names])
+    return found - defined - GRANTED
+
+
+def test_no_part_reads_private_names_of_another():
+    defined = defined_privately()
+    found = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in sources()
+        if (names := read_privately(tree(path), part_of(path), defined[part_of(path)]))
+    }
+    assert not found
+
+
+def test_the_check_sees_private_reads():
+    module = ast.parse(
+        "from slts.series import _hidden\nmodel._secret\nself._own\ngetattr(model, '_other')\n"
+        "model._mine"
+    )
+    assert read_privately(module, "cli", {"_mine"}) == {"_hidden", "_secret", "_other"}
+
+
 def test_every_package_opens_with_a_map_of_its_modules():
     for init in ROOT.rglob("__init__.py"):
         if init.parent == ROOT:
             continue
-        text = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        text = ast.get_docstring(tree(init)) or ""
         modules = {path.name for path in init.parent.glob("*.py")} - {"__init__.py"}
         missing = {name for name in modules if name.removesuffix(".py") not in text}
         assert not missing, f"{init.relative_to(ROOT)} does not name {sorted(missing)}"

@@ -1,7 +1,11 @@
-"""Importing slts is cheap: no module of it imports anything heavy by itself."""
+"""Importing slts is cheap, and no module of slts imports an optional package by itself."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import slts
 
 HEAVY = [
     "aeon",
@@ -21,21 +25,21 @@ HEAVY = [
     "safetensors",
     "tqdm",
 ]
-# scikit-learn may load some of these where they are installed, so sys.modules alone would not tell.
+# scikit-learn may import some of these where they are installed, so sys.modules alone cannot tell.
 PROGRAM = f"""
 import builtins, sys
 
-plain_import, asked = builtins.__import__, set()
+plain_import, found = builtins.__import__, set()
 
 def watched(name, scope=None, *rest):
     importer = (scope or {{}}).get("__name__", "")
     if importer.partition(".")[0] == "slts" and name.partition(".")[0] in {HEAVY}:
-        asked.add(f"{{importer}} imports {{name}}")
+        found.add(f"{{importer}} imports {{name}}")
     return plain_import(name, scope, *rest)
 
 builtins.__import__ = watched
-import slts
-print("\\n".join(sorted(asked)))
+from slts import *
+print("\\n".join(sorted(found)))
 """
 NEVER_BY_SCIKIT_LEARN = ["aeon", "dask", "distributed", "matplotlib", "numba", "polars"]
 
@@ -46,15 +50,44 @@ def printed(program):
     return done.stdout.split("\n")[:-1]
 
 
+def test_importing_slts_imports_no_other_package():
+    program = "import sys, slts; print(*{'numpy', 'scipy', 'sklearn'} & set(sys.modules))"
+    assert printed(program) == [""]
+
+
 def test_no_module_of_slts_imports_a_heavy_one():
     assert printed(PROGRAM) == [""]
 
 
-def test_parts_are_reached_without_an_import_of_their_own():
+def test_public_names_import_no_heavy_module_indirectly():
+    program = (
+        f"import sys; from slts import *; print(*set({NEVER_BY_SCIKIT_LEARN}) & set(sys.modules))"
+    )
+    assert printed(program) == [""]
+
+
+def test_parts_are_attributes_without_an_import_of_their_own():
     program = "import slts; print(slts.files.__name__, slts.plots.__name__, slts.report.__name__)"
     assert printed(program) == ["slts.files slts.plots slts.report"]
 
 
-def test_importing_slts_loads_no_heavy_module_in_a_roundabout_way():
-    program = f"import sys, slts; print(*set({NEVER_BY_SCIKIT_LEARN}) & set(sys.modules))"
-    assert printed(program) == [""]
+def test_explain_is_the_function_whatever_is_imported_before():
+    program = "import slts.explanation, slts.report; print(type(slts.explain).__name__)"
+    assert printed(program) == ["function"]
+
+
+def test_type_checkers_see_the_public_names_where_they_come_from():
+    tree = ast.parse(Path(slts.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        alias.name: node.module.removeprefix("slts").removeprefix(".")
+        for node in block.body
+        for alias in node.names
+    }
+    parts = dict.fromkeys(("datasets", "files"), "")
+    assert imported == slts._PUBLIC | parts
+    assert set(imported) == set(slts.__all__) <= set(dir(slts))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    assert not hasattr(slts, "nonsense")

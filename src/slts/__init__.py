@@ -1,27 +1,31 @@
-"""Learned similarity for ragged multivariate time series."""
+"""Learned similarity for ragged multivariate time series.
+
+Public names and parts are imported when they are first used, so ``import slts`` is cheap.
+"""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from slts import datasets, files
-from slts.alignment import Alignment, Itakura, align, aligned_products, similarity
-from slts.errors import DataError, ModelFileError
-from slts.estimators import (
-    BBSClassifier,
-    BBSClassifierCV,
-    LDMLTClassifier,
-    LocalSLTSClassifier,
-    OneNNClassifier,
-    SimilaritySVC,
-    SLTSClassifier,
-    SLTSClassifierCV,
-)
-from slts.explanation import explain, summarize
-from slts.files import scan_series
-from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
-from slts.landmarks import select_landmarks
-from slts.persistence import load, save
-from slts.series import SeriesBatch, as_series
+if TYPE_CHECKING:
+    from slts import datasets, files
+    from slts.alignment import Alignment, Itakura, align, aligned_products, similarity
+    from slts.errors import DataError, ModelFileError
+    from slts.estimators import (
+        BBSClassifier,
+        BBSClassifierCV,
+        LDMLTClassifier,
+        LocalSLTSClassifier,
+        OneNNClassifier,
+        SimilaritySVC,
+        SLTSClassifier,
+        SLTSClassifierCV,
+    )
+    from slts.explanation import explain, summarize
+    from slts.files import scan_series
+    from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
+    from slts.landmarks import select_landmarks
+    from slts.persistence import load, save
+    from slts.series import SeriesBatch, as_series
 
 __version__ = "0.1.0"
 
@@ -57,9 +61,40 @@ __all__ = [
     "summarize",
 ]
 
+# The part that each public name comes from.
+_PUBLIC = {
+    name: part
+    for part, names in {
+        "alignment": ("Alignment", "Itakura", "align", "aligned_products", "similarity"),
+        "errors": ("DataError", "ModelFileError"),
+        "estimators": (
+            *("BBSClassifier", "BBSClassifierCV", "SLTSClassifier", "SLTSClassifierCV"),
+            *("LDMLTClassifier", "LocalSLTSClassifier", "OneNNClassifier", "SimilaritySVC"),
+        ),
+        "explanation": ("explain", "summarize"),
+        "files": ("scan_series",),
+        "guarantees": ("certify", "fit_certified", "goodness", "landmarks_needed"),
+        "landmarks": ("select_landmarks",),
+        "persistence": ("load", "save"),
+        "series": ("SeriesBatch", "as_series"),
+    }.items()
+    for name in names
+}
+# Parts that are attributes of slts without an import of their own.
+_PARTS = {*_PUBLIC.values(), "datasets", "execution", "learning", "models", "plots", "report"}
+
 
 def __getattr__(name: str) -> Any:
-    """Import `slts.plots` and `slts.report` when they are asked for: few programs do."""
-    if name in ("plots", "report"):
+    """Import a public name or a part when it is first used."""
+    if name in _PARTS:
         return importlib.import_module(f"slts.{name}")
-    raise AttributeError(f"module 'slts' has no attribute {name!r}")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'slts' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"slts.{_PUBLIC[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List public names and parts, imported or not."""
+    return sorted({*globals(), *__all__, *_PARTS})

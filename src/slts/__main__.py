@@ -1,4 +1,4 @@
-"""``python -m slts``, the command line."""
+"""``python -m slts``: the command line."""
 
 from __future__ import annotations
 

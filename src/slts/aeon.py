@@ -1,4 +1,4 @@
-"""Classifiers of slts as classifiers of aeon; needs ``pip install "slts[demo]"``."""
+"""Adapter that makes an slts classifier an aeon classifier; needs ``pip install "slts[demo]"``."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _check_n_jobs: Any = import_extra("aeon.utils.validation", "demo").check_n_jobs
 
 
 class AeonClassifier(_BaseClassifier):  # type: ignore[misc]
-    """Any classifier of slts behind aeon's interface.
+    """Any slts classifier with aeon's interface.
 
     Parameters
     ----------
     estimator
-        The classifier; None is ``SLTSClassifier()``.
+        The classifier to adapt; None is ``SLTSClassifier()``.
     n_jobs
-        Threads, by joblib's convention; replaces that of `estimator`.
+        Number of threads, by joblib's convention. It replaces `n_jobs` of `estimator`.
 
     Attributes
     ----------
     classes_, n_classes_
-        Labels, and how many there are.
+        Labels and their number.
     estimator_
-        The fitted classifier: for all that aeon has no word for.
+        The fitted slts classifier, with all its own attributes and methods.
 
     Examples
     --------
@@ -75,5 +75,5 @@ class AeonClassifier(_BaseClassifier):  # type: ignore[misc]
 
     @classmethod
     def _get_test_params(cls, parameter_set: str = "default") -> dict[str, Any]:
-        """What aeon's checks set: their data are few, so all series are landmarks."""
+        """Parameters for aeon's checks. Their data sets are small, so all series are landmarks."""
         return {"estimator": SLTSClassifier(n_landmarks=1.0, random_state=0)}

@@ -1,4 +1,4 @@
-"""The exceptions that slts raises on purpose, and how it warns."""
+"""The exceptions of slts, and its warnings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["DataError", "ModelFileError", "warn"]
 
 
 class DataError(ValueError):
-    """Series that cannot be used; the message says which one, why, and what to do."""
+    """Raised for unusable data. The message says which series, why, and what to do."""
 
 
 class ModelFileError(Exception):
-    """A model file that cannot be written, read or trusted."""
+    """Raised for a model file that cannot be written, read or trusted."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside this package that led here, by whatever way."""
+    """Issue a warning that points at the last line outside this package."""
     frame, level = sys._getframe(), 1
     while frame.f_back and (frame.f_globals.get("__name__") or "").partition(".")[0] == "slts":
         frame, level = frame.f_back, level + 1

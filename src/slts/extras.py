@@ -1,4 +1,4 @@
-"""Optional dependencies: imported with an error that names the pip extra, or used if in use."""
+"""Optional dependencies: imports that name the pip extra, and the Dask client of this process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["dask_client", "import_extra", "running_client"]
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
-    """Import `module`, or say which extra of slts installs it.
+    """Import `module`, or raise an error that names the extra of slts that installs it.
 
     Parameters
     ----------
     module : str
         Dotted name of the module.
     extra : str
-        Extra of slts whose installation brings the module.
+        Extra of slts that installs the module.
 
     Returns
     -------
@@ -35,17 +35,17 @@ def import_extra(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != package:
-            # The module is there; something it needs is not. Its own message is the useful one.
+            # The module is installed, but one of its dependencies is not: keep that message.
             raise
         raise ImportError(
-            f'{package} is needed for this and is not installed: pip install "slts[{extra}]"',
+            f'{package} is required here but is not installed: pip install "slts[{extra}]"',
             name=error.name,
         ) from error
 
 
 def dask_client() -> Any | None:
-    """Give the Dask client of this process, if one runs; Dask is not imported for it."""
-    # Not `dask.base.get_scheduler`: it fails where the configuration still names a closed client.
+    """Give the running Dask client of this process, or None. Dask is not imported for this."""
+    # Not `dask.base.get_scheduler`: it fails if the configuration still names a closed client.
     distributed: Any = sys.modules.get("distributed")
     try:
         client = None if distributed is None else distributed.default_client()
@@ -55,9 +55,9 @@ def dask_client() -> Any | None:
 
 
 def running_client() -> Any | None:
-    """Give the Dask client that work can be handed to.
+    """Give the Dask client that can run tasks, or None.
 
-    Inside a task there is none: it would wait for workers that wait for it.
+    It is None inside a Dask task: a task that waits for other tasks could block all workers.
     """
     client = dask_client()
     if client is None:
@@ -67,8 +67,8 @@ def running_client() -> Any | None:
     except ValueError:
         if client.asynchronous:
             raise RuntimeError(
-                "the Dask client is asynchronous, and slts waits for its workers: make one without "
-                "asynchronous=True"
+                "the Dask client is asynchronous, and slts waits for its results: create the "
+                "client without asynchronous=True"
             ) from None
         return client
     return None

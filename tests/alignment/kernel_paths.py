@@ -1,17 +1,16 @@
-"""The kernel's own paths, of every pair, read from its aligned products."""
+"""Paths that the kernel takes, read from its aligned products."""
 
 import numpy as np
 
 from slts import SeriesBatch
-from slts.alignment.reductions import products
-from slts.alignment.settings import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 
 
 def kernel_paths(series, landmarks, how):
     """Map (p, q) to the path, shape (t, 2), that the kernel takes in this precision.
 
-    Each step carries its own index as extra channels, a one where the other side has zeros: no
-    affinity changes by a bit, and T holds Y/t next to A'YB/t.
+    Extra channels of each step encode its index by a one, where the other side has zeros. They
+    change no bit of an affinity, and T contains Y/t beside A'YB/t.
     """
     d = series.n_channels
 
@@ -21,7 +20,7 @@ def kernel_paths(series, landmarks, how):
 
     how = WithoutIndex(how.objective, how.band, how.normalize, how.dtype)
     n, m = int(series.lengths.max()), int(landmarks.lengths.max())
-    T = products(_numbered(series, n, 0, m), _numbered(landmarks, m, n, 0), how)
+    T = Aligner(_numbered(landmarks, m, n, 0), how).products(_numbered(series, n, 0, m))
     cells = T[:, :, d : d + n, d + n :]
     return {
         (p, q): np.argwhere(cells[p, q] > 0)

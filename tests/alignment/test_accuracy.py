@@ -1,4 +1,4 @@
-"""Nearest neighbours by K_I give the counts that the paper's rule gives."""
+"""Nearest neighbours by K_I classify the paper's data sets as in the paper."""
 
 import numpy as np
 import pytest

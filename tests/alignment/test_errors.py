@@ -1,4 +1,4 @@
-"""What cannot be aligned is refused, and the message says what and where."""
+"""Invalid input raises an error that says what is wrong and where."""
 
 import re
 import subprocess
@@ -9,9 +9,8 @@ import pytest
 
 import slts
 from slts import DataError, Itakura, align, aligned_products, as_series, similarity
-from slts.alignment.reductions import distances, grouped_products, projected_similarities
-from slts.alignment.settings import AlignmentSettings
-from slts.alignment.targets import available_targets
+from slts.alignment import Aligner, AlignmentSettings
+from slts.alignment.extension import available_targets
 
 GOOD = np.ones((2, 3))
 PAIRWISE = [similarity, aligned_products]
@@ -141,8 +140,8 @@ def test_a_band_without_a_path_is_found_in_the_fused_reductions(rng):
     how = AlignmentSettings(band=Itakura(1.0))
     x, y = as_series([rng.normal(size=(2, 3))]), as_series([rng.normal(size=(2, 5))])
     for call in (
-        lambda: grouped_products(x, y, np.ones((1, 1)), how),
-        lambda: projected_similarities(x, y, np.eye(2)[None], how),
+        lambda: Aligner(y, how).grouped(x, np.ones((1, 1))),
+        lambda: Aligner(y, how).projected(x, np.eye(2)[None]),
     ):
         with pytest.raises(DataError, match=r"series 0 of X \(length 3\).*series 0 of Y"):
             call()
@@ -178,7 +177,7 @@ def test_precisions_may_be_given_as_numpy_dtypes(dtype):
 def test_distances_need_an_objective_that_is_one():
     x = as_series([GOOD])
     with pytest.raises(ValueError, match="'affinity'"):
-        distances(x, x, AlignmentSettings())
+        Aligner(x, AlignmentSettings()).distances(x)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2,), (2, 3), (1, 2, 2), ()])
@@ -202,13 +201,13 @@ def test_metrics_that_are_no_arrays_are_named(metric):
 def test_weights_need_one_column_per_landmark():
     x, y = as_series([GOOD]), as_series([GOOD, GOOD])
     with pytest.raises(ValueError, match=r"'weights'.*\(groups, 2\).*\(1, 3\)"):
-        grouped_products(x, y, np.ones((1, 3)), AlignmentSettings())
+        Aligner(y, AlignmentSettings()).grouped(x, np.ones((1, 3)))
 
 
 def test_stacks_of_metrics_need_square_ones():
     x = as_series([GOOD])
     with pytest.raises(ValueError, match=r"'metrics'.*\(metrics, 2, 2\).*\(2, 2\)"):
-        projected_similarities(x, x, np.eye(2), AlignmentSettings())
+        Aligner(x, AlignmentSettings()).projected(x, np.eye(2))
 
 
 def test_no_threads_at_all_is_refused():

@@ -10,16 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slts import DataError, Itakura, align, as_series
+from slts.alignment import Aligner, AlignmentSettings
 from slts.alignment.band import band_bounds
-from slts.alignment.reductions import (
-    distances,
-    grouped_products,
-    products,
-    projected_similarities,
-    similarities,
-)
-from slts.alignment.settings import OBJECTIVES, AlignmentSettings
-from slts.alignment.targets import available_targets
+from slts.alignment.extension import available_targets
+from slts.alignment.settings import OBJECTIVES
 from tests.alignment.kernel_paths import kernel_paths
 from tests.oracles import dtw
 
@@ -96,7 +90,8 @@ def ragged(rng, count, longest, d, kinds):
 def grid(seed, kinds, normalize=True, objectives=OBJECTIVES):
     """Series, landmarks and settings of one seed.
 
-    Only the seed is hypothesis's: it likes small values, and these choices should be even.
+    Hypothesis draws the seed only, because it prefers small values and these choices should be
+    uniform.
     """
     rng = np.random.default_rng(seed)
     n_series, n_landmarks = SHAPES[rng.integers(len(SHAPES))]
@@ -118,14 +113,14 @@ def in_precision(how, dtype):
 
 
 def prepared(series, how):
-    """The kernel's batch, and the oracle's own rows."""
+    """The batch for the kernel, and the rows for the oracle."""
     batch = how.prepare(as_series(series, layout="time_first"))
     rows = [dtw.unit_rows(x) for x in series] if how.normalize else series
     return batch, rows
 
 
 def rounding(how, dtype, n, m, d):
-    """How far a total may be off: t additions to sums of at most t unit-sized terms."""
+    """Bound of the error of a total: t additions to sums of at most t terms of unit size."""
     t = n + m - 1
     unit_sized = 1.0 if how.objective == "affinity" else 2.0
     return 2 * np.finfo(dtype).eps * unit_sized * t * (t + d + 4)
@@ -145,7 +140,7 @@ def keep_pairs_with_a_path(x, y, how):
     series, landmarks = prepared(x, how)[0], prepared(y, how)[0]
     for name, dtype in configurations():
         with instruction_set(name), pytest.raises(DataError, match="admits no path") as caught:
-            similarities(series, landmarks, in_precision(how, dtype))
+            Aligner(landmarks, in_precision(how, dtype)).similarities(series)
         (p, n), (q, m) = re.findall(r"series (\d+) of . \(length (\d+)\)", str(caught.value))
         assert not feasible[int(p), int(q)]
         assert (int(n), int(m)) == (len(x[int(p)]), len(y[int(q)]))
@@ -155,7 +150,7 @@ def keep_pairs_with_a_path(x, y, how):
 
 
 def check_path(found, reference, local, mask, allowed):
-    """The reference's path where it is clear-cut, else one as good."""
+    """Check for the path of the reference if it is clearly best, else for one as good."""
     if allowed == 0 or reference.gap > allowed:
         np.testing.assert_array_equal(found, reference.path)
     else:
@@ -184,12 +179,13 @@ def check_grid(x, y, how, rng, *, exact):
 
     for name, dtype in configurations():
         setting = in_precision(how, dtype)
+        aligner = Aligner(landmarks, setting)
         with instruction_set(name):
-            K = similarities(series, landmarks, setting)
-            T = products(series, landmarks, setting)
-            G = grouped_products(series, landmarks, weights, setting)
-            P = projected_similarities(series, landmarks, metrics, setting)
-            D = None if how.objective == "affinity" else distances(series, landmarks, setting)
+            K = aligner.similarities(series)
+            T = aligner.products(series)
+            G = aligner.grouped(series, weights)
+            P = aligner.projected(series, metrics)
+            D = None if how.objective == "affinity" else aligner.distances(series)
             paths = kernel_paths(series, landmarks, setting)
             pairs = {
                 (p, q): align(
@@ -199,7 +195,7 @@ def check_grid(x, y, how, rng, *, exact):
                 if dtype == "float64"
             }
         assert K.dtype == T.dtype == G.dtype == P.dtype == np.dtype(dtype)
-        # Whichever path was taken at a near tie, every reduction must be of that very path.
+        # At a near tie any path will do, but all reductions must be those of the same path.
         T_ref = np.empty((len(x), len(y), d, d))
         K_ref, total_ref = np.empty((2, len(x), len(y)))
         for (p, q), path in paths.items():

@@ -1,4 +1,4 @@
-"""Memory is that of the data and the result, whatever the number of pairs."""
+"""Memory does not grow with the number of pairs beyond the data and the result."""
 
 import subprocess
 import sys
@@ -11,14 +11,12 @@ pytestmark = pytest.mark.skipif(
 
 MB = 2**20
 SERIES, LANDMARKS, CHANNELS, STEPS = 200, 2000, 16, 12
-# The landmarks are stored as given, normalised, as padded rows and packed.
+# The landmarks are stored four times: as given, normalised, as padded rows and in packs.
 DATA = 4 * LANDMARKS * CHANNELS * STEPS * 8
 PROGRAM = """
 import numpy as np
 from slts import as_series
-from slts.alignment.reductions import grouped_products, products, projected_similarities
-from slts.alignment.reductions import similarities
-from slts.alignment.settings import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 
 def peak():
     with open("/proc/self/status") as status:
@@ -39,7 +37,7 @@ print(peak() - before, out.nbytes)
 
 
 def growth(work):
-    """Bytes by which ten times the landmarks raise the peak, and the size of the result."""
+    """Growth of the peak in bytes with ten times the landmarks, and the size of the result."""
     code = PROGRAM.format(
         work=work, series=SERIES, landmarks=LANDMARKS, channels=CHANNELS, steps=STEPS
     )
@@ -49,23 +47,22 @@ def growth(work):
     return grown, result
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     "work",
     [
-        "grouped_products(x, y, np.ones((10, len(y))), how, n_jobs={})",
-        "projected_similarities(x, y, np.eye({channels})[None], how, n_jobs={})",
-        "similarities(x, y, how, n_jobs={})",
+        "Aligner(y, how, n_jobs=2).grouped(x, np.ones((10, len(y))))",
+        "Aligner(y, how, n_jobs=2).projected(x, np.eye(16)[None])",
+        "Aligner(y, how, n_jobs=2).similarities(x)",
     ],
     ids=["grouped", "projected", "scores"],
 )
-def test_fused_reductions_never_hold_the_products_of_all_pairs(work, n_jobs):
-    grown, result = growth(work.format(n_jobs, channels=CHANNELS))
+def test_fused_reductions_never_hold_the_products_of_all_pairs(work):
+    grown, result = growth(work)
     all_products = SERIES * LANDMARKS * CHANNELS**2 * 8
     assert grown < result + DATA + 32 * MB < all_products / 4
 
 
 def test_the_measure_sees_products_that_are_asked_for():
-    grown, result = growth("products(x, y, how)")
+    grown, result = growth("Aligner(y, how).products(x)")
     assert result == SERIES * LANDMARKS * CHANNELS**2 * 8
     assert 0.8 * result < grown < result + DATA + 32 * MB

@@ -1,44 +1,60 @@
+"""The commands `demo` and `report`, and progress bars in a terminal."""
+
 import json
 import re
 
 import pytest
 
 pytest.importorskip("typer")
-pytest.importorskip("aeon")
+pytest.importorskip("rich")
 
+import slts
+from slts.cli import demo
 from slts.execution import progress
 
 
-def test_the_demo_ends_with_a_model_and_a_report(tmp_path, run):
+def test_the_demo_reaches_the_accuracy_of_the_paper_and_saves_the_model(tmp_path, run, monkeypatch):
+    pytest.importorskip("aeon")
+    reports = []
+    monkeypatch.setattr(demo, "write_report", lambda *args, **options: reports.append(args))
     out = tmp_path / "demo"
     code, output, messages = run("demo", "--out", out, "--json")
     assert code == 0, messages
     found = json.loads(output)
     rows = {row["method"]: row for row in found["methods"]}
+    assert list(rows) == ["1NN", "BBS", "SLTS", "local"]
     assert rows["1NN"]["accuracy"] == pytest.approx(0.938, abs=0.001)
+    assert rows["1NN"]["landmarks"] == 270
     assert rows["SLTS"]["accuracy"] > 0.96
     assert rows["SLTS"]["paper"] == 97.1
-    assert (out / "model.slts").exists()
-    assert "<html" in (out / "report.html").read_text(encoding="utf-8")[:200].lower()
+    assert rows["local"]["accuracy"] > 0.97
+    assert reports[0][1] == out / "report.html"
     code, output, _ = run("evaluate", out / "model.slts", "japanese_vowels:test", "--json")
-    assert json.loads(output)["accuracy"] == found["methods"][-1]["accuracy"]
+    assert json.loads(output)["accuracy"] == rows["local"]["accuracy"]
 
 
-def test_the_demo_tells_the_accuracy_beside_the_papers_and_the_path_last(tmp_path, run):
+def test_the_demo_prints_a_table_and_the_path_of_the_report_last(tmp_path, run, monkeypatch):
+    pytest.importorskip("aeon")
+    load = demo._load
+    monkeypatch.setattr(demo, "_load", lambda split: tuple(part[::10] for part in load(split)))
+    classifiers = {name: slts.OneNNClassifier() for name in ("1NN", "BBS")}
+    monkeypatch.setattr(demo, "_classifiers", lambda seed: classifiers)
     out = tmp_path / "demo"
     code, output, messages = run("demo", "--out", out, "--quiet")
     assert (code, messages) == (0, "")
     header, *rows, line, model, page = output.splitlines()
     assert header.split("\t") == ["method", "accuracy %", "paper %", "series kept", "seconds"]
-    assert [row.split("\t")[0] for row in rows] == ["1NN", "BBS", "SLTS", "local"]
-    assert rows[0].startswith("1NN\t93.8\t93.8\t270\t")
+    cells = [row.split("\t") for row in rows]
+    assert [(row[0], row[2]) for row in cells] == [("1NN", "93.8"), ("BBS", "97.1")]
     assert re.fullmatch(
-        r"local: accuracy 9[789]\.\d% \(\d+ of 370; 95% interval [\d.]+% to [\d.]+%\); "
-        r"the paper's SLTS has 97\.1%",
+        r"BBS: accuracy \d+\.\d% \(\d+ of 37; 95% interval [\d.]+% to [\d.]+%\); "
+        r"SLTS in the paper: 97\.1%",
         line,
     )
     assert model == f"model:  {out / 'model.slts'}"
-    assert page == f"report: {(out / 'report.html').resolve()}"
+    report = (out / "report.html").resolve()
+    assert page == f"report: {report}"
+    assert "<html" in report.read_text(encoding="utf-8")[:200].lower()
 
 
 def test_the_demo_needs_a_folder(tmp_path, run):
@@ -49,20 +65,18 @@ def test_the_demo_needs_a_folder(tmp_path, run):
     assert "is not a folder" in messages
 
 
-def test_bars_are_drawn_at_a_terminal(problem, model, tmp_path, run, monkeypatch):
+def test_bars_are_drawn_in_a_terminal(problem, model, tmp_path, run, monkeypatch):
     _, test = problem[".csv"]
-    out = tmp_path / "report.html"
     commands = {
-        "Aligning": (["evaluate", model, test], ["certify", model, test]),
-        "Explaining": (["report", model, "--data", test, "--out", out],),
+        "evaluate": ["evaluate", model, test],
+        "certify": ["certify", model, test],
+        "report": ["report", model, "--data", test, "--out", tmp_path / "report.html"],
     }
-    for bar, several in commands.items():
-        for arguments in several:
-            assert bar not in run(*arguments)[2]
-    monkeypatch.setattr(progress, "_somebody_watches", lambda: True)
-    for bar, several in commands.items():
-        for arguments in several:
-            assert bar in run(*arguments)[2], arguments
+    for watched in (False, True):
+        monkeypatch.setattr(progress, "_somebody_watches", lambda watched=watched: watched)
+        for name, arguments in commands.items():
+            bar = "explaining" if name == "report" else "aligning"
+            assert (bar in run(*arguments)[2].lower()) == watched, name
 
 
 def test_a_report_with_and_without_data(problem, model, tmp_path, run):

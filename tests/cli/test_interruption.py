@@ -1,4 +1,4 @@
-"""Killed or interrupted: no file under the final name, and no litter where that can be helped."""
+"""Killed or interrupted commands leave no file under the final name, and no temporary files."""
 
 import contextlib
 import os
@@ -41,13 +41,14 @@ def wait_for(happened):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("number", "suffix"), [*((number, ".csv") for number in SIGNALS), (signal.SIGTERM, ".parquet")]
+)
 def test_predict(number, suffix, model, tmp_path):
     out = tmp_path / f"p{suffix}"
     out.write_text("an older file")
     process = start("predict", model, "-", "--out", out, stdin=subprocess.PIPE)
-    # Standard input stays open: what was sent is predicted, and more is waited for.
+    # Standard input stays open: the command predicts what was sent and waits for more.
     table = long_table(*draw(30, 1)).to_pydict()
     rows = {name: np.tile(column, 200) for name, column in table.items() if name != "recording"}
     rows["recording"] = [f"{name}-{k}" for k in range(200) for name in table["recording"]]
@@ -84,7 +85,7 @@ def test_fit(number, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [data.name]
 
 
-def test_a_reader_that_leaves_gets_no_message(model, tmp_path):
+def test_a_closed_pipe_prints_no_error(model, tmp_path):
     data = tmp_path / "data.npz"
     # More than a pipe holds, so that writing fails.
     batch = slts.as_series(list(draw(3, 1)[0]) * 2000)

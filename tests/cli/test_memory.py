@@ -1,4 +1,4 @@
-"""Predicting ten times as many series takes the same memory."""
+"""Ten times as many predictions take the same memory."""
 
 import subprocess
 import sys

@@ -3,7 +3,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_stray_data(monkeypatch, tmp_path_factory, request):
-    """Unless a test asks for the real data, it sees none of the machine's own."""
+    """Hide the data of this machine, unless a test asks for the real data."""
     if "data_folder" not in request.fixturenames:
         monkeypatch.delenv("SLTS_DATA", raising=False)
     monkeypatch.delenv("SLTS_MIRROR", raising=False)

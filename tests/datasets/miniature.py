@@ -1,4 +1,4 @@
-"""Small stand-ins for the data sets, in every form the originals are found in."""
+"""Small stand-ins for the data sets, in every published form."""
 
 import dataclasses
 import io

@@ -1,4 +1,4 @@
-"""An HTTP server on this machine that misbehaves as told."""
+"""A local HTTP server with scripted failures."""
 
 import re
 import threading
@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Script:
-    """What the server has and does, and what was asked of it."""
+    """The files and the behaviour of the server, and the requests it received."""
 
     def __init__(self):
         self.files = {}

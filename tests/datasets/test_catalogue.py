@@ -1,4 +1,4 @@
-"""What is said of the data sets, and how wrong names and numbers are answered."""
+"""Facts about the data sets, and errors for wrong names and numbers."""
 
 import dataclasses
 
@@ -61,5 +61,7 @@ def test_n_classes_is_for_auslan():
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(DataError, match=r"no data set 'iris'; known are japanese_vowels, arabic"):
+    with pytest.raises(
+        DataError, match=r"no data set 'iris'; choose one of japanese_vowels, arabic"
+    ):
         info("iris")

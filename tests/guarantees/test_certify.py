@@ -1,4 +1,4 @@
-"""What `certify` says, and what it refuses."""
+"""What `certify` computes, and what it raises errors for."""
 
 import json
 import math
@@ -110,23 +110,23 @@ def test_pac_bayes_lines_by_hand(model, training):
     np.testing.assert_allclose(scores, labels[rest] * model.decision_function(batch)[rest, 1])
     q = scores / (np.linalg.norm(w) * np.sqrt(np.sum(x**2, axis=(1, 2, 3))))
     extra = math.log(math.comb(20, len(used))) + math.log(20)
-    expected = bounds.pac_bayes_bound(q, 0.05 / 3, extra=extra).value
+    expected = bounds.pac_bayes_bound(q, 0.05 / 3, extra=extra)
     found = certificate["PAC-Bayes, classifier"].details["by_class"]["1"]
     assert found == pytest.approx(expected)
     Z = np.tensordot(T[rest], np.where(y[index] == 1, 1, -1) / 20, axes=(1, 0))
     q = labels[rest] * np.sum(M * Z, axis=(1, 2))
     q /= np.linalg.norm(M) * np.sqrt(np.sum(Z**2, axis=(1, 2)))
-    expected = bounds.pac_bayes_bound(q, 0.05 / 3).value
+    expected = bounds.pac_bayes_bound(q, 0.05 / 3)
     assert certificate["PAC-Bayes, metric"].details["by_class"]["1"] == pytest.approx(expected)
 
 
-def test_a_fixed_similarity_needs_no_price_for_the_metric(training):
+def test_a_fixed_similarity_has_only_the_separator_bound(training):
     bbs = slts.BBSClassifier(20, gamma=0.1, **FAST).fit(*training)
     certificate = certify(bbs, *training, sample="training")
     assert [bound.name for bound in certificate.bounds] == ["PAC-Bayes, separator"]
 
 
-def test_candidates_of_a_search_are_paid_for(training):
+def test_candidates_of_a_search_share_delta(training):
     tuned = slts.SLTSClassifierCV(20, gammas=[0.1], lams=[1.0, 0.5], cv=2, random_state=0)
     tuned.fit(*training)
     alone = slts.SLTSClassifier(20, **{**FAST, "gamma": 0.1, "lam": tuned.best_params_["lam"]})
@@ -192,10 +192,54 @@ def test_training_series_are_recognised_in_copies_and_inside_searches(model, tra
         certify(search, X, y)
 
 
-def test_what_a_pipeline_hides_is_left_to_the_user_to_vouch_for(training, held_out):
+def test_a_pipeline_hides_the_series_so_overlap_is_not_checked(training, held_out):
     piped = make_pipeline(FunctionTransformer(), slts.BBSClassifier(random_state=0))
     found = certify(piped.fit(*training), *held_out)
-    assert any("none that the model was trained on" in line for line in found.headline.unchecked)
+    assert any("no held-out series was used in training" in x for x in found.headline.unchecked)
+
+
+@pytest.fixture(scope="module")
+def write_scan(tmp_path_factory):
+    """Write series to a Parquet file with small row groups, and scan it."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+
+    def write(X, y, label="label"):
+        lengths = [x.shape[1] for x in X]
+        columns = {"id": np.repeat(np.arange(len(X)), lengths), "label": np.repeat(y, lengths)}
+        columns |= {f"c{k}": np.concatenate([x[k] for x in X]) for k in range(3)}
+        path = tmp_path_factory.mktemp("scan") / "x.parquet"
+        pq.write_table(pa.table(columns), path, row_group_size=400)
+        return slts.scan_series(path, id="id", label=label, channels=["c0", "c1", "c2"])
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [slts.SLTSClassifier(20, gamma=0.1, **FAST), slts.OneNNClassifier()],
+    ids=lambda e: type(e).__name__,
+)
+def test_a_scan_is_certified_like_series_in_memory(estimator, training, held_out, write_scan):
+    X, y = held_out
+    model = estimator.fit(*training)
+    assert certify(model, write_scan(X, y)) == certify(model, X, y)
+    position = model.landmark_indices_[4] if hasattr(model, "landmarks_") else 7
+    mixed = [*X[:100], training[0][position], *X[100:]]
+    message = r"series 100 of X equals (landmark 4|training series 7)"
+    with pytest.raises(slts.DataError, match=message):
+        certify(model, write_scan(mixed, np.insert(y, 100, training[1][position])))
+
+
+def test_labels_of_a_scan_come_from_the_scan(model, held_out, write_scan):
+    X, y = held_out
+    scan = write_scan(X, y)
+    for labels in (y, "label"):
+        with pytest.raises(slts.DataError, match="y must be None if X is a scan"):
+            certify(model, scan, labels)
+    with pytest.raises(slts.DataError, match="in memory"):
+        certify(model, scan, sample="training")
+    with pytest.raises(slts.DataError, match=r"not trained on: \[7\]"):
+        certify(model, write_scan(X, np.where(y == 0, 7, y)))
 
 
 def test_unknown_labels_are_refused(model, held_out):
@@ -216,7 +260,7 @@ def test_the_number_of_models_must_be_positive(model, held_out, n_models):
         certify(model, *held_out, n_models=n_models)
 
 
-def test_other_nonsense_is_refused(model, held_out):
+def test_invalid_arguments_raise_an_error(model, held_out):
     X, y = held_out
     with pytest.raises(ValueError, match="'sample'"):
         certify(model, X, y, sample="test")
@@ -226,6 +270,8 @@ def test_other_nonsense_is_refused(model, held_out):
         certify(model, X, y[:-1])
     with pytest.raises(slts.DataError, match="empty"):
         certify(model, X[:0], y[:0])
+    with pytest.raises(slts.DataError, match="y is None"):
+        certify(model, X)
 
 
 @pytest.mark.parametrize("method", ["kmedoids", "dselect"])
@@ -243,9 +289,9 @@ def test_landmarks_from_a_pool_leave_the_pool_out(training):
     certificate = certify(model, X, y, sample="training", pool=pool)
     assert certificate.n == 60
     assert any("pool" in item for item in certificate.headline.unchecked)
-    with pytest.raises(slts.DataError, match="say with pool="):
+    with pytest.raises(slts.DataError, match="pass in pool="):
         certify(model, X, y, sample="training")
-    with pytest.raises(slts.DataError, match="all landmarks"):
+    with pytest.raises(slts.DataError, match="including all landmarks"):
         certify(model, X, y, sample="training", pool=[0])
     with pytest.raises(slts.DataError, match="at least 8"):
         certify(model, X, y, sample="training", pool=np.arange(85))
@@ -265,7 +311,7 @@ def test_weighted_fits_are_refused(training):
     X, y = training
     model = slts.SLTSClassifier(20, gamma=0.1, class_weight={0: 5.0, 1: 1.0, 2: 1.0}, **FAST)
     model.fit(X, y)
-    with pytest.raises(slts.DataError, match="weighed differently"):
+    with pytest.raises(slts.DataError, match="other weights"):
         certify(model, X, y, sample="training")
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slts
@@ -51,6 +51,7 @@ def test_no_weights_on_a_fine_grid_are_better(gamma, tau):
         assert found.epsilon == pytest.approx(loss(K, y, landmark_y, gamma, np.full(3, 1 / 3)))
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.02, 3.0))
 def test_nondecreasing_in_tau(seed, gamma):
     K, y, landmark_y = random_problem(seed)
@@ -132,7 +133,7 @@ def test_landmarks_for_a_small_reasonable_set():
     assert found.paper == pytest.approx(paper, rel=1e-3)
 
 
-def test_nonsense_is_refused():
+def test_invalid_arguments_raise_an_error():
     K, y, landmark_y = random_problem(0)
     for tau in (0.0, 1.1, -1.0):
         with pytest.raises(ValueError, match="'tau'"):

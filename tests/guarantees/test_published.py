@@ -14,7 +14,7 @@ def test_japanese_vowels():
     certificate = certify(model, X_test, y_test)
     errors = certificate.headline.details["errors"]
     assert certificate.headline.value < 0.08
-    assert f"it was on {errors} of 370" in str(certificate).replace("\n ", "")
+    assert f"it was wrong on {errors} of 370" in certificate.headline.sentence
     assert not certificate.headline.vacuous
     # 135 series outside the landmarks are too few for any bound from the training sample.
     assert all(bound.vacuous for bound in certify(model, X, y, sample="training").bounds)
@@ -38,36 +38,22 @@ def test_penalties_on_japanese_vowels_have_the_published_size():
     assert prior - risk == pytest.approx(1.6, abs=0.05)
 
 
-@pytest.fixture(scope="module")
-def digits(data_folder):
+def test_arabic_digits(data_folder):
+    """With thousands of series, bounds from a split are useful, and true on other series."""
     try:
-        return slts.datasets.load("arabic_digits", "train"), slts.datasets.load(
-            "arabic_digits", "test"
-        )
+        X, y = slts.datasets.load("arabic_digits", "train")
+        X_test, y_test = slts.datasets.load("arabic_digits", "test")
     except FileNotFoundError:
         pytest.skip("SLTS_DATA holds no Arabic digits")
-
-
-def test_arabic_digits_held_out(digits):
-    (X, y), (X_test, y_test) = digits
-    model = slts.SLTSClassifier(100, gamma=1e-4, lam=0.1, calibration_cv=None, random_state=0)
-    certificate = certify(model.fit(X, y), X_test, y_test)
-    assert certificate.headline.value < 0.05
-    one_vs_rest = certificate["hold-out error, one-vs-rest"]
-    assert one_vs_rest.value < 0.10
-    assert not one_vs_rest.vacuous
-    assert "at most 2." in str(certificate)
-
-
-def test_arabic_digits_from_a_split(digits):
-    (X, y), (X_test, y_test) = digits
-    estimator = slts.SLTSClassifier(100, gamma=1e-3, lam=0.1, calibration_cv=None, random_state=0)
-    model, certificate = fit_certified(estimator, X, y, shares=(0.3, 0.5, 0.2), random_state=0)
-    assert certificate.headline.value < 0.05
+    estimator = slts.SLTSClassifier(50, gamma=1e-3, lam=0.1, calibration_cv=None, random_state=0)
+    model, certificate = fit_certified(estimator, X, y, shares=(0.2, 0.5, 0.3), random_state=0)
+    held_out = certify(model, X_test, y_test)
+    for found in (certificate, held_out):
+        assert found.headline.value < 0.06
+        assert not found["hold-out error, one-vs-rest"].vacuous
     by_class = certificate["compression"].details["by_class"]
     assert certificate["compression"].details["not_rebuilt"] == []
     # Below the base rate of 0.10 for some digits, and true for all.
     assert min(by_class.values()) < 0.10
     wrong = (model.decision_function(X_test) > 0) != (y_test[:, np.newaxis] == model.classes_)
-    for error, bound in zip(wrong.mean(axis=0), by_class.values(), strict=True):
-        assert error < bound
+    assert (wrong.mean(axis=0) < list(by_class.values())).all()

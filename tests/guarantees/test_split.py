@@ -1,4 +1,4 @@
-"""`fit_certified` divides, fits and certifies as the bounds require."""
+"""`fit_certified` splits, fits and certifies as the bounds require."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy import stats
 
 import slts
 from slts.guarantees import bounds, certify, fit_certified
-from slts.guarantees.compression import compress
+from slts.guarantees.bound_inputs import compress
 from slts.learning import solve_separator
 from tests.guarantees.test_certify import make_series
 
@@ -107,7 +107,7 @@ def test_without_a_third_part_compression_is_the_headline(data):
     assert certificate.n == 180
 
 
-def test_medoids_are_welcome_in_their_own_part(data):
+def test_kmedoids_landmarks_are_allowed_in_their_own_part(data):
     estimator = slts.SLTSClassifier(9, landmarks="kmedoids", gamma=0.1, calibration_cv=None)
     _, certificate = fit_certified(estimator, *data, random_state=0)
     assert "looking at all training series" in certificate.notes[0]
@@ -149,10 +149,23 @@ def test_other_classifiers_learn_on_two_parts(data):
     assert len(model.training_rows_) == 240
 
 
-def test_the_estimator_given_stays_unfitted(data):
-    estimator = slts.BBSClassifier(10, gamma=0.1, calibration_cv=None)
-    fit_certified(estimator, *data, random_state=0)
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 5.0}])
+def test_class_weights_count_in_the_second_part(data, class_weight):
+    X, y = data
+    estimator = slts.BBSClassifier(
+        10, gamma=0.1, calibration_cv=None, class_weight=class_weight, random_state=0
+    )
+    model, _ = fit_certified(estimator, X, y, random_state=0)
     assert not hasattr(estimator, "coef_")
+    _, second, _ = parts_of(300, 0)
+    counts = np.bincount(y[second])
+    by_class = 1 / counts if class_weight == "balanced" else np.array([5.0, 1.0, 1.0])
+    weights = by_class[y[second]]
+    K = model.transform([X[i] for i in second])
+    for c in range(3):
+        labels = np.where(y[second] == c, 1.0, -1.0)
+        coef = solve_separator(K, labels, gamma=0.1, sample_weight=weights / weights.mean()).coef
+        np.testing.assert_allclose(model.coef_[c], coef, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.5, 0.5, 0.5), (0.0, 0.8, 0.2), (1.2, -0.4, 0.2)])
@@ -161,15 +174,20 @@ def test_shares_must_be_shares(data, shares):
         fit_certified(ESTIMATOR, *data, shares=shares)
 
 
-def test_what_cannot_be_divided_is_refused(data):
+def test_data_that_cannot_be_split_raise_an_error(data):
     X, y = data
     with pytest.raises(ValueError, match="third positive"):
         fit_certified(slts.OneNNClassifier(), X, y, shares=(0.5, 0.5, 0.0))
     with pytest.raises(ValueError, match="not indices"):
         fit_certified(slts.SLTSClassifier(landmarks=[1, 2]), X, y)
     rare = np.where(np.arange(300) == 7, 9, y)
-    with pytest.raises(slts.DataError, match="holds none of class 9"):
+    with pytest.raises(slts.DataError, match="has no series of class 9"):
         fit_certified(ESTIMATOR, X, rare, random_state=0)
+    _, second, _ = parts_of(300, 0)
+    lonely = y.copy()
+    lonely[second[y[second] == 2][1:]] = 1
+    with pytest.raises(slts.DataError, match=r"one series only.* calibration_cv=None"):
+        fit_certified(ESTIMATOR, X, lonely, random_state=0)
     with pytest.raises(slts.DataError, match="inconsistent"):
         fit_certified(ESTIMATOR, X, y[:-1])
     with pytest.raises(ValueError, match="strictly between"):

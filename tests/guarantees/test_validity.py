@@ -1,7 +1,8 @@
-"""Over 500 simulated draws every bound fails at most delta of the time.
+"""Over simulated draws every bound fails in at most a share delta of them.
 
 The populations are finite, so true risks are exact. Series have one step, so an aligned product is
-an outer product.
+an outer product. 200 draws detect a bound that fails with probability 0.16 instead of 0.1 in 98 of
+100 cases; 1000 draws, which cost little without a solver, one that fails with probability 0.13.
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import slts
 from slts.guarantees import bounds, fit_certified
-from slts.guarantees.compression import compress
+from slts.guarantees.bound_inputs import compress
 from slts.guarantees.goodness import (
     chosen_landmarks_bound,
     goodness,
@@ -18,7 +19,7 @@ from slts.guarantees.goodness import (
 )
 from slts.learning import solve_metric, solve_separator
 
-DRAWS, DELTA, GAMMA = 500, 0.1, 0.5
+DRAWS, CHEAP_DRAWS, DELTA, GAMMA = 200, 1000, 0.1, 0.5
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_bounds_on_the_metric_with_landmarks_from_the_sample(population, strengt
             failures[name] += value < truth
         scores = labels * np.tensordot(Z, M, axes=2)
         q = cosines(scores, np.linalg.norm(M), Z)
-        failures["PAC-Bayes"] += bounds.pac_bayes_bound(q[rest], DELTA).value < np.mean(scores <= 0)
+        failures["PAC-Bayes"] += bounds.pac_bayes_bound(q[rest], DELTA) < np.mean(scores <= 0)
     assert max(failures.values()) <= DELTA * DRAWS, failures
 
 
@@ -95,21 +96,25 @@ def test_stability_with_fixed_landmarks(population, rng):
     assert failures <= DELTA * DRAWS
 
 
+def upper_bounds(errors, n, **options):
+    different, positions = np.unique(errors, return_inverse=True)
+    found = [bounds.clopper_pearson(int(e), n, DELTA, **options) for e in different]
+    return np.array(found)[positions]
+
+
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.02), (50, 0.15), (200, 0.5)])
 def test_clopper_pearson(n, rate, rng):
-    errors = rng.binomial(n, rate, size=DRAWS)
-    values = np.array([bounds.clopper_pearson(int(e), n, DELTA) for e in errors])
-    assert np.count_nonzero(values < rate) <= DELTA * DRAWS
+    errors = rng.binomial(n, rate, size=CHEAP_DRAWS)
+    assert np.count_nonzero(upper_bounds(errors, n) < rate) <= DELTA * CHEAP_DRAWS
 
 
 def test_clopper_pearson_of_the_best_of_several_models(rng):
     n, rate, n_models = 100, 0.1, 6
-    errors = rng.binomial(n, rate, size=(DRAWS, n_models)).min(axis=1)
-    paid = [bounds.clopper_pearson(int(e), n, DELTA, n_models=n_models) for e in errors]
-    free = [bounds.clopper_pearson(int(e), n, DELTA) for e in errors]
-    assert np.count_nonzero(np.array(paid) < rate) <= DELTA * DRAWS
+    errors = rng.binomial(n, rate, size=(CHEAP_DRAWS, n_models)).min(axis=1)
+    shared = upper_bounds(errors, n, n_models=n_models)
+    assert np.count_nonzero(shared < rate) <= DELTA * CHEAP_DRAWS
     # Without the division the bound of the winner is wrong too often.
-    assert np.count_nonzero(np.array(free) < rate) > DELTA * DRAWS
+    assert np.count_nonzero(upper_bounds(errors, n) < rate) > DELTA * CHEAP_DRAWS
 
 
 def test_hold_out_hinge(population, rng):
@@ -117,9 +122,9 @@ def test_hold_out_hinge(population, rng):
     Z = outer_features(vectors, vectors[:5], labels[:5])
     M = np.array([[1.0, 0.3], [-0.2, 0.8]])
     losses, norm = hinge(M, Z, labels), np.linalg.norm(M, 2)
-    samples = losses[rng.integers(len(losses), size=(DRAWS, 40))].mean(axis=1)
+    samples = losses[rng.integers(len(losses), size=(CHEAP_DRAWS, 40))].mean(axis=1)
     values = [bounds.hold_out_hinge_bound(risk, norm, 40, GAMMA, DELTA) for risk in samples]
-    assert np.count_nonzero(np.array(values) < losses.mean()) <= DELTA * DRAWS
+    assert np.count_nonzero(np.array(values) < losses.mean()) <= DELTA * CHEAP_DRAWS
 
 
 @pytest.mark.parametrize("gamma", [0.1, 1.0])
@@ -143,7 +148,7 @@ def test_bounds_on_a_separator_learned_on_the_sample(population, gamma, rng):
         scores = labels * (K @ coef)
         q = cosines(scores, np.linalg.norm(coef), K[:, used])[drawn]
         extra = bounds.choice_of_landmarks(K.shape[1], len(used))
-        value = bounds.pac_bayes_bound(q, DELTA, extra=extra).value
+        value = bounds.pac_bayes_bound(q, DELTA, extra=extra)
         failures["PAC-Bayes"] += value < np.mean(scores <= 0)
     assert rebuilt >= 0.99 * DRAWS
     assert max(failures.values()) <= DELTA * DRAWS, failures
@@ -165,7 +170,7 @@ def test_pac_bayes_for_metric_and_separator_from_one_sample(population, rng):
         norm = np.linalg.norm(np.multiply.outer(coef, M))
         q = cosines(scores, norm, T[:, used])[drawn]
         extra = bounds.choice_of_landmarks(6, len(used))
-        failures += bounds.pac_bayes_bound(q, DELTA, extra=extra).value < np.mean(scores <= 0)
+        failures += bounds.pac_bayes_bound(q, DELTA, extra=extra) < np.mean(scores <= 0)
     assert failures <= DELTA * DRAWS
 
 
@@ -215,7 +220,7 @@ def test_certificates_of_whole_fits(rng):
     everyone, truth = drawn_series(rng, 4000)
     estimator = slts.SLTSClassifier(12, gamma=0.05, lam=1.0, calibration_cv=None, random_state=0)
     names = ("hold-out error", "compression", "PAC-Bayes, separator")
-    failures, draws = dict.fromkeys(names, 0), 100
+    failures, draws = dict.fromkeys(names, 0), 60
     for seed in range(draws):
         X, y = drawn_series(rng, 90)
         model, certificate = fit_certified(estimator, X, y, delta=DELTA, random_state=seed)

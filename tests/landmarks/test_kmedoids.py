@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slts.landmarks import find_medoids
-from slts.landmarks.kmedoids import _Assignment, _spread_start
+from slts.landmarks.kmedoids import _Assignment, _initial_medoids
 
 
 def plane_distances(rng, n, decimals=None):
@@ -63,7 +63,9 @@ def test_swaps_never_raise_the_cost_of_the_start(rng):
     for seed in range(10):
         found = find_medoids(dissimilarity, 6, random_state=seed)
         start = np.random.RandomState(seed)
-        assert found.cost <= cost_of(dissimilarity, _spread_start(dissimilarity, 6, start)) + 1e-12
+        assert (
+            found.cost <= cost_of(dissimilarity, _initial_medoids(dissimilarity, 6, start)) + 1e-12
+        )
 
 
 def test_clusters_far_apart_get_one_medoid_each(rng):

@@ -3,7 +3,7 @@
 import pytest
 
 import slts
-from tests.persistence.zoo import SMALL, by_name, fit
+from tests.persistence.small_models import SMALL, by_name, fit
 
 
 @pytest.fixture(scope="session")

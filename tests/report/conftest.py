@@ -1,111 +1,145 @@
-"""Small models of every kind, and a browser."""
+"""Small data, models of every kind that are fitted once, and a browser."""
 
+import functools
 import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import slts
-from slts.report import write_report
+from slts.report import collect, write_report
 from slts.series import SeriesBatch
 
-# What a careless page would run or show as markup.
+# Names that a careless page would run or show as markup.
 NASTY = (
     "</script><script>window.hacked=1</script>",
     "<img src=x onerror=window.hacked=1>",
     "a & b <!-- \u2028 {{content}}",
 )
-
-
-def make_series(rng, labels, names, channels=4, steps=(8, 20), noise=0.6):
-    """Series whose channels lean on their class."""
-    series = []
-    for label in labels:
-        means = np.roll(np.linspace(1.5, -1.0, channels), names.index(label))
-        length = int(rng.integers(*steps, endpoint=True))
-        drift = np.linspace(0, 1, length)[:, np.newaxis] * means[::-1]
-        series.append(means + drift + noise * rng.normal(size=(length, channels)))
-    offsets = np.concatenate([[0], np.cumsum([len(x) for x in series])])
-    return SeriesBatch(np.concatenate(series), offsets, [f"sensor {k}" for k in range(channels)])
+KINDS = {
+    "slts": lambda: slts.SLTSClassifier(16, random_state=0),
+    "slts, constant channel": lambda: slts.SLTSClassifier(16, homogeneous=True, random_state=0),
+    "slts, no probabilities": lambda: slts.SLTSClassifier(16, calibration_cv=None, random_state=0),
+    "slts, cv": lambda: slts.SLTSClassifierCV(16, gammas=(1e-3, 1e-2), random_state=0),
+    "bbs": lambda: slts.BBSClassifier(16, normalize=False, random_state=0),
+    "svc": lambda: slts.SimilaritySVC(fit_intercept=True, random_state=0),
+    "local": lambda: slts.LocalSLTSClassifier(12, n_phases=2, random_state=0),
+    "1nn": lambda: slts.OneNNClassifier(),
+    "ldmlt": lambda: slts.LDMLTClassifier(n_cycles=1, random_state=0),
+    "search": lambda: GridSearchCV(
+        slts.BBSClassifier(16, random_state=0), {"gamma": [1e-3, 1e-2]}, cv=2
+    ),
+    "pipeline": lambda: make_pipeline(FunctionTransformer(), slts.OneNNClassifier()),
+}
 
 
 class Data:
-    def __init__(self, names, noise=3.0, **options):
-        rng = np.random.default_rng(7)
-        self.names = list(names)
-        self.y = np.tile(self.names, 20)
-        self.y_test = np.tile(self.names, 14)
-        self.X = make_series(rng, self.y, self.names, noise=noise, **options)
-        self.X_test = make_series(rng, self.y_test, self.names, noise=noise, **options)
+    """Noisy series whose channel means depend on the class."""
+
+    def __init__(self, names, channels=4, steps=(8, 20)):
+        self.rng = np.random.default_rng(7)
+        self.names, self.channels, self.steps = list(names), channels, steps
+        self.y, self.X = self.draw(16)
+        self.y_test, self.X_test = self.draw(10)
+
+    def draw(self, per_class):
+        labels, series = np.tile(self.names, per_class), []
+        for label in labels:
+            shift = self.names.index(label)
+            means = np.roll(np.linspace(1.5, -1.0, self.channels), shift)
+            length = int(self.rng.integers(*self.steps, endpoint=True))
+            drift = np.linspace(0, 1, length)[:, np.newaxis] * means[::-1]
+            noise = 3.0 * self.rng.normal(size=(length, self.channels))
+            series.append((means + drift + noise).T)
+        batch = slts.as_series(series)
+        names = [f"sensor {k}" for k in range(self.channels)]
+        return labels, SeriesBatch(batch.values, batch.offsets, names)
 
 
-@pytest.fixture(scope="session")
+DATA = {"three": Data(["east", "north", "west"]), "two": Data(["no", "yes"])}
+
+
+@functools.cache
+def fitted(kind, data="three"):
+    """A model of a kind; it is fitted once in a session."""
+    return KINDS[kind]().fit(DATA[data].X, DATA[data].y)
+
+
+@pytest.fixture
 def three():
-    return Data(["east", "north", "west"])
+    return DATA["three"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def two():
-    return Data(["no", "yes"])
+    return DATA["two"]
+
+
+@pytest.fixture
+def model():
+    return fitted("slts")
 
 
 @pytest.fixture(scope="session")
-def model(three):
-    return slts.SLTSClassifier(24, random_state=0).fit(three.X, three.y)
+def content():
+    """Content of a report with labels; tests must not change it."""
+    data = DATA["three"]
+    return collect(fitted("slts"), data.X_test, data.y_test)
 
 
 @pytest.fixture(scope="session")
 def nasty():
-    """A model whose classes, channels and series have names that are markup."""
+    """Arguments of a report whose classes, channels, series and title are markup."""
     data = Data(NASTY)
-    X = SeriesBatch(data.X.values, data.X.offsets, [*NASTY, "plain"])
-    X_test = SeriesBatch(data.X_test.values, data.X_test.offsets, [*NASTY, "plain"])
-    fitted = slts.SLTSClassifier(24, random_state=0).fit(X, data.y)
+    X, X_test = (
+        SeriesBatch(batch.values, batch.offsets, [*NASTY, "plain"])
+        for batch in (data.X, data.X_test)
+    )
+    model = slts.SLTSClassifier(16, random_state=0).fit(X, data.y)
     ids = [f"{NASTY[i % 3]} {i}" for i in range(len(X_test))]
-    return {"model": fitted, "X": X_test, "y": data.y_test, "ids": ids, "title": NASTY[0]}
+    return {"model": model, "X": X_test, "y": data.y_test, "ids": ids, "title": NASTY[0]}
 
 
 @pytest.fixture(scope="session")
-def page_file(model, three, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("report")
-    return write_report(model, folder / "report.html", X=three.X_test, y=three.y_test)
+def page_file(tmp_path_factory):
+    target = tmp_path_factory.mktemp("report") / "report.html"
+    data = DATA["three"]
+    return write_report(fitted("slts"), target, X=data.X_test, y=data.y_test)
 
 
 @pytest.fixture(scope="session")
-def vowels_file(tmp_path_factory):
-    """The report that `slts demo` writes: Japanese Vowels with all 370 test series."""
-    X, y = slts.datasets.load("japanese_vowels", "train")
-    X_test, y_test = slts.datasets.load("japanese_vowels", "test")
-    fitted = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
-    target = tmp_path_factory.mktemp("vowels") / "report.html"
-    return write_report(fitted, target, X=X_test, y=y_test)
+def nasty_file(nasty, tmp_path_factory):
+    return write_report(path=tmp_path_factory.mktemp("nasty") / "report.html", **nasty)
 
 
 def find_chromium():
-    """The browser's program: SLTS_CHROMIUM, or what is called so."""
+    """The browser's program: SLTS_CHROMIUM, or a program with a usual name."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return os.environ.get("SLTS_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory):
+def browser():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = find_chromium()
     if program is None or not Path(program).exists():
-        pytest.skip("no browser: install chromium, or name one with SLTS_CHROMIUM")
-    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    quiet += ["--no-first-run", "--disable-quic", "--disable-gpu", "--no-sandbox"]
+        pytest.skip("no browser: install chromium, or set SLTS_CHROMIUM to the path of one")
+    options = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    options += ["--no-first-run", "--disable-quic", "--disable-gpu", "--no-sandbox"]
     with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=quiet)
+        started = playwright.chromium.launch(executable_path=program, args=options)
         yield started
         started.close()
 
 
 @pytest.fixture
 def open_page(browser):
-    """Open a file; afterwards no error was logged and nothing but the file was asked for."""
+    """Open a file. At the end, assert that nothing was logged and nothing else was requested."""
     contexts, complaints = [], []
 
     def visit(path, *, width=1280, height=900, **options):

@@ -1,182 +1,135 @@
-"""What is collected are the model's own numbers, and JSON can hold them."""
+"""The content of a report consists of the model's own numbers, and JSON can hold it."""
 
 import json
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 import slts
 from slts.errors import DataError
-from slts.report import collect, explorer, thinning
-from slts.report.packing import unpack
-from slts.report.thinning import path_of_moves
-from tests.report.conftest import Data
-
-KINDS = {
-    "slts": lambda: slts.SLTSClassifier(20, random_state=0),
-    "slts, constant channel": lambda: slts.SLTSClassifier(20, homogeneous=True, random_state=0),
-    "slts, no probabilities": lambda: slts.SLTSClassifier(20, calibration_cv=None, random_state=0),
-    "slts, cv": lambda: slts.SLTSClassifierCV(20, gammas=(1e-3, 1e-2), random_state=0),
-    "bbs": lambda: slts.BBSClassifier(20, random_state=0),
-    "bbs, as they are": lambda: slts.BBSClassifier(20, normalize=False, random_state=0),
-    "svc": lambda: slts.SimilaritySVC(fit_intercept=True),
-    "local": lambda: slts.LocalSLTSClassifier(12, n_phases=2, random_state=0),
-    "1nn": lambda: slts.OneNNClassifier(),
-    "ldmlt": lambda: slts.LDMLTClassifier(n_cycles=1, random_state=0),
-    "search": lambda: GridSearchCV(
-        slts.BBSClassifier(20, random_state=0), {"gamma": [1e-3, 1e-2]}, cv=2
-    ),
-    "pipeline": lambda: make_pipeline(FunctionTransformer(), slts.OneNNClassifier()),
-}
+from slts.guarantees.bounds import clopper_pearson
+from slts.report import collect, downsampling, explorer
+from slts.report.packing import unpack, unpack_path
+from tests.report.conftest import DATA, KINDS, Data, fitted
 
 
-@pytest.fixture(scope="module")
-def content(model, three):
-    return collect(model, three.X_test, three.y_test)
-
-
+@pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("classes", ["three", "two"])
-def test_every_model_gives_content_that_json_holds(kind, classes, request):
-    data = request.getfixturevalue(classes)
-    fitted = KINDS[kind]().fit(data.X, data.y)
-    for X, y in ((data.X_test, data.y_test), (data.X_test, None), (None, None)):
-        found = collect(fitted, X, y)
+def test_every_model_has_content_that_json_can_hold(kind, data):
+    X, y = DATA[data].X_test, DATA[data].y_test
+    for given in ((X, y), (X, None), (None, None)):
+        found = collect(fitted(kind, data), *given)
         assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_summary_holds_the_models_own_figures(content, model, three):
-    summary = content["summary"]
-    assert summary["accuracy"]["value"] == model.score(three.X_test, three.y_test)
-    assert summary["accuracy"]["low"] < summary["accuracy"]["value"] < summary["accuracy"]["high"]
-    own = slts.summarize(model)
+def test_summary_has_the_figures_of_the_model(content, model, three):
+    summary, own = content["summary"], slts.summarize(model)
     assert summary["n_numbers"] == own.n_numbers
-    assert summary["n_landmarks"] == len(own.landmark_indices)
-    assert summary["n_series"], summary["n_classes"] == (len(three.X_test), 3)
-
-
-def test_interval_of_the_accuracy_is_exact(content):
-    accuracy = content["summary"]["accuracy"]
-    # The upper end of Clopper and Pearson's interval with 2.5% on either side.
-    errors = accuracy["n"] - accuracy["right"]
-    from slts.guarantees.bounds import clopper_pearson
-
+    assert summary["n_references"] == len(own.landmark_indices)
+    assert (summary["n_series"], summary["n_classes"]) == (len(three.X_test), 3)
+    accuracy = summary["accuracy"]
+    assert accuracy["value"] == model.score(three.X_test, three.y_test)
+    # The exact interval of Clopper and Pearson has 2.5% on either side.
+    errors = accuracy["n"] - accuracy["correct"]
     assert 1 - accuracy["low"] == pytest.approx(clopper_pearson(errors, accuracy["n"], 0.025))
+    assert accuracy["high"] == pytest.approx(
+        clopper_pearson(accuracy["correct"], accuracy["n"], 0.025)
+    )
 
 
 def test_confusion_counts_every_series_once(content, model, three):
     counts = np.array(content["confusion"]["counts"])
-    assert counts.sum(axis=1).tolist() == [14, 14, 14]
-    said = model.predict(three.X_test)
-    assert counts.sum(axis=0).tolist() == [int((said == c).sum()) for c in model.classes_]
-    assert counts.trace() == content["summary"]["accuracy"]["right"]
+    predicted = model.predict(three.X_test)
+    assert counts.sum(axis=1).tolist() == [10, 10, 10]
+    assert counts.sum(axis=0).tolist() == [int((predicted == c).sum()) for c in model.classes_]
+    assert counts.trace() == content["summary"]["accuracy"]["correct"]
+    assert content["data"]["correct"] == counts.diagonal().tolist()
 
 
 def test_scores_and_probabilities_are_those_of_the_model(content, model, three):
-    decisions = model.decision_function(three.X_test)
-    probabilities = model.predict_proba(three.X_test)
+    labels, decisions, probabilities = model.outputs(three.X_test)
     for entry in content["explorer"]["entries"]:
         i = entry["index"]
         np.testing.assert_allclose(entry["scores"], decisions[i], rtol=1e-3)
         np.testing.assert_allclose(entry["p"], probabilities[i], atol=5e-5)
-        assert model.classes_[entry["predicted"]] == model.predict(three.X_test[[i]])[0]
+        assert model.classes_[entry["predicted"]] == labels[i]
 
 
 @pytest.mark.parametrize("kind", ["slts", "slts, constant channel", "bbs", "svc", "local"])
 def test_maps_are_the_exact_contributions(kind, three):
-    fitted = KINDS[kind]().fit(three.X, three.y)
-    found = collect(fitted, three.X_test[:6], three.y_test[:6])["explorer"]
+    found = collect(fitted(kind), three.X_test[:4], three.y_test[:4])["explorer"]
     maps = unpack(found["maps"])
     for entry in found["entries"]:
-        explanation = slts.explain(fitted, three.X_test[entry["index"]])
+        explanation = slts.explain(fitted(kind), three.X_test[entry["index"]])
         for slot, c in enumerate(entry["classes"]):
             drawn = maps[entry["map"] + slot].reshape(4, entry["bins"]).T
             exact = explanation.contributions[c]
             unit = np.abs(exact).max() / 126
             np.testing.assert_allclose(drawn, exact, atol=1.01 * unit)
-            # Sums over steps are kept.
+            # Sums over steps are preserved.
             np.testing.assert_allclose(drawn.sum(axis=0), exact.sum(axis=0), atol=1.01 * unit)
             assert entry["offset"][slot] == pytest.approx(explanation.offset[c], rel=1e-3)
 
 
-def test_strongest_landmarks_are_those_of_the_explanation(content, model, three):
-    found, companions = content["explorer"], content["companions"]
-    terms = unpack(found["by_step"])
-    for k, entry in enumerate(found["entries"][:5]):
-        explanation = slts.explain(model, three.X_test[entry["index"]])
-        place = 0
+@pytest.mark.parametrize("kind", ["slts", "local"])
+def test_strongest_landmarks_are_those_of_the_explanation(kind, three):
+    content = collect(fitted(kind), three.X_test[:4], three.y_test[:4])
+    found, references = content["explorer"], content["references"]
+    intercept = sum(form.intercept for form in fitted(kind).linear_forms())
+    for entry, terms in zip(found["entries"], unpack(found["by_step"]), strict=True):
+        explanation = slts.explain(fitted(kind), three.X_test[entry["index"]])
+        by_step = iter(terms.reshape(-1, entry["bins"]))
         for slot, chosen in enumerate(entry["strongest"]):
             values = explanation.by_landmark[slot]
             largest = np.sort(np.abs(values))[::-1][: len(chosen)]
             np.testing.assert_allclose([abs(v) for _, v in chosen], largest, rtol=1e-3)
-            total = sum(v for _, v in chosen) + entry["rest"][slot] + 0.0
+            total = sum(v for _, v in chosen) + entry["rest"][slot] + intercept[slot]
             assert total == pytest.approx(explanation.decision[slot], rel=1e-2, abs=1e-3)
             for j, value in chosen:
-                position = explanation.landmark_indices.tolist().index(companions["index"][j])
+                position = explanation.landmark_indices.tolist().index(references["index"][j])
+                assert value == pytest.approx(values[position], rel=1e-3)
                 path = explanation.alignments[position].path
-                assert path_of_moves(entry["paths"][str(j)]).tolist() == path.tolist()
-                steps = terms[k][place * entry["bins"] : (place + 1) * entry["bins"]]
-                exact = explanation.of_landmark(position)[slot].sum(axis=1)
-                np.testing.assert_allclose(steps, exact, atol=np.abs(terms[k]).max() / 60)
-                assert value == pytest.approx(explanation.by_landmark[slot, position], rel=1e-3)
-                place += 1
+                assert unpack_path(entry["paths"][str(j)]).tolist() == path.tolist()
+                # Lines show the contributions of the first comparison.
+                exact = explanation.of_landmark(position, comparison=0)[slot].sum(axis=1)
+                np.testing.assert_allclose(next(by_step), exact, atol=np.abs(terms).max() / 60)
 
 
-def test_lines_of_local_models_show_the_part_of_the_first_view(three):
-    fitted = KINDS["local"]().fit(three.X, three.y)
-    content = collect(fitted, three.X_test[:4], three.y_test[:4])
-    found, companions = content["explorer"], content["companions"]
-    for entry, terms in zip(found["entries"], unpack(found["by_step"]), strict=True):
-        explanation = slts.explain(fitted, three.X_test[entry["index"]])
-        parts = terms.reshape(-1, entry["bins"])
-        chosen = [(slot, j) for slot, row in enumerate(entry["strongest"]) for j, _ in row]
-        assert len(parts) == len(chosen)
-        for part, (slot, j) in zip(parts, chosen, strict=True):
-            position = explanation.landmark_indices.tolist().index(companions["index"][j])
-            exact = explanation.of_landmark(position, comparison=0)[slot].sum(axis=1)
-            np.testing.assert_allclose(part, exact, atol=np.abs(terms).max() / 60)
-            assert not np.allclose(exact, explanation.of_landmark(position)[slot].sum(axis=1))
-
-
-def test_two_classes_mirror_each_other(two):
-    fitted = slts.SLTSClassifier(20, random_state=0).fit(two.X, two.y)
-    found = collect(fitted, two.X_test, two.y_test)
+def test_two_classes_have_opposite_contributions(two):
+    found = collect(fitted("slts", "two"), two.X_test, two.y_test)
     maps = unpack(found["explorer"]["maps"])
     for entry in found["explorer"]["entries"]:
         first, second = maps[entry["map"]], maps[entry["map"] + 1]
         np.testing.assert_allclose(first, -second, atol=np.abs(second).max() / 60)
         assert entry["scores"][0] == -entry["scores"][1]
-    assert found["model"]["problems"] == [1]
+    assert found["model"]["decision_classes"] == [1]
 
 
-def test_what_it_looks_at_is_what_summarize_says(content, model, three):
+def test_importance_is_that_of_summarize(content, model, three):
     importance = slts.summarize(model, three.X_test).channel_importance
     share = importance / importance.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(content["looks"]["importance"], share, rtol=1e-3)
-    for map, metric in zip(content["looks"]["maps"], model.metrics_, strict=True):
-        np.testing.assert_allclose(map["values"], metric, rtol=5e-3)
+    np.testing.assert_allclose(content["importance"]["channels"], share, rtol=1e-3)
+    for found, metric in zip(content["importance"]["metrics"], model.metrics_, strict=True):
+        np.testing.assert_allclose(found["values"], metric, rtol=5e-3)
 
 
-def test_landmarks_are_drawn_heaviest_first(content, model):
-    companions = content["companions"]
-    rows = unpack(companions["rows"])
-    for problem, row in enumerate(content["companions"]["gallery"]):
-        weights = model.coef_[problem] / np.abs(model.coef_[problem]).sum()
+def test_landmarks_are_drawn_largest_share_first(content, model):
+    references = content["references"]
+    rows = unpack(references["rows"])
+    for decision, row in enumerate(references["gallery"]):
+        weights = model.coef_[decision] / np.abs(model.coef_[decision]).sum()
         assert row["used"] == np.count_nonzero(weights)
         places = [
-            model.landmark_indices_.tolist().index(companions["index"][j]) for j in row["shown"]
+            model.landmark_indices_.tolist().index(references["index"][j]) for j in row["shown"]
         ]
-        shares = [companions["share"][j][problem] for j in row["shown"]]
+        shares = [references["share"][j][decision] for j in row["shown"]]
         np.testing.assert_allclose(shares, weights[places], rtol=5e-3)
         assert np.all(np.diff(np.abs(shares)) <= 0)
         j = row["shown"][0]
-        drawn = rows[j].reshape(companions["length"][j], -1)
-        seen = model.row_map_(model.landmarks_[[places[0]]]).values
-        np.testing.assert_allclose(drawn, seen, atol=1e-4)
+        drawn = rows[j].reshape(references["length"][j], -1)
+        mapped = model.row_map_(model.landmarks_[[places[0]]]).values
+        np.testing.assert_allclose(drawn, mapped, atol=1e-4)
 
 
 def test_misclassified_series_come_first(content):
@@ -186,147 +139,156 @@ def test_misclassified_series_come_first(content):
 
 
 def test_certificate_is_that_of_certify(content, model, three):
-    own = slts.certify(model, three.X_test, three.y_test)
+    own = slts.certify(model, three.X_test, three.y_test).headline
     found = content["certificate"]
     assert found["given"]
-    assert found["bounds"][0]["value"] == pytest.approx(own.headline.value, rel=1e-5)
-    assert found["bounds"][0]["sentence"] == own.headline.sentence
+    assert found["bounds"][0]["value"] == pytest.approx(own.value, rel=1e-5)
+    assert found["bounds"][0]["sentence"] == own.sentence
 
 
-def test_nothing_is_certified_on_series_of_the_training(model, three):
+def test_nothing_is_certified_on_training_series(model, three):
     found = collect(model, three.X, three.y)["certificate"]
     assert not found["given"]
     assert "equals landmark" in found["reason"]
 
 
-def test_labels_the_model_has_never_seen_count_as_mistakes(model, three):
+def test_labels_unknown_to_the_model_count_as_errors(model, three):
     y = three.y_test.astype(object)
     y[:2] = "south"
     found = collect(model, three.X_test, y)
-    assert found["confusion"]["rows"] == ["east", "north", "west", "south"]
+    assert found["labels"] == ["east", "north", "west", "south"]
     assert sum(found["confusion"]["counts"][3]) == 2
     assert found["explorer"]["n_wrong"] >= 2
     assert "south" in found["certificate"]["reason"]
 
 
-def test_without_data_the_report_is_about_the_model(model):
+def test_without_data_the_report_describes_the_model(model):
     found = collect(model)
     for part in ("explorer", "space", "data", "confusion"):
         assert found[part] is None
     assert found["summary"]["accuracy"] is None
-    assert found["looks"]["on"] == "landmarks"
-    assert found["companions"]["gallery"]
+    assert found["references"]["gallery"]
     assert not found["certificate"]["given"]
+    own = slts.summarize(model).channel_importance
+    shares = own / own.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found["importance"]["channels"], shares, rtol=1e-3)
 
 
 def test_neighbours_are_the_nearest_of_their_class(three):
-    fitted = slts.OneNNClassifier().fit(three.X, three.y)
-    found = collect(fitted, three.X_test[:5], three.y_test[:5])
+    model = fitted("1nn")
+    found = collect(model, three.X_test[:5], three.y_test[:5])
     nearness = slts.similarity(three.X_test[:5], three.X)
     for entry in found["explorer"]["entries"]:
         for c, chosen in enumerate(entry["strongest"]):
-            own = nearness[entry["index"], three.y == fitted.classes_[c]]
+            own = nearness[entry["index"], three.y == model.classes_[c]]
             assert chosen[0][1] == pytest.approx(own.max(), rel=1e-3)
-            assert all(found["companions"]["classes"][j] == c for j, _ in chosen)
+            assert all(found["references"]["classes"][j] == c for j, _ in chosen)
     assert not found["explorer"]["has_maps"]
-    assert found["looks"]["importance"] is None
+    assert found["importance"]["channels"] is None
 
 
-def test_one_metric_for_all_is_drawn_once(three):
-    fitted = slts.LDMLTClassifier(n_cycles=1, random_state=0).fit(three.X, three.y)
-    (map,) = collect(fitted)["looks"]["maps"]
-    assert map["problem"] is None
-    np.testing.assert_allclose(map["values"], fitted.metric_, rtol=5e-3)
+def test_a_metric_of_all_classes_is_drawn_once():
+    (found,) = collect(fitted("ldmlt"))["importance"]["metrics"]
+    assert found["decision"] is None
+    np.testing.assert_allclose(found["values"], fitted("ldmlt").metric_, rtol=5e-3)
 
 
 def test_local_metrics_are_drawn_by_part_of_the_landmarks(three):
-    fitted = KINDS["local"]().fit(three.X, three.y)
-    looks = collect(fitted)["looks"]
-    assert [m["part"] for m in looks["maps"]] == 3 * ["part 1 of 2", "part 2 of 2"]
-    plain = fitted.linear_forms()[0]
-    assert looks["comparison"] == plain.name
-    assert looks["names"] == [*three.X.channel_names, "constant"]
-    for m, part in zip(looks["maps"][:2], plain.local_metrics[0, 0], strict=True):
-        np.testing.assert_allclose(m["values"], part, rtol=5e-3)
-    assert sum(share for _, share in looks["comparisons"]) == pytest.approx(1, abs=1e-3)
+    found = collect(fitted("local"))["importance"]
+    assert [m["part"] for m in found["metrics"]] == 3 * ["part 1 of 2", "part 2 of 2"]
+    form = fitted("local").linear_forms()[0]
+    assert found["metric_comparison"] == form.name
+    assert found["metric_channels"] == [*three.X.channel_names, "constant"]
+    for metric, own in zip(found["metrics"][:2], form.local_metrics[0, 0], strict=True):
+        np.testing.assert_allclose(metric["values"], own, rtol=5e-3)
+    assert sum(share for _, share in found["comparisons"]) == pytest.approx(1, abs=1e-3)
 
 
-def test_local_landmarks_have_shares_of_the_scores(three):
-    fitted = KINDS["local"]().fit(three.X, three.y)
-    found = collect(fitted, three.X_test, three.y_test)
-    assert not found["companions"]["weighted"]
-    terms = np.abs(fitted.transform(three.X_test)).reshape(len(three.X_test), 3, -1).mean(axis=0)
+def test_landmarks_of_local_models_have_shares_of_the_scores(three):
+    model = fitted("local")
+    found = collect(model, three.X_test, three.y_test)["references"]
+    assert not found["weighted"]
+    terms = np.abs(model.transform(three.X_test)).reshape(len(three.X_test), 3, -1).mean(axis=0)
     share = terms / terms.sum(axis=1, keepdims=True)
-    places = [fitted.landmark_indices_.tolist().index(j) for j in found["companions"]["index"]]
-    np.testing.assert_allclose(found["companions"]["share"], share[:, places].T, rtol=1e-2)
+    places = [model.landmark_indices_.tolist().index(j) for j in found["index"]]
+    np.testing.assert_allclose(found["share"], share[:, places].T, rtol=1e-2)
 
 
-def test_many_series_are_sampled_misclassified_first(model, three, monkeypatch):
-    all_wrong = collect(model, three.X_test, three.y_test)["explorer"]["n_wrong"]
+@pytest.mark.parametrize(("kind", "method"), [("local", "transform"), ("1nn", "nearness")])
+def test_similarities_to_references_are_computed_once(kind, method, three, monkeypatch):
+    model, sizes = fitted(kind), []
+    own = getattr(type(model), method)
+
+    def counted(self, X):
+        sizes.append(len(X))
+        return own(self, X)
+
+    monkeypatch.setattr(type(model), method, counted)
+    # Local models also draw their landmarks.
+    collect(model, three.X_test)
+    assert sorted(sizes) == sorted([30, 12] if kind == "local" else [30])
+
+
+def test_many_series_are_sampled_misclassified_first(content, model, three, monkeypatch):
     monkeypatch.setattr(explorer, "MOST_SERIES", 12)
     found = collect(model, three.X_test, three.y_test)
     entries = found["explorer"]["entries"]
     assert len(entries) == 12
     assert found["explorer"]["n_given"] == len(three.X_test)
-    assert sum(e["truth"] != e["predicted"] for e in entries) == min(12, all_wrong)
+    n_wrong = content["explorer"]["n_wrong"]
+    assert sum(e["truth"] != e["predicted"] for e in entries) == min(12, n_wrong)
     # All of them are points, those of the explorer first.
     assert len(found["space"]["points"]) == len(three.X_test)
     assert found["space"]["index"][:12] == [e["index"] for e in entries]
     assert collect(model, three.X_test, three.y_test)["explorer"] == found["explorer"]
 
 
-def test_models_that_take_long_to_explain_explain_fewer(model, three, monkeypatch):
-    monkeypatch.setattr(
-        explorer, "MOST_ALIGNMENTS", 20 * len(slts.summarize(model).landmark_indices)
-    )
+def test_fewer_series_are_explained_if_it_takes_long(model, three, monkeypatch):
+    n_landmarks = len(slts.summarize(model).landmark_indices)
     monkeypatch.setattr(explorer, "FEWEST_SERIES", 5)
-    assert len(collect(model, three.X_test, three.y_test)["explorer"]["entries"]) == 20
-    monkeypatch.setattr(explorer, "MOST_ALIGNMENTS", 1)
-    assert len(collect(model, three.X_test, three.y_test)["explorer"]["entries"]) == 5
+    for most, expected in ((20 * n_landmarks, 20), (1, 5)):
+        monkeypatch.setattr(explorer, "MOST_ALIGNMENTS", most)
+        found = collect(model, three.X_test, three.y_test)["explorer"]
+        assert len(found["entries"]) == expected
 
 
-def test_long_series_and_many_channels_are_thinned_and_sums_kept():
+def test_long_series_and_many_channels_are_downsampled_and_sums_are_preserved():
     data = Data(["a", "b"], channels=30, steps=(260, 300))
-    fitted = slts.BBSClassifier(6, random_state=0).fit(data.X[:24], data.y[:24])
-    found = collect(fitted, data.X_test[:3], data.y_test[:3])
-    assert len(found["model"]["drawn"]) == thinning.MOST_CHANNELS
+    model = slts.BBSClassifier(6, random_state=0).fit(data.X[:24], data.y[:24])
+    found = collect(model, data.X_test[:3], data.y_test[:3])
+    assert len(found["drawing"]["channels"]) == downsampling.MOST_CHANNELS
     maps = unpack(found["explorer"]["maps"])
     for entry in found["explorer"]["entries"]:
-        assert entry["bins"] == thinning.MOST_STEPS < entry["length"]
-        drawn = maps[entry["map"] + 1].reshape(thinning.MOST_CHANNELS + 1, entry["bins"])
-        explanation = slts.explain(fitted, data.X_test[entry["index"]])
-        exact = explanation.contributions[0].sum()
+        assert entry["bins"] == downsampling.MOST_STEPS < entry["length"]
+        drawn = maps[entry["map"] + 1].reshape(downsampling.MOST_CHANNELS + 1, entry["bins"])
+        exact = slts.explain(model, data.X_test[entry["index"]]).contributions[0].sum()
         assert drawn.sum() == pytest.approx(exact, abs=2 * np.abs(drawn).max() / 126)
 
 
-def test_many_classes_keep_maps_of_the_best(monkeypatch, model, three):
+def test_of_many_classes_the_best_are_explained(monkeypatch, model, three):
     monkeypatch.setattr(explorer, "MOST_CLASSES", 2)
-    found = collect(model, three.X_test, three.y_test)["explorer"]
-    for entry in found["entries"]:
+    for entry in collect(model, three.X_test, three.y_test)["explorer"]["entries"]:
         assert len(entry["classes"]) == 2
         assert {entry["predicted"], entry["truth"]} <= set(entry["classes"])
 
 
 def test_points_are_principal_components_of_transform(content, model, three):
     features = model.transform(three.X_test[content["space"]["index"]])
-    features = features - features.mean(axis=0)
-    points = np.array(content["space"]["points"])
-    exact = np.linalg.svd(features, full_matrices=False)
-    np.testing.assert_allclose(
-        np.abs(points), np.abs(exact[0][:, :2] * exact[1][:2]), rtol=1e-2, atol=1e-3 * exact[1][0]
-    )
+    left, values, _ = np.linalg.svd(features - features.mean(axis=0), full_matrices=False)
+    exact, points = left[:, :2] * values[:2], np.array(content["space"]["points"])
+    np.testing.assert_allclose(np.abs(points), np.abs(exact), rtol=1e-2, atol=1e-3 * values[0])
 
 
-def test_card_lists_parameters_and_fingerprints(content, model, three):
+def test_card_lists_parameters_and_fingerprints(content, three):
     card = content["card"]
     rows = {row["name"]: row for row in card["parameters"]}
-    assert rows["n_landmarks"] == {"name": "n_landmarks", "value": "24", "default": False}
+    assert rows["n_landmarks"] == {"name": "n_landmarks", "value": "16", "default": False}
     assert rows["gamma"]["default"]
     assert card["provenance"]["library"] == f"slts {slts.__version__}"
-    again = slts.SLTSClassifier(24, random_state=0).fit(three.X, three.y)
-    other = slts.SLTSClassifier(24, random_state=1).fit(three.X, three.y)
-    assert collect(again)["card"]["provenance"]["model"] == card["provenance"]["model"]
-    assert collect(other)["card"]["provenance"]["model"] != card["provenance"]["model"]
+    for seed, same in ((0, True), (1, False)):
+        again = slts.SLTSClassifier(16, random_state=seed).fit(three.X, three.y)
+        fingerprint = collect(again)["card"]["provenance"]["model"]
+        assert (fingerprint == card["provenance"]["model"]) is same
 
 
 def test_ids_name_the_series(model, three):
@@ -335,12 +297,12 @@ def test_ids_name_the_series(model, three):
     assert {e["id"] for e in found["explorer"]["entries"]} == set(ids)
 
 
-def test_what_does_not_fit_together_is_refused(model, three):
+def test_inconsistent_arguments_raise_an_error(model, three):
     with pytest.raises(ValueError, match="'X' parameter is None"):
         collect(model, None, three.y_test)
-    with pytest.raises(DataError, match="42 series and 2 ids"):
+    with pytest.raises(DataError, match="30 series and 2 ids"):
         collect(model, three.X_test, ids=["a", "b"])
-    with pytest.raises(DataError, match="42 series and 3 labels"):
+    with pytest.raises(DataError, match="30 series and 3 labels"):
         collect(model, three.X_test, three.y_test[:3])
     with pytest.raises(DataError, match="X is empty"):
         collect(model, three.X_test[:0])

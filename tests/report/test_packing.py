@@ -1,11 +1,12 @@
-"""Packed arrays come back, and sums stay sums."""
+"""Packed arrays and paths can be unpacked, and sums are preserved."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slts.report.packing import pack, short, unpack
+import slts
+from slts.report.packing import pack, pack_path, rounded, unpack, unpack_path
 
 
 @given(
@@ -22,13 +23,19 @@ def test_entries_and_sums_of_runs_are_off_by_one_unit_at_most(arrays, bits):
         assert scale <= 1.0001 * np.abs(array).max(initial=0.0) / (126 if bits == 8 else 32766)
 
 
-def test_zeros_and_nothing_are_packed():
+def test_zeros_and_empty_arrays_are_packed():
     assert [a.tolist() for a in unpack(pack([np.zeros(3), np.empty(0)], bits=8))] == [[0, 0, 0], []]
     assert pack([], bits=16)["data"] == ""
-
-
-def test_numbers_are_short():
-    assert short(1.23456789) == 1.235
-    assert short(0.0) == 0.0
     with pytest.raises(KeyError):
         pack([np.ones(1)], bits=3)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 9), (8, 1), (20, 31)])
+def test_a_path_is_unchanged_by_packing(n, m, rng):
+    path = slts.align(rng.normal(size=(3, n)), rng.normal(size=(3, m))).path
+    assert unpack_path(pack_path(path)).tolist() == path.tolist()
+
+
+def test_numbers_have_few_digits():
+    assert rounded(1.23456789) == 1.235
+    assert rounded([[0.0, 1234567.0]], 2) == [[0.0, 1.2e6]]

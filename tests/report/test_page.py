@@ -1,6 +1,7 @@
-"""The page is one file, shows what users wrote as text, and keeps to rules of accessibility."""
+"""The page is one file, shows text of users as text, and is accessible."""
 
 import colorsys
+import copy
 import json
 import re
 from html.parser import HTMLParser
@@ -9,14 +10,15 @@ from itertools import pairwise
 
 import pytest
 
+import slts
 from slts.report import collect, page, render, write_report
-from tests.report.conftest import NASTY
+from tests.report.conftest import NASTY, fitted
 
 VOID = {"meta", "br", "input", "img", "link", "hr", "col"}
 
 
 class Outline(HTMLParser):
-    """Elements with their attributes and text, and whether all are closed in order."""
+    """Elements with attributes and text. All elements must be closed in order."""
 
     def __init__(self, text):
         super().__init__()
@@ -46,10 +48,10 @@ def text(page_file):
     return page_file.read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def nasty_content(nasty):
-    options = dict(nasty)
-    return collect(options.pop("model"), **options)
+@pytest.fixture
+def changed(content):
+    """A copy of the content that a test can change."""
+    return copy.deepcopy(content)
 
 
 def test_page_is_well_formed_and_needs_nothing_else(text):
@@ -57,7 +59,7 @@ def test_page_is_well_formed_and_needs_nothing_else(text):
     tags = {tag for tag, _ in outline.elements}
     assert not tags & {"link", "img", "iframe", "object", "base", "form"}
     assert all("src" not in attributes for _, attributes in outline.elements)
-    # The name of SVG in the script is no address that is asked for.
+    # The namespace of SVG is not a request.
     assert set(re.findall(r"https?://[^\s\"'<)]+", text)) == {"http://www.w3.org/2000/svg"}
     assert "@import" not in text
     assert "url(" not in text
@@ -66,23 +68,17 @@ def test_page_is_well_formed_and_needs_nothing_else(text):
     assert "script-src 'sha256-" in policy
 
 
-def test_content_comes_back_from_the_page(model, three):
-    found = collect(model, three.X_test, three.y_test)
-    outline = Outline(render(found))
-    embedded, _script = outline.text["script"]
-    assert json.loads(embedded) == found
-
-
-def test_names_are_shown_as_text(nasty_content):
-    text = render(nasty_content)
+def test_names_are_shown_as_text(nasty):
+    content = collect(**nasty)
+    text = render(content)
     outline = Outline(text)
     assert len(outline.find("script")) == 2
     assert not outline.find("img")
     assert text.count("<!--") == 0
-    assert json.loads(outline.text["script"][0]) == nasty_content
+    assert json.loads(outline.text["script"][0]) == content
     assert NASTY[0] in outline.text["h1"]
     assert NASTY[1] in outline.text["th"]
-    # Slots in names are not filled.
+    # Slots in names are not replaced.
     assert any("{{content}}" in cell for cell in outline.text["th"])
 
 
@@ -96,7 +92,7 @@ def test_page_has_a_language_a_title_and_headings_in_order(text):
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_tables_have_scopes_and_references_lead_somewhere(text):
+def test_headers_have_scopes_and_references_have_targets(text):
     outline = Outline(text)
     assert all(a.get("scope") in ("row", "col") for a in outline.find("th"))
     ids = [a["id"] for _, a in outline.elements if "id" in a]
@@ -146,10 +142,10 @@ def test_contrast_is_aa(theme):
     for ground in ("paper", "card"):
         for name in TEXT:
             assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
-        # Borders of buttons and axes; rings of landmarks and lines without a colour of their own.
+        # Borders of buttons and axes; rings of landmarks and grey lines.
         for name in ("strong", "quiet"):
             assert contrast(colours[name], colours[ground]) >= 3.0, (name, ground)
-    # Inverted: the chosen button and list entry.
+    # Inverted colours: the chosen button and list entry.
     assert contrast(colours["paper"], colours["ink"]) >= 7
     # Numbers on the darkest tint of a table.
     for tint in ("for", "against"):
@@ -169,37 +165,54 @@ def test_for_and_against_differ_without_red_and_green(theme):
     assert 15 < hues[1] < 45
 
 
-def test_series_left_out_are_admitted(model, three):
-    found = collect(model, three.X_test, three.y_test)
-    found["explorer"]["n_given"] = 9000
-    found["data"]["lengths"]["high"] = 500
-    text = render(found)
-    assert "42 of 9,000 series are kept in this file" in text
+def test_the_page_says_what_it_leaves_out(changed):
+    changed["explorer"]["n_given"] = 9000
+    changed["data"]["lengths"]["high"] = 500
+    text = render(changed)
+    assert "This file contains 30 of 9,000 series" in text
     assert "Series of more than 120 steps are drawn with 120 points" in text
+
+
+@pytest.mark.parametrize(
+    ("confused", "sentence"),
+    [
+        ([], "All series were classified correctly."),
+        ([1], "One series was misclassified: east was predicted as north."),
+        ([2, 1], "Most frequent error: east was predicted as north (2 times)."),
+        ([1, 1], "No two classes were confused more than once."),
+    ],
+)
+def test_errors_are_put_in_a_sentence(changed, confused, sentence):
+    changed["confusion"]["confused"] = [
+        {"truth": 0, "predicted": k + 1, "count": count} for k, count in enumerate(confused)
+    ]
+    assert sentence in render(changed)
 
 
 def test_page_without_data_says_so(model):
     text = render(collect(model))
     assert "No series were given to this report." in text
+    assert "averaged over the landmarks" in text
     assert 'id="explorer"' not in text
 
 
-def test_many_classes_list_pairs_instead_of_a_matrix(model, three):
-    found = collect(model, three.X_test, three.y_test)
-    found["confusion"]["rows"] = [*found["confusion"]["rows"], *map(str, range(30))]
-    assert "pairs of classes that are confused most often" in render(found)
+def test_many_classes_have_a_list_of_pairs_and_a_shortened_balance(changed):
+    assert "more</p>" not in render(changed)
+    changed["labels"] = [*changed["labels"], *map(str, range(1231))]
+    for key in ("counts", "correct", "predicted"):
+        changed["data"][key] = [1] * 1234
+    text = render(changed)
+    assert "pairs of confused classes" in text
+    assert "and 1,134 more</p>" in text
 
 
-def test_classes_left_out_of_the_balance_are_counted(model, three):
-    found = collect(model, three.X_test, three.y_test)
-    assert "more</p>" not in render(found)
-    found["data"]["labels"] = [f"class {k}" for k in range(1234)]
-    for key in ("counts", "right", "answered"):
-        found["data"][key] = [1] * 1234
-    assert "and 1,134 more</p>" in render(found)
+def test_comparisons_are_named(three):
+    text = render(collect(fitted("local"), three.X_test[:3], three.y_test[:3]))
+    assert "<h3>Comparisons</h3>" in text
+    assert "The maps belong to the comparison &ldquo;values, " in text
 
 
-def test_file_appears_whole_or_not_at_all(model, three, tmp_path, monkeypatch):
+def test_a_failed_report_does_not_change_the_file(model, three, tmp_path, monkeypatch):
     target = tmp_path / "report.html"
     assert write_report(model, str(target)) == target
     before = target.read_bytes()
@@ -214,9 +227,11 @@ def test_file_appears_whole_or_not_at_all(model, three, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_japanese_vowels_with_all_their_series_take_four_megabytes(vowels_file):
-    text = vowels_file.read_text(encoding="utf-8")
-    explorer = json.loads(Outline(text).text["script"][0])["explorer"]
-    assert len(explorer["entries"]) == 370
-    assert all(len(entry["classes"]) == 9 for entry in explorer["entries"])
-    assert len(text.encode()) < 4_000_000
+def test_the_report_of_370_series_takes_less_than_four_megabytes():
+    X, y = slts.datasets.load("japanese_vowels", "train")
+    X_test, y_test = slts.datasets.load("japanese_vowels", "test")
+    model = slts.BBSClassifier(20, calibration_cv=None, random_state=0).fit(X, y)
+    content = collect(model, X_test, y_test)
+    assert len(content["explorer"]["entries"]) == 370
+    assert all(len(entry["classes"]) == 9 for entry in content["explorer"]["entries"])
+    assert len(render(content).encode()) < 4_000_000

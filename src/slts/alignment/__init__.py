@@ -1,13 +1,14 @@
-"""Alignments: one DTW recurrence, and what is kept of its paths.
+"""Alignments: one DTW recurrence, and reductions of its paths.
 
-native/        the recurrence and its reductions in C++, one source for every instruction set
-extension.py   the native extension, or what says that there is none
-targets.py     which instruction set runs
-cuda/          the same on an NVIDIA GPU
-band.py        which cells a path may use
-settings.py    objective, band and precision, validated once
-reductions.py  blocks of (series x landmark) pairs to arrays: scores, products, grouped, projected
-pairwise.py    the public functions `align`, `similarity`, `aligned_products`
+native/       the recurrence and its reductions in C++, one source for all instruction sets
+extension.py  the native extension and its instruction sets
+cuda/         the same on an NVIDIA GPU
+band.py       which cells a path may use
+settings.py   objective, band, normalisation and precision, validated once
+layouts.py    landmarks with their layouts for the kernel, each made once
+cpu.py        blocks of (series, landmarks) mapped over the native kernel
+aligner.py    `Aligner`: similarities, products, sums, projections and paths of a set of landmarks
+pairwise.py   the public functions `align`, `similarity`, `aligned_products`
 """
 
 from slts.alignment.aligner import Aligner, Alignment

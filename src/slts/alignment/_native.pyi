@@ -4,8 +4,11 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.floating[Any]]
+# Series [0, 1) against packs [2, 3).
 Block = tuple[int, int, int, int]
+# Kind and parameter.
 Band = tuple[int, float]
+# Outcome, series, landmark.
 Outcome = tuple[int, int, int]
 
 class CancelToken:
@@ -48,6 +51,7 @@ class Landmarks64:
         width: int,
     ) -> None: ...
 
+# Series and landmarks of one call have the same precision, and so have its arrays.
 Rows = Rows32 | Rows64
 Landmarks = Landmarks32 | Landmarks64
 

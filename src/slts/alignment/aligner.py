@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment.band import Band, native_band
 from slts.alignment.cpu import CpuBackend
+from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.cuda.device import check_device, runs_on_cuda
-from slts.alignment.extension import native
+from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts, moved
 from slts.alignment.settings import OBJECTIVES, AlignmentSettings
-from slts.alignment.targets import selected_target
 from slts.execution import Progress
 from slts.series import SeriesBatch
 
@@ -44,22 +44,6 @@ class Alignment(NamedTuple):
     similarity: float
 
 
-class Backend(Protocol):
-    """Aligns one batch of series with the landmarks on some device, and fills result arrays."""
-
-    def scores(self, out: Result, *, mean: bool) -> None:
-        """Total local value or mean affinity along each path, into (series, landmarks)."""
-
-    def products(self, out: Result) -> None:
-        """T of every pair, into (series, landmarks, channels, channels)."""
-
-    def grouped(self, weights: Result, out: Result) -> None:
-        """Weighted sums of T, into (series, groups, phases, channels, channels)."""
-
-    def projected(self, metrics: Result, out: Result) -> None:
-        """<M_c, T> of every pair, into (series, landmarks, metrics)."""
-
-
 @dataclass(frozen=True, eq=False)
 class Aligner:
     """Aligns series with a fixed set of landmarks.
@@ -68,9 +52,9 @@ class Aligner:
     layout. `dataclasses.replace` keeps it as long as landmarks and settings stay the same; pickles
     and copies leave it out and make their own. Threads may share an aligner.
 
-    All methods take prepared rows (`AlignmentSettings.prepare`, or a row map) and return arrays of
-    the precision of `settings`. Memory is that of the result plus, per thread, one grid of 2-bit
-    moves.
+    All methods take prepared rows (`AlignmentSettings.prepare`, or a row map). Results have the
+    precision of `settings`. A call needs memory for its result and, per thread, for one grid of
+    2-bit moves.
 
     Parameters
     ----------
@@ -81,7 +65,7 @@ class Aligner:
     device
         ``"cpu"``, ``"cuda"`` or ``"auto"``.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     """
 
     landmarks: SeriesBatch
@@ -92,7 +76,7 @@ class Aligner:
 
     def __post_init__(self) -> None:
         check_device(self.device)
-        if self._layouts is None or not self._layouts.fit(self.landmarks, self.settings):
+        if self._layouts is None or not self._layouts.match(self.landmarks, self.settings):
             object.__setattr__(self, "_layouts", LandmarkLayouts(self.landmarks, self.settings))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -117,9 +101,7 @@ class Aligner:
             raise ValueError(
                 "distances need objective 'cost' or 'distance'. Got 'affinity' instead."
             )
-        layouts, centre = self._layouts, None
-        if self.settings.objective == "distance":
-            layouts, centre = layouts.centred()
+        layouts, centre = self._layouts.centred()
         if centre is not None:
             series = moved(series, centre)
         out = self._empty(len(series), len(self.landmarks))
@@ -144,12 +126,12 @@ class Aligner:
     ) -> Result:
         """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
 
-        With `n_phases`, shape (series, groups, phases, channels, channels): step s of a landmark of
-        m steps is in phase floor(s * n_phases / m), each pair of aligned steps counts for the phase
-        of its landmark step, and the sum over phases is the whole.
+        With `n_phases`, shape (series, groups, phases, channels, channels). Step s of a landmark of
+        m steps belongs to phase floor(s * n_phases / m), and a pair of aligned steps counts for the
+        phase of its landmark step. The sum over the phases is the result without phases.
 
-        The products of single pairs are never formed: aligned rows are summed over the landmarks of
-        a group first, so a zero weight costs nothing.
+        The products of single pairs are never formed: aligned rows are first summed over the
+        landmarks of a group, so a zero weight costs nothing.
         """
         if n_phases is not None and n_phases < 1:
             raise ValueError(
@@ -187,6 +169,7 @@ class Aligner:
         found = align_pair(x, y, self.settings.objective, self.settings.band, normalize=False)
         if found is None:
             self.settings.check_rows(series)
+            self.settings.check_rows(self.landmarks)
             raise self._layouts.no_path(series, 0, landmark)
         return found
 
@@ -202,12 +185,10 @@ class Aligner:
         series: SeriesBatch,
         progress: Progress | None,
         layouts: LandmarkLayouts | None = None,
-    ) -> Backend:
+    ) -> CpuBackend | CudaBackend:
         layouts = self._layouts if layouts is None else layouts
         steps = float(series.n_steps) * float(self.landmarks.n_steps)
         if runs_on_cuda(self.device, steps * (series.n_channels + 4)):
-            from slts.alignment.cuda.backend import CudaBackend
-
             return CudaBackend(series, layouts, progress=progress)
         return CpuBackend(series, layouts, n_jobs=self.n_jobs, progress=progress)
 
@@ -224,6 +205,7 @@ def align_pair(
     kind, parameter = (0, 0.0) if band is None else native_band(band)
     found = native.align_pair(a, b, normalize, code, kind, parameter)
     if found is None:
+        # Raises an error if the reason is an unknown instruction set.
         selected_target()
         return None
     path, similarity = found

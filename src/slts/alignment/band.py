@@ -11,12 +11,13 @@ from slts._typing import IntArray
 from slts.alignment.extension import native
 from slts.errors import DataError
 
+# `Band::Kind` in native/job.hpp, BAND in cuda/kernel.cu.
 _NONE, _SAKOE_CHIBA, _ITAKURA = range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class Itakura:
-    """Parallelogram: at most `max_slope` times steeper or flatter than the straight path.
+    """Parallelogram: paths at most `max_slope` times steeper or flatter than the straight path.
 
     Parameters
     ----------
@@ -37,17 +38,17 @@ class Itakura:
 
 
 Band = int | Itakura | None
-"""None (free), a Sakoe-Chiba radius in steps, or an Itakura parallelogram."""
+"""None (no band), a Sakoe-Chiba radius in steps, or an Itakura parallelogram."""
 
 
 def native_band(band: Band) -> tuple[int, float]:
-    """Check `band` and give the kernel's (kind, parameter)."""
+    """Check `band` and return the kernel's (kind, parameter)."""
     if band is None:
         return _NONE, 0.0
     if isinstance(band, Itakura):
         return _ITAKURA, float(band.max_slope)
     if isinstance(band, numbers.Integral) and not isinstance(band, bool) and band >= 0:
-        # No series is longer; beyond it a radius changes nothing and would only overflow.
+        # No series is longer than this. A larger radius would overflow in the kernel.
         return _SAKOE_CHIBA, float(min(int(band), 2**40))
     raise ValueError(
         f"The 'band' parameter must be None, an int >= 0 (Sakoe-Chiba radius in steps) or "
@@ -56,13 +57,12 @@ def native_band(band: Band) -> tuple[int, float]:
 
 
 def band_bounds(band: Band, n: int, m: int) -> IntArray:
-    """Admitted columns [start, stop) for each row of an n x m grid, shape (n, 2)."""
-    kind, parameter = native_band(band)
-    return np.array(native.band_bounds(kind, parameter, n, m), dtype=np.int64).reshape(n, 2)
+    """Admitted columns [start, stop) of each row of an n x m grid, shape (n, 2)."""
+    return np.array(native.band_bounds(*native_band(band), n, m), dtype=np.int64).reshape(n, 2)
 
 
 def no_path_error(band: Band, one: str, n: int, other: str, m: int) -> DataError:
-    """What to raise when the band lies off every path."""
+    """Make the error for a band that admits no path between two series."""
     return DataError(
         f"band={band!r} admits no path between {one} (length {n}) and {other} (length "
         f"{m}): use a larger max_slope, a Sakoe-Chiba radius, or band=None."

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from joblib import effective_n_jobs
 
+from slts._typing import AnyArray
 from slts.alignment.band import native_band
-from slts.alignment.extension import native
+from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts
-from slts.alignment.targets import selected_target
 from slts.execution import Block, Progress, map_blocks, partition
 from slts.series import SeriesBatch
 
@@ -29,7 +28,7 @@ _MOVES_BYTES = 256 * 2**20
 
 
 class CpuBackend:
-    """Aligns series with landmarks and fills result arrays; see `Backend`.
+    """Aligns one batch of series with the landmarks on the CPU, and fills result arrays.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ class CpuBackend:
         self.series, self.landmarks, self.settings = series, layouts.landmarks, layouts.settings
         self._layouts, self._n_jobs, self._progress = layouts, n_jobs, progress
 
-    def scores(self, out: npt.NDArray[Any], *, mean: bool) -> None:
+    def scores(self, out: AnyArray, *, mean: bool) -> None:
         """Total local value or mean affinity along each path, into (series, landmarks)."""
         lengths = np.empty(out.shape, dtype=np.int32)
         self.run(native.score, (), (out, lengths), traced=False)
@@ -61,24 +60,24 @@ class CpuBackend:
             if self.settings.objective == "cost":
                 out += 1.0
 
-    def products(self, out: npt.NDArray[Any]) -> None:
+    def products(self, out: AnyArray) -> None:
         """T of every pair, into (series, landmarks, channels, channels)."""
         self.run(native.products, (), (out,))
 
-    def grouped(self, weights: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
+    def grouped(self, weights: AnyArray, out: AnyArray) -> None:
         """Weighted sums of T, into (series, groups, phases, channels, channels)."""
         # Splitting a sum over landmarks would change the order of addition.
         self.run(native.grouped, (weights,), (out,), split_columns=False)
 
-    def projected(self, metrics: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
+    def projected(self, metrics: AnyArray, out: AnyArray) -> None:
         """<M_c, T> of every pair, into (series, landmarks, metrics)."""
         self.run(native.projected, (metrics,), (out,))
 
     def run(
         self,
         reduction: Callable[..., Outcome],
-        inputs: tuple[npt.NDArray[Any], ...],
-        outputs: tuple[npt.NDArray[Any], ...],
+        inputs: tuple[AnyArray, ...],
+        outputs: tuple[AnyArray, ...],
         *,
         traced: bool = True,
         split_columns: bool = True,

@@ -28,8 +28,8 @@ class LandmarkLayouts:
         self._made: dict[Hashable, Any] = {}
         self._lock = Lock()
 
-    def fit(self, landmarks: SeriesBatch, settings: AlignmentSettings) -> bool:
-        """Whether these are layouts of the given landmarks."""
+    def match(self, landmarks: SeriesBatch, settings: AlignmentSettings) -> bool:
+        """Whether these are the layouts of the given landmarks."""
         return self.landmarks is landmarks and self.settings == settings
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -41,12 +41,14 @@ class LandmarkLayouts:
             return layout
 
     def centred(self) -> tuple[LandmarkLayouts, FloatArray | None]:
-        """Landmarks for squared distances, and the row to subtract from the series as well.
+        """Layouts for sums of squared distances, and the row to subtract from the series, if any.
 
         Subtracting one row from both sides changes no distance, but a.b - |a|^2/2 - |b|^2/2 is
-        accurate only near the origin. Rows near the origin stay as they are (None), so that exact
-        ties stay exact.
+        accurate only near the origin. Rows near the origin are left as they are, so that exact ties
+        stay exact. Costs of unit rows need no centre.
         """
+        if self.settings.objective != "distance":
+            return self, None
 
         def make() -> tuple[LandmarkLayouts, FloatArray | None]:
             values = self.landmarks.values

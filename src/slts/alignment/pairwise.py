@@ -1,4 +1,4 @@
-"""The public functions: one pair with its path, or all pairs of two collections."""
+"""Public functions: align one pair, or all pairs of two collections."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def align(
     Returns
     -------
     Alignment
-        Path, its length, and the similarity.
+        Path, length and similarity.
 
     Examples
     --------
@@ -87,18 +87,18 @@ def similarity(
     Parameters
     ----------
     X, Y
-        Anything `as_series` takes; Y=None means X itself.
+        Anything that `as_series` accepts. Y=None means X.
     metric
-        M, shape (channels, channels); None is the identity. Paths are found at M = I.
+        M, shape (channels, channels). None is the identity. Paths do not depend on M.
     objective, band, normalize
-        How paths are found; see `align`.
+        See `align`.
     dtype
-        ``"float64"`` or ``"float32"``: precision of the computation and of the result.
+        Precision of the computation and of the result, ``"float64"`` or ``"float32"``.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
-        if there is one and the work is large enough, which is logged once.
+        ``"cpu"``, ``"cuda"`` (an NVIDIA GPU through CuPy, extra ``cuda``) or ``"auto"``, which uses
+        a GPU if there is one and the work is large enough, and logs the choice once.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     verbose
         Show a progress bar.
 
@@ -139,21 +139,21 @@ def aligned_products(
 ) -> npt.NDArray[np.floating[Any]]:
     """Aligned products T = A'YB/t of every series of X with every series of Y.
 
-    Everything else is linear in them: K_M(A, B) = <M, T>.
+    All similarities are linear in T: K_M(A, B) = <M, T>.
 
     Parameters
     ----------
     X, Y
-        Anything `as_series` takes; Y=None means X itself.
+        Anything that `as_series` accepts. Y=None means X.
     objective, band, normalize
-        How paths are found; see `align`.
+        See `align`.
     dtype
-        ``"float64"`` or ``"float32"``: precision of the computation and of the result.
+        Precision of the computation and of the result, ``"float64"`` or ``"float32"``.
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
-        if there is one and the work is large enough, which is logged once.
+        ``"cpu"``, ``"cuda"`` (an NVIDIA GPU through CuPy, extra ``cuda``) or ``"auto"``, which uses
+        a GPU if there is one and the work is large enough, and logs the choice once.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     verbose
         Show a progress bar.
 
@@ -195,28 +195,23 @@ def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBat
 
 
 def _one_series(value: Any, name: str) -> FloatArray:
-    """A float64 array (channels, time); what is one already is passed on unseen."""
-    # A field of a record array has strides that are no multiple of its items.
+    """Convert one series to float64 (channels, time). Arrays of this form are not checked here."""
     if (
         type(value) is np.ndarray
         and value.dtype == _FLOAT64
         and value.ndim == 2
         and value.size
+        # Fields of record arrays may have strides that are not multiples of the item size.
         and (value.flags.forc or not any(stride % 8 for stride in value.strides))
     ):
         return value
-    return _checked(value, name)
-
-
-def _checked(value: Any, name: str) -> FloatArray:
-    """Convert one series, with errors that name the argument."""
     with _naming(f"'{name}' is not a usable series"):
         return as_series([value])[0]
 
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """Say which argument an error is about."""
+    """Add the argument to the message of an error."""
     try:
         yield
     except DataError as error:

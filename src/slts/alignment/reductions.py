@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from slts.alignment.aligner import Aligner, Result
+from slts.alignment.aligner import Aligner
+from slts.alignment.aligner import Result as Result
 from slts.alignment.cpu import CpuBackend
 from slts.alignment.settings import AlignmentSettings
 from slts.execution import Progress

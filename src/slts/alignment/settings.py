@@ -1,8 +1,10 @@
-"""How alignments are found: objective, band, precision."""
+"""Settings of an alignment: objective, band, normalisation, precision."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,23 +13,25 @@ from slts.alignment.band import Band, native_band
 from slts.errors import DataError
 from slts.series import SeriesBatch, normalize_rows
 
+# In the order of `Objective` in native/job.hpp.
 OBJECTIVES = ("affinity", "cost", "distance")
 DTYPES = ("float64", "float32")
-# Products of two such rows, summed along any path, stay finite; so -inf means "no path" only.
+# Products of such rows, summed along any path, are finite, so -inf always means "no path".
 _LARGEST_NORM = {"float64": 1e140, "float32": 1e14}
 
 
-def check_dtype(dtype: object, owner: str) -> None:
-    """Refuse what names no precision; `owner` is whose parameter it is."""
+def check_dtype(dtype: object, owner: str | None = None) -> None:
+    """Raise an error unless `dtype` names a precision. `owner` has the parameter."""
     if not isinstance(dtype, str) or dtype not in DTYPES:
+        of = "" if owner is None else f" of {owner}"
         raise ValueError(
-            f"The 'dtype' parameter of {owner} must be one of {DTYPES}. Got {dtype!r} instead."
+            f"The 'dtype' parameter{of} must be one of {DTYPES}. Got {dtype!r} instead."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class AlignmentSettings:
-    """Everything that decides a path besides the two series.
+    """Everything besides the two series that determines a path.
 
     Parameters
     ----------
@@ -38,7 +42,7 @@ class AlignmentSettings:
     band
         None, a Sakoe-Chiba radius in steps, or `Itakura`.
     normalize
-        Scale every row to unit L2 norm first; all-zero rows stay zero.
+        Scale every row to unit L2 norm first. All-zero rows stay zero.
     dtype
         Precision of the computation and of the result, ``"float64"`` or ``"float32"``.
     """
@@ -54,36 +58,24 @@ class AlignmentSettings:
                 f"The 'objective' parameter must be one of {OBJECTIVES}. "
                 f"Got {self.objective!r} instead."
             )
-        if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
-            object.__setattr__(self, "dtype", self._dtype_name())
+        object.__setattr__(self, "dtype", _dtype_name(self.dtype))
+        check_dtype(self.dtype)
         native_band(self.band)
 
-    def _dtype_name(self) -> str:
-        """Accept np.float32 and the like."""
-        try:
-            name = "" if self.dtype is None else np.dtype(self.dtype).name
-        except TypeError:
-            name = ""
-        if name not in DTYPES:
-            raise ValueError(
-                f"The 'dtype' parameter must be one of {DTYPES}. Got {self.dtype!r} instead."
-            )
-        return name
-
     def prepare(self, batch: SeriesBatch) -> SeriesBatch:
-        """Rows as the recurrence wants them: of unit norm, or checked to be usable as they are."""
+        """Normalise the rows, or check that they can be aligned as they are."""
         if self.normalize:
             return normalize_rows(batch)
         self.check_rows(batch)
         return batch
 
     def check_rows(self, batch: SeriesBatch) -> None:
-        """Refuse rows whose products would overflow, or that are no unit rows where they must be.
+        """Raise an error if products of rows could overflow, or if "cost" gets longer rows than 1.
 
-        Rounding may take a unit row a little beyond 1.
+        The limit of 1 leaves room for rounding.
         """
         limit = 1.0 + 1e-6 if self.objective == "cost" else _LARGEST_NORM[self.dtype]
-        norms = np.sqrt(np.einsum("ij,ij->i", batch.values, batch.values))
+        norms = np.sqrt(_squared_norms(batch))
         if not len(norms) or norms.max() <= limit:
             return
         longest = int(np.argmax(norms))
@@ -95,7 +87,7 @@ class AlignmentSettings:
         )
 
     def shift(self, batch: SeriesBatch) -> FloatArray | None:
-        """Per row, what is taken off every local affinity.
+        """Return the number per row that is subtracted from every local affinity.
 
         Two halves turn a.b into the cost 1 - a.b, two half squared norms into |a - b|^2 / 2.
         """
@@ -103,5 +95,17 @@ class AlignmentSettings:
             return None
         if self.objective == "cost":
             return np.full(batch.n_steps, 0.5)
-        squares: FloatArray = np.einsum("ij,ij->i", batch.values, batch.values)
-        return 0.5 * squares
+        return 0.5 * _squared_norms(batch)
+
+
+def _dtype_name(dtype: Any) -> Any:
+    """Return the name of np.float32 and the like, and everything else as it is."""
+    with suppress(TypeError):
+        if dtype is not None and np.dtype(dtype).name in DTYPES:
+            return np.dtype(dtype).name
+    return dtype
+
+
+def _squared_norms(batch: SeriesBatch) -> FloatArray:
+    norms: FloatArray = np.einsum("ij,ij->i", batch.values, batch.values)
+    return norms

@@ -1,28 +1,27 @@
 """The command ``slts`` (extra ``cli``: typer, rich). One file per command.
 
-application.py  the commands put together; errors turned into messages and exit codes
-demo.py         ``slts demo``: Japanese Vowels, beside the paper's figures
-fit.py          ``slts fit``: train a classifier and save it
-predict.py      ``slts predict``: label series, however many
-evaluate.py     ``slts evaluate``: how good a model is on labelled series
-explain.py      ``slts explain``: why a series was given its label
-certify.py      ``slts certify``: what is guaranteed about a model
-report.py       ``slts report``: a page about a model
-reproduce.py    ``slts reproduce``: the paper's experimental study
-bench.py        ``slts bench``: accuracy beside other libraries
-datasets.py     ``slts datasets``: list, describe and download the data sets
-options.py      options that several commands have
-methods.py      classifiers by the names they have on the command line
-data.py         users' data and models, read with a word about what was understood
-large_data.py   data too large for memory, read part by part
-answers.py      labels, probabilities and scores of a model
-predictions.py  predictions as CSV, JSON lines or Parquet
-places.py       whether a file can be written where it is asked for
-studies.py      what `reproduce` and `bench` share
-progress.py     progress of a run of many units
-terminal.py     what goes to standard output and what to standard error
+application.py   the table of commands; errors become messages and exit codes
+demo.py          ``slts demo``: Japanese Vowels, compared with the paper
+fit.py           ``slts fit``: train a classifier and save it
+predict.py       ``slts predict``: write labels and probabilities of any number of series
+evaluate.py      ``slts evaluate``: measure a model on labelled series
+explain.py       ``slts explain``: explain the prediction for one series
+certify.py       ``slts certify``: bound the error of a model
+report.py        ``slts report``: an HTML page about a model
+datasets.py      ``slts datasets``: list, describe and download data sets
+reproduce.py     ``slts reproduce``: the paper's experimental study
+bench.py         ``slts bench``: accuracy of other libraries
+studies.py       options and messages of `reproduce` and `bench`
+progress.py      progress of `reproduce` and `bench`
+options.py       options that several commands have
+data.py          models and data that a command reads
+scans.py         scans of series as commands use them
+scoring.py       accuracy and other scores of predictions
+output_paths.py  checks of the paths that a command writes to
+terminal.py      results on standard output, messages on standard error
 
-Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong, 130 interrupted.
+A command is imported when it is called, so ``slts --help`` needs neither NumPy nor scikit-learn.
+Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments
-        What follows ``slts``; None takes it from `sys.argv`.
+        The words after ``slts``; None takes them from `sys.argv`.
 
     Returns
     -------

@@ -1,59 +1,71 @@
-"""The commands put together, and what becomes of errors."""
+"""The table of commands, and the way from errors to messages and exit codes."""
 
 from __future__ import annotations
 
 import contextlib
+import pkgutil
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from slts import __version__
-from slts.cli import (
-    bench,
-    certify,
-    datasets,
-    demo,
-    evaluate,
-    explain,
-    fit,
-    predict,
-    report,
-    reproduce,
-)
 from slts.cli.terminal import CommandError
 from slts.errors import DataError, ModelFileError
 
+# Name -> module and attribute, and the line in `slts --help`: the first of the docstring.
+COMMANDS = {
+    "demo": ("demo:demo", "Train on Japanese Vowels, compare with the paper, write a report."),
+    "fit": ("fit:fit", "Train a classifier on labelled series and save it."),
+    "predict": ("predict:predict", "Predict a label and class probabilities for every series."),
+    "evaluate": ("evaluate:evaluate", "Measure accuracy, log-loss and scores of every class."),
+    "explain": ("explain:explain_prediction", "Show what contributes to the score of a class."),
+    "certify": ("certify:certify_model", "Compute an upper bound on the error on new series."),
+    "report": ("report:report", "Write a self-contained HTML page about a model."),
+    "datasets": ("datasets:commands", "List, describe and download the data sets of the paper."),
+    "reproduce": (
+        "reproduce:reproduce_study",
+        "Repeat the paper's experiments and compare with its tables and figures.",
+    ),
+    "bench": ("bench:commands", "Measure against other methods."),
+}
+# Errors whose message tells the user what to do.
+_EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError)
+
+
+class _LazyGroup(TyperGroup):
+    """Commands that are imported when they are called; until then they are names with help."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return name, command and remaining arguments; the command is the imported one."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else load_command(name), rest
+
+
+def load_command(name: str) -> Any:
+    """Import a command of the table."""
+    command = pkgutil.resolve_name(f"slts.cli.{COMMANDS[name][0]}")
+    if isinstance(command, typer.Typer):
+        return typer.main.get_command(command)
+    single = typer.Typer(add_completion=False)
+    single.command(name)(command)
+    return typer.main.get_command(single)
+
+
 application = typer.Typer(
     name="slts",
+    cls=_LazyGroup,
     help="Learned similarity for ragged multivariate time series.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-# In the order of `slts --help`. A group of commands is a typer.Typer in a file of its own.
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "fit": fit.fit,
-    "predict": predict.predict,
-    "evaluate": evaluate.evaluate,
-    "explain": explain.explain_prediction,
-    "certify": certify.certify_model,
-    "report": report.report,
-    "reproduce": reproduce.reproduce_study,
-}
-_GROUPS = {"bench": bench.commands, "datasets": datasets.commands}
-
-for _name, _command in _COMMANDS.items():
-    application.command(_name)(_command)
-for _name, _group in _GROUPS.items():
-    application.add_typer(_group, name=_name)
-
-# Errors that say what the user can do; a traceback would only hide it.
-_EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError)
+for _name, (_, _help) in COMMANDS.items():
+    application.command(_name, help=_help)(lambda: None)
 
 
 def _show_version(wanted: bool) -> None:
@@ -65,13 +77,14 @@ def _show_version(wanted: bool) -> None:
 @application.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks; may stand anywhere.")
+        bool, typer.Option("--debug", help="Show tracebacks. Allowed after the command too.")
     ] = False,
 ) -> None:
-    """Options of all commands; `run` has seen to `debug`."""
+    """Options of all commands. `run` reads `debug`."""
 
 
 def run(arguments: list[str]) -> int:
@@ -79,30 +92,28 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        with _short_warnings(), _stopped_by_signal():
-            # It ends every command, wrong ones too, with SystemExit.
+        with _short_warnings(), _stop_at_sigterm():
+            # Every command ends with SystemExit.
             application(arguments, prog_name="slts")
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except _EXPECTED as error:
-        if debug:
-            raise
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
     except Exception as error:
         if debug:
             raise
-        sys.stderr.write(
-            f"Error: {type(error).__name__}: {error}\nThis is not your mistake; --debug shows "
-            f"where it happened.\n"
-        )
+        if isinstance(error, _EXPECTED):
+            sys.stderr.write(f"Error: {error}\n")
+        else:
+            sys.stderr.write(
+                f"Error: {type(error).__name__}: {error}\nThis is a bug in slts. Run the command "
+                f"with --debug to see where it happens.\n"
+            )
         return 1
     return 0
 
 
 @contextlib.contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Show what a warning says, not which line of slts said it."""
+    """Show the text of a warning without file and line."""
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
         sys.stderr.write(f"Warning: {message}\n")
@@ -113,7 +124,7 @@ def _short_warnings() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _stopped_by_signal() -> Iterator[None]:
+def _stop_at_sigterm() -> Iterator[None]:
     """Let SIGTERM end a command as Ctrl-C does: unfinished files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield

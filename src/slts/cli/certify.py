@@ -1,74 +1,56 @@
-"""``slts certify``: what is guaranteed about a model."""
+"""``slts certify``: bound the error of a model."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from slts.cli.data import load_model
-from slts.cli.large_data import limit_of, read_or_scan
-from slts.cli.options import (
-    Channels,
-    ColumnOptions,
-    Data,
-    Device,
-    Id,
-    Jobs,
-    Json,
-    Label,
-    MemoryLimit,
-    ModelFile,
-    Quiet,
-    Time,
-    Verbose,
-)
-from slts.cli.terminal import Voice, show_json
+from slts.cli import options
+from slts.cli.data import load_model, open_scan
+from slts.cli.terminal import show_json
 from slts.guarantees import certify
 
 
-class Sample(StrEnum):
-    """Which series the data are."""
-
-    holdout = "holdout"
-    training = "training"
-
-
+@options.with_common_options
 def certify_model(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     delta: Annotated[
-        float, typer.Option("--delta", help="Probability that a bound fails, between 0 and 1.")
+        float,
+        typer.Option(
+            "--delta",
+            help="Probability that a bound fails, between 0 and 1.",
+            callback=options.check_share,
+        ),
     ] = 0.05,
     sample: Annotated[
-        Sample, typer.Option("--sample", help="Whether the model was trained on these data.")
-    ] = Sample.holdout,
+        str,
+        options.choice(
+            "--sample",
+            ("holdout", "training"),
+            "Whether the data are held out or the model was trained on them.",
+        ),
+    ] = "holdout",
     n_models: Annotated[
-        int, typer.Option("--n-models", min=1, help="Models compared on the same data.")
+        int, typer.Option("--n-models", min=1, help="Number of models compared on these data.")
     ] = 1,
-    jobs: Jobs = 0,
-    device: Device = "cpu",
-    id: Id = None,
-    time: Time = None,
-    label: Label = None,
-    channels: Channels = None,
-    memory_limit: MemoryLimit = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    memory_limit: options.MemoryLimit = None,
+    *,
+    common: options.CommonOptions,
 ) -> None:
-    """Prove an upper bound on the share of mistakes on new series."""
-    if not 0.0 < delta < 1.0:
-        raise typer.BadParameter("must lie between 0 and 1", param_hint="--delta")
-    voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs, device=device, shows_progress=voice.shows_progress)
-    columns = ColumnOptions(id, time, label, channels)
-    series, truth, source = read_or_scan(data, columns, voice, limit_of(memory_limit), fitted)
-    certificate = certify(
-        fitted, series, truth, delta=delta, n_models=n_models, sample=sample.value
+    """Compute an upper bound on the error on new series."""
+    fitted = load_model(
+        model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
     )
-    if as_json:
-        show_json({"data": source, **certificate.to_dict()})
+    scan = open_scan(data, common, expect=fitted.channel_names_in_, classes=fitted.classes_)
+    arguments: tuple[Any, ...] = (scan,)
+    if sample == "training":
+        # Bounds from the training sample need all its series at once.
+        everything = scan.read()
+        arguments = (everything.series, everything.labels)
+    certificate = certify(fitted, *arguments, delta=delta, n_models=n_models, sample=sample)
+    if common.as_json:
+        show_json({"data": scan.name, **certificate.to_dict()})
     else:
         typer.echo(str(certificate))

@@ -8,32 +8,33 @@ from typing import Annotated, Any
 import typer
 
 from slts import datasets
+from slts.cli.options import Json, Quiet
 from slts.cli.terminal import show_json, show_table
-from slts.datasets.locate import data_store
+from slts.datasets.loading import open_dataset
 
-commands = typer.Typer(help="The data sets of the paper.", no_args_is_help=False)
+commands = typer.Typer(add_completion=False)
 
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-_Name = Annotated[str, typer.Argument(help="Name, as `slts datasets list` shows it.")]
+_Name = Annotated[str, typer.Argument(help="Name of a data set, see `slts datasets list`.")]
 
 
 @commands.callback(invoke_without_command=True)
-def _default(context: typer.Context, as_json: _Json = False) -> None:
+def _default(context: typer.Context, as_json: Json = False) -> None:
     """List, describe and download the data sets of the paper."""
     if context.invoked_subcommand is None:
         list_all(as_json=as_json)
     elif as_json:
-        raise typer.BadParameter(f"goes behind {context.invoked_subcommand}", param_hint="--json")
+        raise typer.BadParameter(
+            f"must come after {context.invoked_subcommand}", param_hint="--json"
+        )
 
 
 @commands.command("list")
-def list_all(as_json: _Json = False) -> None:
-    """List the data sets, and whether they are on this machine."""
-    entries = [_described(name) for name in datasets.list_datasets()]
+def list_all(as_json: Json = False) -> None:
+    """List the data sets and whether they are on this machine."""
+    entries = [_describe(name) for name in datasets.list_datasets()]
     if as_json:
         show_json(entries)
         return
-    header = ["name", "series", "channels", "classes", "steps", "here"]
     rows = [
         [
             entry["name"],
@@ -45,13 +46,13 @@ def list_all(as_json: _Json = False) -> None:
         ]
         for entry in entries
     ]
-    show_table(header, rows)
+    show_table(["name", "series", "channels", "classes", "steps", "available"], rows)
 
 
 @commands.command("info")
-def show_info(name: _Name, as_json: _Json = False) -> None:
-    """Show what is published of a data set."""
-    entry = _described(name)
+def show_info(name: _Name, as_json: Json = False) -> None:
+    """Show the published facts about a data set."""
+    entry = _describe(name)
     if as_json:
         show_json(entry)
         return
@@ -63,9 +64,11 @@ def show_info(name: _Name, as_json: _Json = False) -> None:
 @commands.command("fetch")
 def fetch(
     name: _Name,
-    force: Annotated[bool, typer.Option("--force", help="Even if the cache has it.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    as_json: _Json = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Download even if the cache has the data set.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Download a data set into the cache and print its path."""
     path = datasets.fetch(name, force=force, progress=not quiet)
@@ -75,10 +78,10 @@ def fetch(
         typer.echo(str(path))
 
 
-def _described(name: str) -> dict[str, Any]:
+def _describe(name: str) -> dict[str, Any]:
     entry = datasets.info(name)
     try:
-        with data_store(entry):
+        with open_dataset(entry):
             available = True
     except FileNotFoundError:
         available = False

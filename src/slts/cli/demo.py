@@ -1,4 +1,4 @@
-"""``slts demo``: nine speakers told apart by one vowel, beside the paper's figures."""
+"""``slts demo``: tell nine speakers apart by one vowel, and compare with the paper."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 import typer
 
 from slts import datasets, estimators
-from slts.cli.answers import accuracy_in_words, accuracy_of, answer
-from slts.cli.options import Json, Quiet, Verbose
-from slts.cli.terminal import CommandError, Voice, show_json, show_table
+from slts.cli import options
+from slts.cli.scoring import accuracy, describe_accuracy
+from slts.cli.terminal import CommandError, Messages, show_json, show_table
 from slts.extras import import_extra
 from slts.persistence import save
+from slts.report import write_report
 from slts.series import SeriesBatch
 
 # Accuracy in the paper's table of results, in percent.
@@ -22,42 +23,45 @@ _PAPER = {"1NN": 93.8, "BBS": 97.1, "SLTS": 97.1}
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for model and report.")] = Path(
-        "demo-output"
-    ),
-    random_state: Annotated[int, typer.Option("--random-state", min=0, help="Seed.")] = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the model and the report.")
+    ] = Path("demo-output"),
+    random_state: options.RandomState = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Train on Japanese Vowels, compare with the paper, write a model and a report."""
-    from slts.report import write_report
-
-    voice = Voice(quiet, verbose)
+    """Train on Japanese Vowels, compare with the paper, write a report."""
+    messages = Messages(quiet, verbose)
     if out.exists() and not out.is_dir():
         raise CommandError(f"{out} is not a folder")
     X, y = _load("train")
     X_test, y_test = _load("test")
-    voice.say(f"Japanese Vowels: {len(X)} utterances of nine speakers to learn from, {X!r}")
-    rows = []
-    fitted: Any = None
-    for name, model in _contenders(random_state).items():
+    messages.say(f"Japanese Vowels: {len(X)} training recordings of nine speakers, {X!r}")
+    rows: list[dict[str, Any]] = []
+    model: Any = None
+    for name, model in _classifiers(random_state).items():
         start = time.monotonic()
-        fitted = model.set_params(verbose=voice.shows_progress).fit(X, y)
-        found = accuracy_of(answer(fitted, X_test)[0], y_test)
-        fitted.set_params(verbose=False)
+        model.set_params(verbose=messages.shows_progress).fit(X, y)
+        found = accuracy(model.predict(X_test), y_test)
+        model.set_params(verbose=False)
         seconds = time.monotonic() - start
         rows.append(
-            {"method": name, **found, "paper": _PAPER.get(name), "landmarks": _kept(fitted, X),
-             "seconds": seconds}
-        )  # fmt: skip
-        voice.detail(f"{name}: {accuracy_in_words(found)}, {seconds:.1f} s")
+            {
+                "method": name,
+                **found,
+                "paper": _PAPER.get(name),
+                "landmarks": _n_kept(model, X),
+                "seconds": seconds,
+            }
+        )
+        messages.detail(f"{name}: {describe_accuracy(found)}, {seconds:.1f} s")
     out.mkdir(parents=True, exist_ok=True)
     model_file, page = out / "model.slts", out / "report.html"
-    save(fitted, model_file)
-    voice.detail(f"model: {model_file}")
+    save(model, model_file)
+    messages.detail(f"model: {model_file}")
     write_report(
-        fitted, page, X=X_test, y=y_test, title="Japanese Vowels", verbose=voice.shows_progress
+        model, page, X=X_test, y=y_test, title="Japanese Vowels", verbose=messages.shows_progress
     )
     if as_json:
         show_json({"methods": rows, "model": str(model_file), "report": str(page)})
@@ -75,24 +79,23 @@ def demo(
             for row in rows
         ],
     )
-    best = rows[-1]
     typer.echo(
-        f"{best['method']}: {accuracy_in_words(best)}; the paper's SLTS has {_PAPER['SLTS']}%"
+        f"{rows[-1]['method']}: {describe_accuracy(rows[-1])}; SLTS in the paper: {_PAPER['SLTS']}%"
     )
     typer.echo(f"model:  {model_file}\nreport: {page.resolve()}")
 
 
-def _load(part: str) -> tuple[SeriesBatch, Any]:
+def _load(split: str) -> tuple[SeriesBatch, Any]:
     try:
-        return datasets.load("japanese_vowels", part)
+        return datasets.load("japanese_vowels", split)
     except FileNotFoundError:
-        # Says how to get aeon, whose package carries the data, if that is what is missing.
+        # The wheel of aeon has the data: if it is missing, say how to install it.
         import_extra("aeon", "demo")
         raise
 
 
-def _contenders(seed: int) -> dict[str, Any]:
-    """Classifiers to compare; the last one is kept."""
+def _classifiers(seed: int) -> dict[str, Any]:
+    """Return the classifiers to compare; the last one is saved."""
     return {
         "1NN": estimators.OneNNClassifier(n_jobs=-1),
         "BBS": estimators.BBSClassifierCV(0.5, random_state=seed, n_jobs=-1),
@@ -101,7 +104,8 @@ def _contenders(seed: int) -> dict[str, Any]:
     }
 
 
-def _kept(model: Any, X: SeriesBatch) -> int:
+def _n_kept(model: Any, X: SeriesBatch) -> int:
+    """Return the number of training series that predictions need."""
     coef = getattr(model, "coef_", None)
     if coef is not None:
         return int(np.count_nonzero(coef.any(axis=0)))

@@ -1,4 +1,4 @@
-"""``slts explain``: why a series was given its label."""
+"""``slts explain``: explain the prediction for one series."""
 
 from __future__ import annotations
 
@@ -9,62 +9,44 @@ import numpy as np
 import typer
 
 from slts._typing import FloatArray
-from slts.cli.answers import answer
-from slts.cli.data import load_model, read_unlabelled
-from slts.cli.options import (
-    Channels,
-    ColumnOptions,
-    Data,
-    Device,
-    Id,
-    Jobs,
-    Json,
-    Label,
-    ModelFile,
-    Quiet,
-    Time,
-    Verbose,
-)
-from slts.cli.places import check_place
-from slts.cli.terminal import CommandError, Voice, show_json, show_table
+from slts.cli import options
+from slts.cli.data import load_model, read_batches
+from slts.cli.output_paths import check_output_path
+from slts.cli.terminal import CommandError, show_json, show_table
 from slts.explanation import Explanation, explain
 from slts.extras import import_extra
 from slts.series import SeriesBatch
 from slts.whole_files import whole_file
 
-_BATCH = 1024
+_BATCH_SIZE = 1024
 _PICTURES = (".png", ".svg", ".pdf")
 
 
+@options.with_common_options
 def explain_prediction(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     series: Annotated[
         str,
-        typer.Option("--series", "-s", help="Its identifier, or its number, the first being 0."),
+        typer.Option(
+            "--series", "-s", help="Identifier of the series, or its position, counted from 0."
+        ),
     ] = "0",
     for_class: Annotated[
         str | None,
-        typer.Option("--class", help="Class to explain.", show_default="the predicted one"),
+        typer.Option("--class", help="Class to explain.", show_default="the predicted class"),
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Rows of every table.")] = 5,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of rows in each table.")] = 5,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", help=f"Draw the contributions: {', '.join(_PICTURES)}."),
+        typer.Option("--plot", help=f"Plot the contributions: {', '.join(_PICTURES)}."),
     ] = None,
-    jobs: Jobs = 0,
-    device: Device = "cpu",
-    id: Id = None,
-    time: Time = None,
-    label: Label = None,
-    channels: Channels = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    *,
+    common: options.CommonOptions,
 ) -> None:
-    """Say which channels, steps and landmarks spoke for a class, and which against it.
+    """Show what contributes to the score of a class.
 
-    Contributions are exact: with the offset they sum to the score of the class.
+    Channels, steps and landmarks have contributions; their sum plus the offset is the score.
     """
     if plot is not None:
         if plot.suffix.lower() not in _PICTURES:
@@ -72,63 +54,62 @@ def explain_prediction(
                 f"must end in one of {', '.join(_PICTURES)}, got {plot}", param_hint="--plot"
             )
         import_extra("matplotlib", "plots").use("agg")
-        check_place(plot, "the picture", [model, data])
-    voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs, device=device)
-    columns = ColumnOptions(id, time, label, channels)
-    name, x = _find(series, data, columns, voice, fitted)
+        check_output_path(plot, "the plot", [model, data])
+    fitted = load_model(model, common)
+    name, x = _find(series, data, common, fitted)
     try:
         found = explain(fitted, x)
     except TypeError as error:
         raise CommandError(str(error)) from error
-    chosen = _chosen(found, for_class)
-    chances = answer(fitted, x)[1]
+    chosen = _find_class(found, for_class)
+    probabilities = fitted.outputs(x)[2]
     if plot is not None:
-        _draw(found, chosen, plot)
-    if as_json:
-        show_json(_content(name, found, chosen, chances))
+        _plot(found, chosen, plot)
+    if common.as_json:
+        show_json(_content(name, found, chosen, probabilities))
         return
-    _print(name, found, chosen, chances, top)
+    _print(name, found, chosen, probabilities, top)
     if plot is not None:
-        typer.echo(f"picture: {plot}")
+        typer.echo(f"plot: {plot}")
 
 
 def _find(
-    wanted: str, data: str, columns: ColumnOptions, voice: Voice, model: Any
+    wanted: str, data: str, common: options.CommonOptions, model: Any
 ) -> tuple[str, SeriesBatch]:
-    """Look for a series by its identifier; by its number if none has that identifier."""
-    number = int(wanted) if wanted.isdecimal() else None
-    by_number: tuple[str, SeriesBatch] | None = None
+    """Return the series with an identifier, or at a position if none has that identifier."""
+    position = int(wanted) if wanted.isdecimal() else None
+    at_position: tuple[str, SeriesBatch] | None = None
     done = 0
-    for batch in read_unlabelled(data, columns, voice, model, _BATCH):
+    for batch in read_batches(data, common, model, _BATCH_SIZE):
         names = None if batch.ids is None else [str(name) for name in batch.ids.tolist()]
         if names is not None and wanted in names:
             at = names.index(wanted)
             return wanted, batch.series[at : at + 1]
-        if number is not None and done <= number < done + len(batch):
-            at = number - done
-            by_number = (wanted if names is None else names[at], batch.series[at : at + 1])
+        if position is not None and done <= position < done + len(batch):
+            at = position - done
+            at_position = (wanted if names is None else names[at], batch.series[at : at + 1])
             if names is None:
                 break
         done += len(batch)
-    if by_number is None:
-        raise CommandError(f"{data} has {done} series, and none is called {wanted!r}")
-    return by_number
+    if at_position is None:
+        raise CommandError(f"{data} has {done} series, and none of them is {wanted!r}")
+    return at_position
 
 
-def _chosen(found: Explanation, for_class: str | None) -> Any:
-    """The class to explain, as the model spells it."""
-    if for_class is None:
+def _find_class(found: Explanation, text: str | None) -> Any:
+    """Return the class that `text` names; the predicted class for None."""
+    if text is None:
         return found.predicted
     labels = {str(label): label for label in found.labels.tolist()}
-    if for_class not in labels:
+    if text not in labels:
         raise typer.BadParameter(
-            f"there is no class {for_class!r}; there are {', '.join(labels)}", param_hint="--class"
+            f"there is no class {text!r}; the classes are {', '.join(labels)}",
+            param_hint="--class",
         )
-    return labels[for_class]
+    return labels[text]
 
 
-def _draw(found: Explanation, chosen: Any, path: Path) -> None:
+def _plot(found: Explanation, chosen: Any, path: Path) -> None:
     from slts.plots import plot_contributions
 
     pyplot: Any = import_extra("matplotlib.pyplot", "plots")
@@ -139,17 +120,14 @@ def _draw(found: Explanation, chosen: Any, path: Path) -> None:
 
 
 def _channel_names(found: Explanation) -> list[str]:
-    count = found.contributions.shape[2]
-    return list(found.channel_names or map(str, range(count)))
+    return list(found.channel_names or map(str, range(found.contributions.shape[2])))
 
 
 def _content(
-    name: str, found: Explanation, chosen: Any, chances: FloatArray | None
+    name: str, found: Explanation, chosen: Any, probabilities: FloatArray | None
 ) -> dict[str, Any]:
     labels = found.labels.tolist()
-    values = [found.for_class(label) for label in labels]
-    positions = [position for position, _ in values]
-    signs = np.array([sign for _, sign in values])
+    positions, signs = map(np.array, zip(*map(found.for_class, labels), strict=True))
     return {
         "series": name,
         "predicted": found.predicted,
@@ -158,8 +136,8 @@ def _content(
         "decision": signs * found.decision[positions],
         "offset": signs * found.offset[positions],
         "probabilities": None
-        if chances is None
-        else dict(zip(map(str, labels), chances[0].tolist(), strict=True)),
+        if probabilities is None
+        else dict(zip(map(str, labels), probabilities[0].tolist(), strict=True)),
         "channels": _channel_names(found),
         "contributions": signs[:, None, None] * found.contributions[positions],
         "landmarks": found.landmark_indices,
@@ -169,17 +147,19 @@ def _content(
 
 
 def _print(
-    name: str, found: Explanation, chosen: Any, chances: FloatArray | None, top: int
+    name: str, found: Explanation, chosen: Any, probabilities: FloatArray | None, top: int
 ) -> None:
     typer.echo(f"series {name}: predicted {found.predicted}")
     labels = found.labels.tolist()
-    values = [found.for_class(label) for label in labels]
-    scores = np.array([sign * found.decision[position] for position, sign in values])
+    scores = np.array([sign * found.decision[k] for k, sign in map(found.for_class, labels)])
+    chances = (
+        [""] * len(labels) if probabilities is None else [f"{p:.3f}" for p in probabilities[0]]
+    )
     show_table(
         ["class", "score", "probability"],
         [
-            [str(labels[c]), f"{scores[c]:.4f}", "" if chances is None else f"{chances[0, c]:.3f}"]
-            for c in np.argsort(-scores, kind="stable")[:top].tolist()
+            [str(labels[c]), f"{scores[c]:.4f}", chances[c]]
+            for c in np.argsort(-scores, kind="stable")[:top]
         ],
     )
     position, sign = found.for_class(chosen)
@@ -189,29 +169,21 @@ def _print(
         f"class {chosen}{against}: score {sign * found.decision[position]:.4f} = "
         f"offset {sign * found.offset[position]:.4f} + contributions"
     )
-    names = _channel_names(found)
-    _ranking("channel", names, sign * found.by_channel[position], top)
-    steps = [str(step) for step in range(found.by_step.shape[1])]
-    _ranking("step", steps, sign * found.by_step[position], top)
-    through = sign * found.by_landmark[position]
-    show_table(
-        ["landmark", "similarity", "contribution"],
-        [
-            [
-                str(found.landmark_indices[j]),
-                f"{found.similarities[j]:.4f}",
-                f"{through[j]:+.4f}",
-            ]
-            for j in _largest(through, top)
-        ],
+
+    def show_largest(header: list[str], cells: list[list[str]], values: FloatArray) -> None:
+        """Show the largest contributions in absolute value."""
+        order = np.argsort(-np.abs(values), kind="stable")[:top]
+        rows = [[*cells[i], f"{sign * values[i]:+.4f}"] for i in order]
+        show_table([*header, "contribution"], rows)
+
+    steps = range(found.by_step.shape[1])
+    landmarks = zip(found.landmark_indices, found.similarities, strict=True)
+    show_largest(
+        ["channel"], [[name] for name in _channel_names(found)], found.by_channel[position]
     )
-
-
-def _ranking(what: str, names: list[str], values: FloatArray, top: int) -> None:
-    rows = [[names[i], f"{values[i]:+.4f}"] for i in _largest(values, top)]
-    show_table([what, "contribution"], rows)
-
-
-def _largest(values: FloatArray, top: int) -> list[int]:
-    found: list[int] = np.argsort(-np.abs(values), kind="stable")[:top].tolist()
-    return found
+    show_largest(["step"], [[str(step)] for step in steps], found.by_step[position])
+    show_largest(
+        ["landmark", "similarity"],
+        [[str(index), f"{similarity:.4f}"] for index, similarity in landmarks],
+        found.by_landmark[position],
+    )

@@ -2,179 +2,192 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.model_selection import train_test_split
 
+from slts import estimators
 from slts._typing import AnyArray
-from slts.cli.answers import accuracy_in_words, accuracy_of, answer
-from slts.cli.data import read_labelled
-from slts.cli.large_data import Spelled, limit_of, log_aloud, read_or_scan, scan_if_large
-from slts.cli.methods import Method, make_estimator
-from slts.cli.options import (
-    Channels,
-    ColumnOptions,
-    Data,
-    Device,
-    Id,
-    Jobs,
-    Json,
-    Label,
-    MemoryLimit,
-    Quiet,
-    Time,
-    Verbose,
-)
-from slts.cli.places import check_place
-from slts.cli.terminal import CommandError, Voice, show_json
-from slts.estimators.streams import predictions
+from slts.cli import options
+from slts.cli.data import check_device, open_scan
+from slts.cli.output_paths import check_output_path
+from slts.cli.scans import ReportedScan, SubsetScan, hold_out, read_labels
+from slts.cli.scoring import accuracy, describe_accuracy
+from slts.cli.terminal import CommandError, Messages, show_json
+from slts.errors import DataError
 from slts.execution import duration
-from slts.files import Columns, Dataset, SeriesScan, scan_series
-from slts.files.opening import STDIN
+from slts.files import Columns
+from slts.files.dataset import join
 from slts.persistence import save
-from slts.series import SeriesBatch
+
+METHODS = {
+    "local": "LocalSLTSClassifier",
+    "slts-cv": "SLTSClassifierCV",
+    "slts": "SLTSClassifier",
+    "bbs-cv": "BBSClassifierCV",
+    "bbs": "BBSClassifier",
+    "1nn": "OneNNClassifier",
+    "svm": "SimilaritySVC",
+    "ldmlt": "LDMLTClassifier",
+}
 
 
+@options.with_common_options
 def fit(
-    data: Data,
+    data: options.Data,
     model: Annotated[
         Path,
-        typer.Option("--model", "-m", help="File to save to; ends in .slts.", show_default=False),
+        typer.Option("--model", "-m", help="File to write; ends in .slts.", show_default=False),
     ],
-    method: Annotated[Method, typer.Option("--method", help="Classifier.")] = Method.local,
+    method: Annotated[str, options.choice("--method", METHODS, "Classifier.")] = "local",
     test_size: Annotated[
         float | None,
-        typer.Option("--test-size", help="Share of the series held out to measure accuracy."),
+        typer.Option(
+            "--test-size",
+            help="Share of the series to hold out, to measure accuracy.",
+            callback=options.check_share,
+        ),
     ] = None,
     test: Annotated[
-        str | None, typer.Option("--test", metavar="DATA", help="Other data to measure it on.")
+        str | None, typer.Option("--test", metavar="DATA", help="Data to measure accuracy on.")
     ] = None,
     param: Annotated[
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
     ] = None,
-    random_state: Annotated[int, typer.Option("--random-state", min=0, help="Seed.")] = 0,
-    jobs: Jobs = 0,
-    device: Device = "cpu",
-    memory_limit: MemoryLimit = None,
-    id: Id = None,
-    time: Time = None,
-    label: Label = None,
-    channels: Channels = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    random_state: options.RandomState = 0,
+    memory_limit: options.MemoryLimit = None,
+    *,
+    common: options.CommonOptions,
 ) -> None:
     """Train a classifier on labelled series and save it.
 
-    The model is the one that was measured: with --test-size it is trained on the other series only.
+    With --test-size, the saved model is trained on the other series only.
     """
-    voice = Voice(quiet, verbose)
     if test_size is not None and test is not None:
         raise typer.BadParameter("give --test-size or --test, not both", param_hint="--test-size")
-    if test_size is not None and not 0.0 < test_size < 1.0:
-        raise typer.BadParameter("must lie between 0 and 1", param_hint="--test-size")
     if model.suffix != ".slts":
         raise typer.BadParameter(f"must end in .slts, got {model.name}", param_hint="--model")
-    check_place(model, "the model", [data, test])
-    estimator, given = make_estimator(method, param or [], random_state, jobs, device)
-    columns, limit = ColumnOptions(id, time, label, channels), limit_of(memory_limit)
-    large = scan_if_large(data, columns, voice, limit)
-    if large is not None:
-        if test_size is not None:
-            raise CommandError(
-                f"{data} is read part by part and not divided: give --test, or a larger "
-                f"--memory-limit"
-            )
-        if large.columns is not None and large.columns.label is None:
-            unused = ", ".join(large.columns.ignored) or "none"
-            raise CommandError(
-                f"{data} has no labels that could be found: name their column: --label (columns "
-                f"that are not used: {unused})"
-            )
-        if "memory_limit" not in estimator.get_params():
-            raise CommandError(
-                f"--method {method.value} needs all series in memory, and {data} is read part by "
-                f"part: give a larger --memory-limit, or --method local, slts or bbs"
-            )
-        estimator.set_params(memory_limit=limit)
-        if test is not None and test != STDIN:
-            # Before the training, so that nobody waits for a model to hear of a misspelt name.
-            scan_series(test, expect=large.channel_names, **columns.as_keywords())
-        seconds = _train(estimator, large, None, voice)
-        # Training may have taken long: what is wrong with the test data must not cost the model.
-        save(estimator, model)
-        measured = None if test is None else _measured(estimator, test, columns, limit, voice)
-        _tell(estimator, model, seconds, measured, given, large.columns, as_json)
-        return
-    found, labels = read_labelled(data, columns, voice)
-    series, held_out, truth = found.series, None, None
+    check_output_path(model, "the model", [data, test])
+    settings = {
+        "random_state": random_state,
+        "n_jobs": common.jobs or -1,
+        "device": common.device,
+        "memory_limit": memory_limit,
+    }
+    estimator, given = _make_estimator(method, param or [], settings)
+    scan = open_scan(data, common)
+    training: ReportedScan | SubsetScan = scan
+    held_out: ReportedScan | SubsetScan | None = None
+    truth: AnyArray | None = None
+    # Test data are read before training, so that errors in them are found early.
     if test_size is not None:
-        series, labels, held_out, truth = _divide(found, labels, test_size, random_state)
-    if test is not None:
-        # Before the training, so that nobody waits for a model to hear of a misspelt name.
-        other, truth = read_labelled(test, columns, voice, like=(series, np.unique(labels)))
-        held_out = other.series
-    seconds = _train(estimator, series, labels, voice)
-    measured = None
-    if held_out is not None and truth is not None:
-        measured = accuracy_of(answer(estimator, held_out)[0], truth)
+        training, held_out, truth = hold_out(scan, read_labels(scan), test_size, random_state)
+    elif test is not None:
+        held_out, truth = _open_test(test, common, scan)
+    seconds = _train(estimator, training, common.messages)
+    # Training may take long: keep the model even if measuring it fails.
     save(estimator, model)
-    _tell(estimator, model, seconds, measured, given, found.columns, as_json)
+    measured = None
+    if truth is not None:
+        measured = accuracy(estimator.predict(held_out), truth)
+    _print(estimator, model, seconds, measured, given, scan.scan.columns, common.as_json)
 
 
-def _measured(
-    estimator: Any, test: str, columns: ColumnOptions, limit: int, voice: Voice
-) -> dict[str, Any]:
-    """Accuracy on other data, read part by part where they are large."""
-    series, truth, _ = read_or_scan(test, columns, voice, limit, estimator)
-    if isinstance(series, Spelled):
-        return accuracy_of(*predictions(estimator, series))
-    assert truth is not None
-    return accuracy_of(estimator.predict(series), truth)
-
-
-def _divide(
-    found: Dataset, labels: AnyArray, test_size: float, random_state: int
-) -> tuple[SeriesBatch, AnyArray, SeriesBatch, AnyArray]:
-    everyone = np.arange(len(found))
-    try:
-        kept, left = train_test_split(
-            everyone, test_size=test_size, random_state=random_state, stratify=labels
+def _open_test(
+    test: str, common: options.CommonOptions, training: ReportedScan
+) -> tuple[ReportedScan, AnyArray]:
+    """Return a scan of test data with the channels and classes of the training data, and labels."""
+    known = read_labels(training)
+    expect, classes = training.scan.channel_names, np.unique(known.all)
+    scan = open_scan(test, common, expect=expect, classes=classes)
+    found = read_labels(scan)
+    if found.n_channels != known.n_channels:
+        raise DataError(
+            f"{scan.name} has {found.n_channels} channels, but the training series have "
+            f"{known.n_channels}"
         )
-    except ValueError as error:
-        raise CommandError(
-            f"{found.source} cannot be divided so that both parts have every class: {error}"
-        ) from error
-    return found.series[kept], labels[kept], found.series[left], labels[left]
+    return scan, found.all
 
 
-def _train(
-    estimator: Any, series: SeriesBatch | SeriesScan, labels: AnyArray | None, voice: Voice
-) -> float:
-    shows = "verbose" in estimator.get_params()
-    if shows:
-        estimator.set_params(verbose=voice.shows_progress)
-    voice.detail(f"fitting {estimator!r}")
+def _make_estimator(
+    method: str, parameters: Sequence[str], settings: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return a classifier and the parameters given as ``"name=value"``.
+
+    Settings that the classifier does not have are left out.
+    """
+    estimator = getattr(estimators, METHODS[method])()
+    owner, known = type(estimator).__name__, estimator.get_params()
+    given = {}
+    for text in parameters:
+        name, equals, value = map(str.strip, text.partition("="))
+        if not equals or not name:
+            raise typer.BadParameter(f"expected name=value, got {text!r}", param_hint="--param")
+        if name not in known:
+            raise typer.BadParameter(
+                f"{owner} has no parameter {name!r}; it has {', '.join(sorted(known))}",
+                param_hint="--param",
+            )
+        given[name] = _parse_value(value)
+    estimator.set_params(**{k: v for k, v in settings.items() if k in known} | given)
+    check_device(estimator.device, owner)
+    return estimator, given
+
+
+def _parse_value(text: str) -> Any:
+    """Parse JSON or None, True, False; anything else is text.
+
+    Examples
+    --------
+    >>> from slts.cli.fit import _parse_value
+    >>> _parse_value("0.5"), _parse_value("[1, 2]"), _parse_value("None"), _parse_value("kmedoids")
+    (0.5, [1, 2], None, 'kmedoids')
+    """
+    words = {"None": None, "True": True, "False": False}
+    if text in words:
+        return words[text]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _train(estimator: Any, scan: ReportedScan | SubsetScan, messages: Messages) -> float:
+    """Fit, and return the seconds it took."""
+    estimator.set_params(verbose=messages.shows_progress)
+    messages.detail(f"fitting {estimator!r}")
     start = time.monotonic()
     try:
-        with log_aloud(voice):
-            estimator.fit(series, labels)
+        with messages.echo_log():
+            estimator.fit(*_training_arguments(estimator, scan))
     except (ValueError, TypeError) as error:
         limit = f"The 'memory_limit' parameter of {type(estimator).__name__}"
         message = str(error).replace(limit, "--memory-limit").replace("(n_jobs)", "(--jobs)")
         raise CommandError(message) from error
-    if shows:
-        # A property of this run, not of the model.
-        estimator.set_params(verbose=False)
+    # The model that is saved does not print progress.
+    estimator.set_params(verbose=False)
     return time.monotonic() - start
 
 
-def _tell(
+def _training_arguments(estimator: Any, scan: ReportedScan | SubsetScan) -> tuple[Any, ...]:
+    """TEMPORARY: read all series for classifiers whose `fit` does not take a scan yet.
+
+    When all of them do, `_train` calls ``estimator.fit(scan)``, and this function goes.
+    """
+    if "memory_limit" in estimator.get_params():
+        return (scan,)
+    parts = scan.parts()
+    found = join(b for part in parts for b in part.batches(labels=True, batch_size=1 << 14))
+    return found.series, found.labels
+
+
+def _print(
     estimator: Any,
     path: Path,
     seconds: float,
@@ -211,5 +224,5 @@ def _tell(
         + (f"; chosen: {settings}" if settings else "")
     )
     if measured is not None:
-        typer.echo(f"on held-out series: {accuracy_in_words(measured)}")
+        typer.echo(f"on held-out series: {describe_accuracy(measured)}")
     typer.echo(f"model: {path}")

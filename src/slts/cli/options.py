@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 import typer
+
+from slts.bytesize import parse_bytes
+from slts.cli.terminal import Messages
 
 _DEVICES = ("cpu", "cuda", "auto")
 
 
-def _known(device: str) -> str:
-    if device not in _DEVICES:
-        raise typer.BadParameter(f"must be one of {', '.join(_DEVICES)}, got {device}")
-    return device
+def choice(name: str, choices: Iterable[str], help: str) -> Any:
+    """Make an option that takes one of several words."""
+    words = list(choices)
+
+    def check(value: str) -> str:
+        if value not in words:
+            raise typer.BadParameter(f"must be one of {', '.join(words)}, got {value}")
+        return value
+
+    return typer.Option(
+        name,
+        metavar=f"[{'|'.join(words)}]",
+        help=help,
+        callback=check,
+        autocompletion=lambda: words,
+    )
+
+
+def _parse_size(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"must be a positive number of bytes, or a size such as 2GB or 512MiB, got {text}"
+        ) from error
+
+
+def check_share(value: float | None) -> float | None:
+    """Raise an error for a number that is not strictly between 0 and 1."""
+    if value is not None and not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"must be between 0 and 1, got {value}")
+    return value
 
 
 Data = Annotated[
@@ -28,62 +64,82 @@ Data = Annotated[
     ),
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="File that `slts fit` wrote.", show_default=False)
-]
-Id = Annotated[
-    str | None,
-    typer.Option("--id", help="Column that tells series apart.", show_default="guessed"),
-]
-Time = Annotated[
-    str | None,
-    typer.Option("--time", help="Column to order steps by.", show_default="guessed"),
-]
-Label = Annotated[
-    str | None, typer.Option("--label", help="Column with the label.", show_default="guessed")
-]
-Channels = Annotated[
-    str | None,
-    typer.Option(
-        "--channels",
-        help="Columns with the values: names with commas between them; c1..c12 for a span.",
-        show_default="those of the model, or all other numbers",
-    ),
-]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Threads; 0 takes all processors.")]
-Device = Annotated[
-    str,
-    typer.Option(
-        "--device",
-        metavar=f"[{'|'.join(_DEVICES)}]",
-        help="What aligns: the processors, an NVIDIA GPU, or the GPU if there is one and the work "
-        "is large enough.",
-        callback=_known,
-    ),
+    Path, typer.Argument(metavar="MODEL", help="Model saved by `slts fit`.", show_default=False)
 ]
 MemoryLimit = Annotated[
-    str | None,
+    int | None,
     typer.Option(
         "--memory-limit",
         metavar="SIZE",
-        help="Memory to take beside Python itself, such as 2GB: larger data are read part by part.",
-        show_default="half of what there is",
+        parser=_parse_size,
+        help="Memory to use in addition to Python itself, such as 2GB.",
+        show_default="half of the available memory",
     ),
 ]
+RandomState = Annotated[int, typer.Option("--random-state", min=0, help="Seed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings.")
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details.")]
 
 
-class ColumnOptions(NamedTuple):
-    """What the command line says about the columns of a table."""
+def _column(name: str, help: str, default: str = "guessed") -> Any:
+    return typer.Option(name, help=help, show_default=default)
 
-    id: str | None
-    time: str | None
-    label: str | None
-    channels: str | None
 
-    def as_keywords(self) -> dict[str, str | None]:
-        """Return them as `slts.files.read_series` takes them."""
-        return self._asdict()
+@dataclass(frozen=True)
+class CommonOptions:
+    """Options of all commands that use a model: devices, columns of tables, output."""
+
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, help="Threads; 0 uses all processors.")
+    ] = 0
+    device: Annotated[
+        str,
+        choice(
+            "--device",
+            _DEVICES,
+            "Where series are aligned: on the CPU, on an NVIDIA GPU, or (auto) on a GPU if there "
+            "is one and the work is large enough.",
+        ),
+    ] = "cpu"
+    id: Annotated[str | None, _column("--id", "Column that identifies a series.")] = None
+    time: Annotated[str | None, _column("--time", "Column that orders the steps.")] = None
+    label: Annotated[str | None, _column("--label", "Column with the label.")] = None
+    channels: Annotated[
+        str | None,
+        _column(
+            "--channels",
+            "Columns with the values: names separated by commas, or a range such as c1..c12.",
+            default="those of the model, or all other numeric columns",
+        ),
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
+    verbose: Verbose = False
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """Columns of a table, as arguments of `slts.scan_series`."""
+        return {name: getattr(self, name) for name in ("id", "time", "label", "channels")}
+
+    @cached_property
+    def messages(self) -> Messages:
+        """What the command prints on standard error."""
+        return Messages(self.quiet, self.verbose)
+
+
+def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of `CommonOptions` as options; it gets them as `common`."""
+    own = inspect.signature(function, eval_str=True).parameters
+    shared = inspect.signature(CommonOptions, eval_str=True).parameters
+    parameters = [own[name] for name in own if name != "common"] + [*shared.values()]
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:
+        common = CommonOptions(**{name: given.pop(name) for name in shared})
+        function(**given, common=common)
+
+    # typer reads both.
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command

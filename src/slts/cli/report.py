@@ -1,4 +1,4 @@
-"""``slts report``: a page about a model."""
+"""``slts report``: an HTML page about a model."""
 
 from __future__ import annotations
 
@@ -7,60 +7,49 @@ from typing import Annotated
 
 import typer
 
-from slts.cli.data import load_model, match_labels, read_data
-from slts.cli.options import (
-    Channels,
-    ColumnOptions,
-    Device,
-    Id,
-    Jobs,
-    Json,
-    Label,
-    ModelFile,
-    Quiet,
-    Time,
-    Verbose,
-)
-from slts.cli.places import check_place
-from slts.cli.terminal import Voice, show_json
+from slts.cli import options
+from slts.cli.data import load_model, open_scan
+from slts.cli.output_paths import check_output_path
+from slts.cli.terminal import show_json
+from slts.report import write_report
 
 
+@options.with_common_options
 def report(
-    model: ModelFile,
+    model: options.ModelFile,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DATA", help="Series to show and, with labels, to test on."),
+        typer.Option(
+            "--data", metavar="DATA", help="Series to show; with labels, the model is tested too."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
-    jobs: Jobs = 0,
-    device: Device = "cpu",
-    id: Id = None,
-    time: Time = None,
-    label: Label = None,
-    channels: Channels = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    *,
+    common: options.CommonOptions,
 ) -> None:
-    """Write one self-contained HTML page about a model and how it does on data."""
-    # Here, because it is large and no other command needs it.
-    from slts.report import write_report
+    """Write a self-contained HTML page about a model.
 
+    With --data, the page shows predictions and explanations; with labels, scores too.
+    """
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
-    check_place(out, "the report", [model, data])
-    voice = Voice(quiet, verbose)
-    fitted = load_model(model, jobs, device=device)
+    check_output_path(out, "the report", [model, data])
+    fitted = load_model(model, common)
     X = y = ids = None
     if data is not None:
-        columns = ColumnOptions(id, time, label, channels)
-        expect, classes = fitted.channel_names_in_, fitted.classes_
-        found = read_data(data, columns, voice, expect=expect, classes=classes)
-        X, ids = found.series, None if found.ids is None else found.ids.tolist()
-        y = None if found.labels is None else match_labels(found, fitted.classes_)
-    write_report(fitted, out, X=X, y=y, ids=ids, title=title, verbose=voice.shows_progress)
-    if as_json:
+        found = open_scan(
+            data,
+            common,
+            expect=fitted.channel_names_in_,
+            classes=fitted.classes_,
+            labelled=False,
+        ).read()
+        X, y, ids = found.series, found.labels, None if found.ids is None else found.ids.tolist()
+    write_report(
+        fitted, out, X=X, y=y, ids=ids, title=title, verbose=common.messages.shows_progress
+    )
+    if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:
         typer.echo(str(out))

@@ -1,52 +1,60 @@
-"""Output: results on standard output, everything else on standard error."""
+"""Results on standard output; messages and progress on standard error."""
 
 from __future__ import annotations
 
 import json
+import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from slts.execution import progress_lines
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class CommandError(Exception):
-    """What the user asked for cannot be done; the message says why and what to do."""
+    """A request that cannot be fulfilled; the message tells why and what to do."""
 
 
 @cache
 def diagnostics() -> Console:
-    """The console for progress and messages; one, so that messages go above a bar."""
+    """Return the console for messages; one for all, so that messages go above progress bars."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 
 @dataclass(frozen=True)
-class Voice:
-    """What a command says besides its result, on standard error.
+class Messages:
+    """What a command prints on standard error.
 
     Parameters
     ----------
     quiet
-        Say nothing.
+        Print nothing.
     verbose
-        Say more.
+        Print details too.
     """
 
     quiet: bool = False
     verbose: bool = False
+    _printed: set[str] = field(default_factory=set, init=False, repr=False)
 
     def say(self, text: str) -> None:
         """Print a line, unless quiet."""
         if not self.quiet:
             diagnostics().print(text, markup=False, soft_wrap=True)
+
+    def say_once(self, text: str) -> None:
+        """Print a line, unless quiet or printed before."""
+        if text not in self._printed:
+            self._printed.add(text)
+            self.say(text)
 
     def detail(self, text: str) -> None:
         """Print a line if verbose."""
@@ -55,15 +63,16 @@ class Voice:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether progress is told: by bars at a terminal, by lines elsewhere."""
+        """Whether progress is shown: as bars in a terminal, as lines elsewhere."""
         return not self.quiet
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int, float | None], None]]:
-        """Give a function that is told how many are done, and which share of all that is.
+        """Yield a function that shows progress, given the number of series and their share."""
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        It draws a bar at a terminal, and prints a line now and then elsewhere.
-        """
+        from slts.execution import progress_lines
+
         if self.quiet or not diagnostics().is_terminal:
             with progress_lines(what, self.say) as tell:
                 yield lambda count, share: tell(
@@ -85,9 +94,30 @@ class Voice:
 
             yield draw
 
+    @contextmanager
+    def echo_log(self) -> Iterator[None]:
+        """Print what the library logs meanwhile, such as its memory plan."""
+        logger, handler = logging.getLogger("slts"), logging.Handler()
+        handler.emit = lambda record: self.say(record.getMessage())  # type: ignore[method-assign]
+        level = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
+            logger.removeHandler(handler)
+
+
+# The name that studies.py uses.
+Voice = Messages
+
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table; plain columns if the output is not a terminal."""
+    """Print a table; columns separated by tabs if standard output is not a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console(highlight=False)
     if not console.is_terminal:
         for row in [[title]] * bool(title) + [header, *rows]:
@@ -107,7 +137,7 @@ def show_json(content: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Turn arrays and their numbers into what JSON can hold; NaN becomes null.
+    """Convert arrays and NumPy scalars to JSON types; NaN and infinity become null.
 
     Examples
     --------
@@ -120,8 +150,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):
         return plain(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)

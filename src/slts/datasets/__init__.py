@@ -1,19 +1,15 @@
-"""The data sets of the paper, and `.ts` files: where series come from.
+"""The data sets of the paper, and `.ts` files.
 
-catalogue   what is published of each set: counts, licence, origin; `info`, `list_datasets`
-stores      files in folders, zips and tar archives, read without unpacking to disk
-blocks      rows of numbers, and blocks of rows between blank lines
-originals   the donors' files of each set -> series and labels
-locate      `$SLTS_DATA`, the cache, the aeon package: where the files are
-loading     `load`: a set, checked against the published counts
-resume      downloads over HTTP that go on where they broke off
-download    `fetch`: from the UCI repository into the cache
-ts_header   the header of `.ts` files
+catalogue   published facts about each data set: counts, licence, origin; `info`, `list_datasets`
+loading     `load`: find the files, read them, compare them with the published counts
+download    `fetch`: download from the UCI repository into the cache, with resume
+originals   the published files of each data set -> series and labels
+archives    files in folders, zips and tar archives, read without unpacking to disk
 ts_format   `read_ts`: text of the UEA and UCR archives -> series and labels
-ts_writer   `write_ts`: the way back
+ts_writer   `write_ts`: series and labels -> the same format
 
-`list` is another name of `list_datasets`, so that one can write ``slts.datasets.list()``; a star
-import leaves the builtin of that name alone.
+`list` is an alias of `list_datasets`, for ``slts.datasets.list()``. It is not in `__all__`, so that
+a star import does not replace the builtin.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known of each data set: published counts, origin, licence, where it can be had."""
+"""Published facts about each data set: counts, origin, licence, download addresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALL_SIGNS_LENGTHS = (45, 136)
 
 @dataclasses.dataclass(frozen=True)
 class DatasetInfo:
-    """The published facts about a data set; loaders refuse data that contradict them.
+    """Published facts about a data set. Loading raises an error for data that contradict them.
 
     Attributes
     ----------
@@ -26,25 +26,25 @@ class DatasetInfo:
     title : str
         Name at the UCI Machine Learning Repository.
     n_series, n_channels, n_classes : int
-        Counts of the whole set, training and test parts together.
+        Counts of the whole data set, training and test parts together.
     n_train, n_test : int or None
-        Sizes of the two parts, where the set comes divided.
+        Sizes of the two parts, if the data set is published in two parts.
     lengths : tuple of int
         Smallest and largest number of steps.
     exact_lengths : bool
-        Whether both ends of `lengths` occur, or merely bound the set.
+        Whether both ends of `lengths` occur, or are only limits.
     channel_names : tuple of str
         Names given to the channels.
     labels : str
-        What the labels say and of which type they are.
+        Meaning and type of the labels.
     licence, page, citation : str
-        Terms, web page and reference.
+        Licence, web page and reference.
     archive : str
         File name of the archive in the cache.
     addresses : tuple of str
-        Where `fetch` tries to download it, in this order.
+        Download addresses, in the order in which `fetch` tries them.
     notes : tuple of str
-        What one should know before drawing conclusions from the set.
+        Facts to know before drawing conclusions from the data set.
     """
 
     name: str
@@ -113,8 +113,8 @@ _SPOKEN = (
         archive="arabic_digits.zip",
         addresses=(f"{_STATIC}/195/spoken+arabic+digit.zip",),
         notes=(
-            "82 series of the training part repeat an earlier one exactly.",
-            "Speakers of the test part do not occur in the training part.",
+            "82 series of the training part are exact copies of earlier ones.",
+            "The test part has other speakers than the training part.",
         ),
     ),
 )
@@ -136,15 +136,15 @@ _AUSLAN = DatasetInfo(
     archive="auslan.zip",
     addresses=(
         f"{_STATIC}/115/australian+sign+language+signs+high+quality.zip",
-        # The zip has been seen to hold dead links instead of the data: hence the older homes.
+        # The zip has at times held dead links instead of the data, so older addresses follow.
         "https://archive.ics.uci.edu/ml/machine-learning-databases/auslan2-mld/tctodd.tar.gz",
         "https://kdd.ics.uci.edu/databases/auslan2/tctodd.tar.gz",
     ),
     notes=(
-        "The set has 95 signs, 27 series each, 45 to 136 steps: load(..., n_classes=95). The 25 "
-        "of the default are the first in alphabetical order without regard to case.",
+        "The data set has 95 signs, 27 series each, 45 to 136 steps: load(..., n_classes=95). The "
+        "default is the first 25 signs in alphabetical order, ignoring case.",
         "One sign is called her in the first recording session and his_hers in the other eight.",
-        "Hands are named by what the data show: channels 1-11 lie left of the chin and rest more.",
+        "Hands are named by the data: channels 1-11 lie left of the chin and move less.",
     ),
 )
 
@@ -184,12 +184,12 @@ _CATALOGUE = {entry.name: entry for entry in (*_SPOKEN, _AUSLAN, *_ROBOTS)}
 
 
 def list_datasets() -> tuple[str, ...]:
-    """Return the names that `load`, `info` and `fetch` know.
+    """Return the names of the data sets, for `load`, `info` and `fetch`.
 
     Returns
     -------
     tuple of str
-        Names in the order of the catalogue.
+        All names.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def info(name: str, *, n_classes: int | None = None) -> DatasetInfo:
     name : str
         One of `list_datasets()`.
     n_classes : int, optional
-        For "auslan" only: how many signs, 2 to 95; 25 by default.
+        For "auslan" only: number of signs, 2 to 95; 25 by default.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def info(name: str, *, n_classes: int | None = None) -> DatasetInfo:
     Raises
     ------
     DataError
-        If there is no such set, or it cannot have that many classes.
+        If there is no such data set, or it cannot have that many classes.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def info(name: str, *, n_classes: int | None = None) -> DatasetInfo:
     """
     entry = _CATALOGUE.get(name)
     if entry is None:
-        raise DataError(f"there is no data set {name!r}; known are {', '.join(_CATALOGUE)}")
+        raise DataError(f"there is no data set {name!r}; choose one of {', '.join(_CATALOGUE)}")
     if n_classes is None or n_classes == entry.n_classes:
         return entry
     if name != "auslan":

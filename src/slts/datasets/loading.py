@@ -1,20 +1,28 @@
-"""`load`: series and labels of a data set, checked against the published counts."""
+"""`load`: find the files of a data set, read them, and compare them with the published counts."""
 
 from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from slts._typing import AnyArray
+from slts.datasets.archives import Archive, open_archive
 from slts.datasets.catalogue import DatasetInfo, info
-from slts.datasets.locate import data_store
-from slts.datasets.originals import read_part
-from slts.datasets.stores import Store
+from slts.datasets.originals import has_files, read_original
 from slts.errors import DataError
 from slts.series import SeriesBatch
 
-__all__ = ["load", "read_checked"]
+__all__ = ["cache_folder", "cached_name", "load", "open_dataset", "read_checked"]
 
-_PARTS = ("train", "test")
+_SPLITS = ("train", "test")
+_TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar.bz2", ".tar")
 
 
 def load(
@@ -22,18 +30,18 @@ def load(
 ) -> tuple[SeriesBatch, AnyArray]:
     """Load one of the data sets of the UCI repository.
 
-    Looks in the folder `$SLTS_DATA` (of the zips, or of what they contain), in the cache that
-    `fetch` fills and, for Japanese Vowels, in the aeon package.
+    Looks in the folder `$SLTS_DATA` (for the archives or for their unpacked files), in the cache
+    that `fetch` fills and, for Japanese Vowels, in the aeon package.
 
     Parameters
     ----------
     name : str
         One of `list_datasets()`.
     split : {"train", "test"}, optional
-        Part of a set that comes divided ("japanese_vowels", "arabic_digits"); all series, the
-        training part first, by default.
+        Part of a data set that is published in two parts ("japanese_vowels", "arabic_digits"); all
+        series, the training part first, by default.
     n_classes : int, optional
-        For "auslan" only: how many signs, 2 to 95; 25 by default.
+        For "auslan" only: number of signs, 2 to 95; 25 by default.
 
     Returns
     -------
@@ -47,93 +55,138 @@ def load(
     FileNotFoundError
         If the data are not on this machine.
     DataError
-        If there is no such set or part, or the data found contradict the published counts.
+        If there is no such data set or part, or the data contradict the published counts.
     """
     entry = info(name, n_classes=n_classes)
-    _check_split(entry, split)
-    with data_store(entry) as store:
-        return read_checked(entry, split, store)
-
-
-def _check_split(entry: DatasetInfo, split: str | None) -> None:
-    if split is None:
-        return
-    if split not in _PARTS:
+    if split is not None and split not in _SPLITS:
         raise DataError(f"split must be 'train', 'test' or None, got {split!r}")
-    if entry.n_train is None:
+    if split is not None and entry.n_train is None:
         raise DataError(
-            f"{entry.name!r} does not come divided into training and test parts: load it whole and "
-            "divide it, for instance with sklearn.model_selection.train_test_split"
+            f"{entry.name!r} is not published in training and test parts: load all of it and split "
+            "it, for instance with sklearn.model_selection.train_test_split"
         )
+    with open_dataset(entry) as archive:
+        return read_checked(entry, split, archive)
 
 
 def read_checked(
-    entry: DatasetInfo, split: str | None, store: Store
+    entry: DatasetInfo, split: str | None, archive: Archive
 ) -> tuple[SeriesBatch, AnyArray]:
-    """Read a data set from a store and compare it with the published counts.
-
-    Parameters
-    ----------
-    entry : DatasetInfo
-        The counts.
-    split : {"train", "test"} or None
-        The part to read.
-    store : Store
-        Where its files are.
-
-    Returns
-    -------
-    batch : SeriesBatch
-        The series.
-    labels : ndarray
-        Their labels.
+    """Read a data set from an archive and compare it with the published counts.
 
     Raises
     ------
     DataError
-        If anything differs from what is published; the message names both.
+        If a count differs from the published one; the message names both.
     """
-    if entry.n_train is None:
-        parts = [read_part(entry, None, store)]
-    else:
-        parts = []
-        for part in _PARTS if split is None else (split,):
-            parts.append(read_part(entry, part, store))
-            expected = entry.n_train if part == "train" else entry.n_test
-            if len(parts[-1][0]) != expected:
-                raise DataError(
-                    f"{store.place} is not {entry.title}: its {part} part has "
-                    f"{len(parts[-1][0])} series, expected {expected}"
-                )
-    batch = SeriesBatch.concatenate(part[0] for part in parts)
-    labels = np.concatenate([part[1] for part in parts])
-    _check_counts(entry, split, batch, labels, store.place)
+    splits: tuple[str | None, ...] = (split,)
+    if split is None and entry.n_train is not None:
+        splits = _SPLITS
+    parts = [read_original(entry, part, archive) for part in splits]
+    for part, (series, _) in zip(splits, parts, strict=True):
+        expected = {"train": entry.n_train, "test": entry.n_test}.get(str(part))
+        if expected not in (None, len(series)):
+            raise DataError(
+                f"{archive.place} is not {entry.title}: its {part} part has {len(series)} series, "
+                f"expected {expected}"
+            )
+    batch = SeriesBatch.concatenate(series for series, _ in parts)
+    labels = np.concatenate([labels for _, labels in parts])
+    _check_counts(entry, split, batch, labels, archive.place)
     return batch, labels
 
 
 def _check_counts(
     entry: DatasetInfo, split: str | None, batch: SeriesBatch, labels: AnyArray, place: str
 ) -> None:
-    found = {
-        "series": len(batch),
-        "channels": batch.n_channels,
-        "classes": len(np.unique(labels)),
-    }
-    expected = {
-        "series": entry.n_series if split is None else len(batch),
-        "channels": entry.n_channels,
-        "classes": entry.n_classes,
-    }
-    wrong = [
-        f"{found[what]} {what}, expected {expected[what]}"
-        for what in found
-        if found[what] != expected[what]
+    counts = [
+        ("channels", batch.n_channels, entry.n_channels),
+        ("classes", len(np.unique(labels)), entry.n_classes),
     ]
+    if split is None:
+        counts.insert(0, ("series", len(batch), entry.n_series))
+    wrong = [f"{found} {what}, expected {count}" for what, found, count in counts if found != count]
     shortest, longest = int(batch.lengths.min()), int(batch.lengths.max())
     low, high = entry.lengths
-    # A part of a set need not hold both its shortest and its longest series.
+    # A part of a data set need not have both the shortest and the longest series.
     exact = entry.exact_lengths and split is None
     if shortest < low or longest > high or (exact and (shortest, longest) != entry.lengths):
         wrong.append(f"{shortest} to {longest} steps, expected {low} to {high}")
     if wrong:
         raise DataError(f"{place} is not {entry.title} as published: it has {'; '.join(wrong)}")
+
+
+@contextmanager
+def open_dataset(entry: DatasetInfo) -> Iterator[Archive]:
+    """Open the first place that has the files of a data set.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no place has them; the message names the places and says how to get the files.
+    """
+    searched = [] if os.environ.get("SLTS_DATA") else ["SLTS_DATA (not set)"]
+    for description, folder in _folders(entry):
+        searched.append(f"{description} ({folder})")
+        for path in _candidates(entry, folder):
+            with open_archive(path) as archive:
+                # A file with the name of the archive is always used: if it lacks files, reading
+                # it says which.
+                if path.is_file() or has_files(entry.name, archive):
+                    yield archive
+                    return
+    wheel = "pip install aeon, whose wheel has it, or " if entry.name == "japanese_vowels" else ""
+    raise FileNotFoundError(
+        f"{entry.title} is not on this machine. Searched: {', '.join(searched)}. To get it, {wheel}"
+        f'call slts.datasets.fetch("{entry.name}"), or download it from {entry.page} and set '
+        f"SLTS_DATA to the folder with {entry.archive} or with its unpacked files"
+    )
+
+
+def _folders(entry: DatasetInfo) -> Iterator[tuple[str, Path]]:
+    """Yield the folders to search, each with a description."""
+    chosen = os.environ.get("SLTS_DATA")
+    if chosen:
+        folder = Path(chosen).expanduser()
+        if not folder.is_dir():
+            raise DataError(
+                f"SLTS_DATA is {chosen!r}, which is not a folder: set it to the folder of the data "
+                "sets, or unset it"
+            )
+        yield "SLTS_DATA", folder
+    yield "the cache", cache_folder()
+    if entry.name == "japanese_vowels":
+        # Find aeon without importing it: that takes seconds, and only its files are needed.
+        aeon = importlib.util.find_spec("aeon")
+        for root in (aeon.submodule_search_locations or ()) if aeon else ():
+            yield "the aeon package", Path(root) / "datasets" / "data" / "JapaneseVowels"
+
+
+def _candidates(entry: DatasetInfo, folder: Path) -> Iterator[Path]:
+    """Yield the archives in a folder by their usual names, then folders with unpacked files."""
+    stem = Path(entry.archive).stem
+    published = [urlsplit(address).path.rpartition("/")[2] for address in entry.addresses]
+    names = [entry.archive, *(stem + suffix for suffix in _TAR_SUFFIXES), *published]
+    yield from (folder / name for name in dict.fromkeys(names) if (folder / name).is_file())
+    yield from (path for path in (folder / stem, folder) if path.is_dir())
+
+
+def cache_folder() -> Path:
+    """Return the folder that `fetch` downloads to: `$SLTS_CACHE`, or the platform's own."""
+    chosen = os.environ.get("SLTS_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "slts"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        base = Path(local) if local else Path.home() / "AppData" / "Local"
+        return base / "slts" / "slts" / "Cache"
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "slts"
+
+
+def cached_name(entry: DatasetInfo, address: str) -> str:
+    """Return the file name in the cache: `entry.archive`, with the suffix of a tar archive."""
+    suffix = next((s for s in _TAR_SUFFIXES if urlsplit(address).path.endswith(s)), None)
+    return entry.archive if suffix is None else Path(entry.archive).stem + suffix

@@ -1,4 +1,4 @@
-"""Reading of `.ts` files, the text form of the UEA and UCR archives of time series."""
+"""`read_ts`: `.ts` files, the text format of the UEA and UCR archives of time series."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO, cast, overload
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray
-from slts.datasets.ts_header import TsHeader, is_comment, parse_header
 from slts.errors import DataError
 from slts.series import SeriesBatch, as_series
 
 __all__ = ["parse_ts", "read_ts"]
 
 Source = str | os.PathLike[str] | TextIO
+
+_FLAGS = {"timestamps", "missing", "univariate", "equallength", "targetlabel"}
+_COUNTS = {"dimensions", "serieslength"}
 
 
 @overload
@@ -35,33 +38,33 @@ def read_ts(
 ) -> tuple[SeriesBatch | list[FloatArray], AnyArray | None]:
     r"""Read series and labels from a `.ts` file.
 
-    Lengths may differ between series, not between the channels of one. Files with time stamps
-    are refused.
+    Series may have different lengths; all channels of a series have the same length. Files with
+    time stamps raise an error.
 
     Parameters
     ----------
     source : str, path or text file
         Path of a file in UTF-8, compressed if it ends in `.gz`; or an open text file.
     missing : {"error", "nan"}
-        What a missing value (`?` or `NaN`) becomes: an error that names its place, or NaN in a
-        list of arrays, since a `SeriesBatch` holds finite numbers only.
+        How to treat a missing value (`?` or `NaN`): as an error that names its position, or as NaN
+        in a list of arrays, because a `SeriesBatch` holds finite numbers only.
 
     Returns
     -------
     series : SeriesBatch or list of FloatArray
         The series; with `missing="nan"`, a list of arrays (channels, time).
     labels : ndarray or None
-        Class labels as text, as they stand in the file; floats if the header has
-        `@targetLabel true`; None if the series have no labels.
+        Class labels as text, as in the file; floats if the header has `@targetLabel true`; None if
+        the series have no labels.
 
     Raises
     ------
     DataError
-        If the file breaks the rules of the format or its own header; the message gives the line.
+        If the file violates the format or its own header; the message names the line.
 
     See Also
     --------
-    write_ts : The way back.
+    write_ts : Write such a file.
 
     Examples
     --------
@@ -80,7 +83,7 @@ def read_ts(
 
 @contextmanager
 def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
-    """Give the lines of a path or file, and what to call it."""
+    """Yield the lines of a path or file, and its name for messages."""
     if not isinstance(source, str | os.PathLike):
         yield source, str(getattr(source, "name", "the file"))
         return
@@ -114,15 +117,13 @@ def parse_ts(
     labels : ndarray or None
         Classes as text, targets as floats, None if there are neither.
     """
-    numbered = enumerate(lines, start=1)
-    header = parse_header(numbered, where)
-    reader = _DataReader(header, allow_missing)
+    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    # Some old files begin comments with %.
+    numbered = ((number, line) for number, line in stripped if line and line[0] not in "#%")
+    reader = _DataReader(_read_header(numbered, where), allow_missing)
     labels: list[str | float] = []
     series: list[FloatArray] = []
-    for number, raw in numbered:
-        line = raw.strip()
-        if is_comment(line):
-            continue
+    for number, line in numbered:
         try:
             x, label = reader.read(line)
         except DataError as error:
@@ -135,14 +136,108 @@ def parse_ts(
     return series, np.array(labels) if labels else None
 
 
-class _DataReader:
-    """Reads data lines, holding each to the header and to the first series."""
+@dataclass(frozen=True)
+class _Header:
+    """What the header says about the data; None where it says nothing.
 
-    def __init__(self, header: TsHeader, allow_missing: bool) -> None:
+    Attributes
+    ----------
+    univariate, equal_length
+        Whether series have one channel, and the same length.
+    dimensions, series_length
+        Number of channels, common number of steps.
+    class_labels
+        The classes; None if the series have no class.
+    target
+        Whether each series has a number to predict instead of a class.
+    """
+
+    univariate: bool | None
+    equal_length: bool | None
+    dimensions: int | None
+    series_length: int | None
+    class_labels: tuple[str, ...] | None
+    target: bool
+
+
+def _read_header(lines: Iterator[tuple[int, str]], where: str) -> _Header:
+    """Read a header up to and including its `@data`. Unknown identifiers are ignored."""
+    found: dict[str, list[str]] = {}
+    for number, line in lines:
+        if line[0] != "@":
+            raise DataError(
+                f"{where}, line {number}: expected a header line that begins with @, got "
+                f"{line[:40]!r}; the data begin after a line @data"
+            )
+        identifier, *values = line[1:].split()
+        key = {"dimension": "dimensions"}.get(identifier.lower(), identifier.lower())
+        if key == "data":
+            if values:
+                raise DataError(f"{where}, line {number}: @data must be alone on its line")
+            return _header(found, where)
+        # Some files have two problem names.
+        if key != "problemname" and found.get(key, values) != values:
+            raise DataError(
+                f"{where}, line {number}: @{identifier} {' '.join(values)} contradicts the earlier "
+                f"@{identifier} {' '.join(found[key])}"
+            )
+        found[key] = values
+    raise DataError(f"{where} has no line @data: it is not a .ts file, or it is cut off")
+
+
+def _header(found: dict[str, list[str]], where: str) -> _Header:
+    flags = {key: _flag(key, found[key], where) for key in _FLAGS & found.keys()}
+    counts = {key: _count(key, found[key], where) for key in _COUNTS & found.keys()}
+    if flags.get("timestamps"):
+        raise DataError(
+            f"{where} has time stamps (@timeStamps true), which slts does not read: resample the "
+            "series to even steps and write them as plain values"
+        )
+    target = flags.get("targetlabel", False)
+    if "classlabel" not in found and not target:
+        raise DataError(
+            f"{where} does not say whether its series have labels: add @classLabel true followed "
+            "by the labels, @classLabel false, or @targetLabel true"
+        )
+    classes = None
+    if "classlabel" in found and _flag("classLabel", found["classlabel"][:1], where):
+        classes = tuple(found["classlabel"][1:])
+        if not classes:
+            raise DataError(f"{where}: @classLabel true must be followed by the labels")
+        if target:
+            raise DataError(f"{where} has both @classLabel true and @targetLabel true: remove one")
+    return _Header(
+        univariate=flags.get("univariate"),
+        equal_length=flags.get("equallength"),
+        dimensions=counts.get("dimensions"),
+        series_length=counts.get("serieslength"),
+        class_labels=classes,
+        target=target,
+    )
+
+
+def _flag(key: str, values: list[str], where: str) -> bool:
+    text = " ".join(values).lower()
+    if text not in ("true", "false"):
+        raise DataError(f"{where}: @{key} must be true or false, got {text!r}")
+    return text == "true"
+
+
+def _count(key: str, values: list[str], where: str) -> int:
+    text = " ".join(values)
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise DataError(f"{where}: @{key} must be a positive integer, got {text!r}")
+    return int(text)
+
+
+class _DataReader:
+    """Reads data lines, and checks each against the header and the first series."""
+
+    def __init__(self, header: _Header, allow_missing: bool) -> None:
         self._header = header
         self._allow_missing = allow_missing
         self._n_channels = 1 if header.univariate else header.dimensions
-        # Files of unequal length exist whose header gives the largest length.
+        # With unequal lengths, some files give the largest length.
         self._n_steps = None if header.equal_length is False else header.series_length
 
     def read(self, line: str) -> tuple[FloatArray, str | float | None]:
@@ -178,7 +273,7 @@ class _DataReader:
         return np.stack(channels), label
 
     def _label(self, parts: list[str]) -> str | float | None:
-        """Take the label off the end of a line."""
+        """Remove the label from the end of a line, and return it."""
         classes = self._header.class_labels
         if classes is None and not self._header.target:
             return None
@@ -200,7 +295,7 @@ class _DataReader:
         """Read the values of one channel."""
         words = text.split(",")
         try:
-            # NumPy converts text ten times as fast as a loop; the loop knows all the rules.
+            # NumPy is ten times as fast as the loop below, which knows all rules of the format.
             values = np.array(words, dtype=np.float64)
             if "_" not in text and np.isfinite(values).all():
                 return values
@@ -208,17 +303,16 @@ class _DataReader:
             pass
         numbers = [_number(word) for word in words]
         for step, (word, number) in enumerate(zip(words, numbers, strict=True)):
+            place = f"channel {channel}, step {step}"
             if number is None:
-                raise DataError(f"channel {channel}, step {step}: {word!r} is not a number")
+                raise DataError(f"{place}: {word!r} is not a number")
             if np.isnan(number) and not self._allow_missing:
                 raise DataError(
-                    f"channel {channel}, step {step} is missing ({word.strip()}): impute it, or "
-                    'read with missing="nan" to get arrays with NaN'
+                    f"{place} is missing ({word.strip()}): impute it, or read with "
+                    'missing="nan" to get arrays with NaN'
                 )
             if np.isinf(number):
-                raise DataError(
-                    f"channel {channel}, step {step} is {number}, expected a finite one"
-                )
+                raise DataError(f"{place} is {number}, expected a finite number")
         return np.array(numbers, dtype=np.float64)
 
 
@@ -227,7 +321,7 @@ def _number(text: str) -> float | None:
     if text.strip() == "?":
         return float("nan")
     try:
-        # Python would take 1_000 for a number, which no other reader of the format does.
+        # Python reads 1_000 as a number; no other reader of the format does.
         return None if "_" in text else float(text)
     except ValueError:
         return None

@@ -1,8 +1,10 @@
-"""Writing of `.ts` files."""
+"""`write_ts`: write series and labels to a `.ts` file."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.atomic_files import whole_file
 from slts.errors import DataError
 from slts.series import as_series
 from slts.series.flatten import flatten_list
-from slts.whole_files import whole_file
 
 __all__ = ["write_ts"]
 
@@ -28,27 +30,27 @@ def write_ts(
     class_labels: Sequence[object] | None = None,
     comment: str = "",
 ) -> None:
-    """Write series and labels to a `.ts` file, from which `read_ts` gives back the same.
+    """Write series and labels to a `.ts` file that `read_ts` reads back exactly.
 
-    The file appears under its name when it is complete, replacing one that is there.
+    The file gets its name when it is complete, and replaces an older one.
 
     Parameters
     ----------
     path : str or path
         File to write, in UTF-8; compressed if it ends in `.gz`.
     X : object
-        Series of any form that `as_series` takes. A list of arrays may hold NaN, which is
-        written as a missing value, `?`.
+        Series in any form that `as_series` takes. A list of arrays may hold NaN, which is written
+        as a missing value, `?`.
     y : array-like of shape (n_series,), optional
-        Labels. Floating-point numbers are written as targets of a regression, everything else
-        as class labels, which must not contain white space or colons.
+        Labels. Floating-point numbers are written as regression targets, everything else as class
+        labels, which must not contain white space or colons.
     problem_name : str
         Name of the data set, one word.
     class_labels : sequence, optional
-        The classes for the header, in order; those in `y`, sorted, by default. Give them if the
-        file holds a part of the data in which a class may be absent.
+        The classes for the header, in order; by default those in `y`, sorted. Pass them if the file
+        is a part of a data set and may lack a class.
     comment : str
-        Text for the head of the file.
+        Comment at the top of the file.
 
     Raises
     ------
@@ -61,22 +63,29 @@ def write_ts(
         raise DataError(f"problem_name must be one word, got {problem_name!r}")
     lines = [f"#{line}" for line in comment.splitlines()]
     lines += [f"@problemName {problem_name}", *_facts(values, offsets), label_line, "@data"]
-    _write(Path(path), _all_lines(lines, values, offsets, labels))
+    with contextlib.ExitStack() as stack:
+        fresh = stack.enter_context(whole_file(path))
+        file: io.BufferedIOBase = stack.enter_context(fresh.open("xb"))
+        if Path(path).suffix.lower() == ".gz":
+            # Store neither name nor time: equal data make equal files.
+            file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        file.writelines(f"{line}\n".encode() for line in lines)
+        file.writelines(f"{line}\n".encode() for line in _data_lines(values, offsets, labels))
 
 
 def _flat(X: object) -> tuple[FloatArray, IntArray]:
-    """Return values and offsets; lists may hold NaN, which a batch may not."""
+    """Return values and offsets. Lists may hold NaN, which a batch may not."""
+    flat = None
     if isinstance(X, list | tuple):
-        try:
-            values, offsets = flatten_list(X, "channels_first")
-        except (DataError, TypeError):
-            batch = as_series(X)  # lists of data frames
-            values, offsets = batch.values, batch.offsets
-    else:
+        # It may also be a list of data frames.
+        with contextlib.suppress(DataError, TypeError):
+            flat = flatten_list(X, "channels_first")
+    if flat is None:
         batch = as_series(X)
-        values, offsets = batch.values, batch.offsets
+        flat = batch.values, batch.offsets
+    values, offsets = flat
     if np.isinf(values).any():
-        raise DataError("the series hold infinite values, for which .ts files have no form")
+        raise DataError("the series hold infinite values, which a .ts file cannot represent")
     if len(offsets) < 2:
         raise DataError("there is no series to write: a .ts file holds at least one")
     return values, offsets
@@ -84,8 +93,7 @@ def _flat(X: object) -> tuple[FloatArray, IntArray]:
 
 def _facts(values: FloatArray, offsets: IntArray) -> Iterator[str]:
     """Yield the header lines that describe the series."""
-    lengths = np.diff(offsets)
-    n_channels = values.shape[1]
+    lengths, n_channels = np.diff(offsets), values.shape[1]
     equal = bool((lengths == lengths[0]).all())
     yield "@timeStamps false"
     yield f"@missing {_text(bool(np.isnan(values).any()))}"
@@ -107,7 +115,7 @@ def _labels(
     """Return the labels as text, and the header line that announces them."""
     if y is None:
         if class_labels is not None:
-            raise DataError("class_labels are given, but there is no y")
+            raise DataError("class_labels are given, but y is None")
         return None, "@classLabel false"
     array: AnyArray = np.asarray(y)
     if array.shape != (n_series,):
@@ -117,44 +125,24 @@ def _labels(
             raise DataError("y holds floats, which are targets and have no class_labels")
         return ["?" if np.isnan(v) else repr(v) for v in array.tolist()], "@targetLabel true"
     labels = [str(label) for label in array.tolist()]
-    classes = (
-        [str(label) for label in np.unique(array).tolist()]
-        if class_labels is None
-        else [str(label) for label in class_labels]
-    )
+    known = np.unique(array).tolist() if class_labels is None else class_labels
+    classes = [str(label) for label in known]
     for label in dict.fromkeys((*classes, *labels)):
         if label.split() != [label] or ":" in label:
             raise DataError(
-                f"label {label!r} cannot be written: a .ts file takes labels without white space "
-                "and colons"
+                f"label {label!r} cannot be written: labels in a .ts file have no white space and "
+                "no colons"
             )
         if label not in classes:
             raise DataError(f"label {label!r} is not in class_labels: {' '.join(classes)}")
     return labels, f"@classLabel true {' '.join(classes)}"
 
 
-def _all_lines(
-    header: list[str], values: FloatArray, offsets: IntArray, labels: list[str] | None
-) -> Iterator[str]:
-    yield from header
+def _data_lines(values: FloatArray, offsets: IntArray, labels: list[str] | None) -> Iterator[str]:
     for i, (start, stop) in enumerate(pairwise(offsets.tolist())):
-        # repr gives the shortest text from which the same float is read.
+        # repr is the shortest text that is read as the same float.
         parts = [
             ",".join("?" if v != v else repr(v) for v in channel)
             for channel in values[start:stop].T.tolist()
         ]
-        if labels is not None:
-            parts.append(labels[i])
-        yield ":".join(parts)
-
-
-def _write(path: Path, lines: Iterator[str]) -> None:
-    with whole_file(path) as fresh, fresh.open("xb") as raw:
-        if path.suffix.lower() == ".gz":
-            # No name and time in it: equal data make equal files.
-            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-                for line in lines:
-                    packed.write(f"{line}\n".encode())
-        else:
-            for line in lines:
-                raw.write(f"{line}\n".encode())
+        yield ":".join(parts if labels is None else [*parts, labels[i]])

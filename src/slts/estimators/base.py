@@ -252,7 +252,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, name: Any, settings: AlignmentSettings, landmarks: Callable[[], SeriesBatch]
     ) -> Aligner:
         """Return the aligner with some landmarks of the fitted model, made at the first call."""
-        aligners = self.__dict__.setdefault("_aligners", {})
+        aligners: dict[Any, Aligner] = self.__dict__.setdefault("_aligners", {})
         if name not in aligners:
             aligners[name] = Aligner(landmarks(), settings)
         return replace(aligners[name], device=self.device, n_jobs=self.n_jobs)

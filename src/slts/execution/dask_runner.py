@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from slts.execution.task_runner import Result, Submission, Task, TaskRunner
 from slts.execution.progress import Progress
 from slts.execution.spill import Block
+from slts.execution.task_runner import Result, Submission, Task, TaskRunner
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
 _AHEAD = 4

@@ -1,15 +1,13 @@
-"""What is guaranteed about a trained classifier, and how good a similarity is.
+"""Guarantees: bounds on the risk of a trained classifier, and the goodness of a similarity.
 
-certify.py       `certify`: bounds from held-out series, or from the training sample
-split.py         `fit_certified`: divide the series so that every bound applies
-certificate.py   `Certificate` and `Bound`: what is said, and how it looks
-goodness.py      (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
-bounds.py        the formulas, as functions of numbers
-inversions.py    upper ends of confidence intervals, by bisection
-compression.py   weights rebuilt from the examples that determine them
-evidence.py      what the formulas need to know of a classifier and a sample
-known_series.py  series a model keeps from training, which a held-out sample must not have
-statements.py    the formulas applied, and put in words
+certify.py         `certify`: bounds from held-out series, or from the training sample
+split.py           `fit_certified`: split the series so that every bound applies
+certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
+goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
+statements.py      the formulas applied to a classifier and a sample, and put in words
+bound_inputs.py    what the formulas need to know of a classifier and a sample
+bounds.py          the formulas, as functions of numbers
+tail_inversion.py  upper confidence limits, by bisection
 """
 
 from slts.guarantees.certificate import Bound, Certificate

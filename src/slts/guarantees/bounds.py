@@ -1,47 +1,59 @@
-"""The formulas, as functions of numbers. What each one needs is said in the user guide.
+"""The formulas of the bounds, as functions of numbers; docs/guarantees.md states them.
 
-All hold with probability at least 1 - delta over an independent sample of size m, given landmarks
-that are independent of it. `risk` is the mean hinge loss on the sample; d x d is the size of M.
+Each bound holds with probability at least 1 - delta over an independent sample of m examples, given
+landmarks that are independent of the sample. `risk` is the mean hinge loss on the sample, and M has
+the shape (d, d).
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+import numbers
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from slts._typing import FloatArray
-from slts.guarantees.inversions import binomial_upper, kl_inverse, log_binomial
+from slts.guarantees.tail_inversion import binomial_upper, kl_inverse, log_binomial
 
 # Grids of the PAC-Bayes bound: scales of the posterior mean, and margins.
 _N_SCALES, _MARGINS = 24, np.linspace(0.0, 3.0, 13)
 _SMALLEST_SCALE = 0.5
-# The number of radii of the norm bound, each sqrt(2) times smaller than the one before.
+# Number of radii of the norm bound. Each is sqrt(2) times smaller than the one before.
 _N_RADII = 20
 # Rounding allowed when a norm is compared with its bound, which closed-form solutions attain.
 _ROUNDING = 1e-9
 
 
+def check_delta(delta: Any) -> None:
+    """Raise an error if delta is not a probability of failure."""
+    usable = isinstance(delta, numbers.Real) and not isinstance(delta, bool)
+    if not usable or not 0.0 < float(delta) < 1.0:
+        raise ValueError(
+            f"The 'delta' parameter must be a number strictly between 0 and 1. "
+            f"Got {delta!r} instead."
+        )
+
+
 def stability_constant(gamma: float, lam: float) -> float:
-    """Constant kappa = 1/(lam gamma^2): one example of m moves no loss by more than kappa/m."""
+    """Constant kappa = 1/(lam gamma^2): one of m examples changes no loss by more than kappa/m."""
     return 1.0 / (lam * gamma * gamma)
 
 
 def margin_radius(gamma: float, lam: float) -> float:
-    """Radius p = min(sqrt(kappa/2), kappa/2), at least ||M||_F/gamma of the minimiser."""
+    """Radius p = min(sqrt(kappa/2), kappa/2), an upper bound on ||M||_F/gamma at the minimiser."""
     half = 0.5 * stability_constant(gamma, lam)
     return min(math.sqrt(half), half)
 
 
 def loss_range(radius: float) -> float:
-    """Range B = min(1 + p, 2 p): how far losses of two examples differ when ||M||_F/gamma <= p."""
+    """Largest difference B = min(1 + p, 2 p) of two losses where ||M||_F/gamma <= p."""
     return min(1.0 + radius, 2.0 * radius)
 
 
 def paper_loss_bound(d: int, gamma: float, lam: float) -> float:
-    """The paper's bound on the loss, sqrt(2 d)/(gamma sqrt(lam)). False: see the user guide."""
+    """The paper's bound on the loss, sqrt(2 d)/(gamma sqrt(lam)). It is false: see the docs."""
     return math.sqrt(2.0 * d) / (gamma * math.sqrt(lam))
 
 
@@ -62,26 +74,26 @@ def stability_bound(
     excluded: int = 0,
     gap: float = 0.0,
 ) -> float:
-    """Stability bound on the hinge risk of M with sharp constants.
+    """Stability bound on the hinge risk of M, with sharp constants.
 
     Parameters
     ----------
     risk
-        Mean hinge loss on the m - excluded examples that are certified.
+        Mean hinge loss on the m - excluded certified examples.
     m
         Number of training examples.
     gamma, lam, delta
         Parameters of the metric problem, and the probability of failure.
     excluded
-        Training examples left out of `risk`: the landmarks among them.
+        Number of training examples left out of `risk`: the landmarks among them.
     gap
-        Duality gap of M; its distance from the minimiser is at most sqrt(gap/lam).
+        Duality gap of M. Its distance from the minimiser is at most sqrt(gap/lam).
     """
     kappa, radius = stability_constant(gamma, lam), margin_radius(gamma, lam)
     certified = m - excluded
     spread = 2.0 * kappa * certified / m
     if not excluded:
-        # The objective moves by B/m at most, its norm part by 2 p/m; so the risk by their sum.
+        # The objective changes by at most B/m and its norm part by 2 p/m; the risk by their sum.
         spread = kappa + min(kappa, 2.0 * radius)
     inexact = 2.0 * math.sqrt(max(gap, 0.0) / lam) / gamma
     width = (spread + loss_range(radius)) * _deviation(certified, delta)
@@ -89,7 +101,7 @@ def stability_bound(
 
 
 def a_priori_norm_bound(risk: float, m: int, gamma: float, lam: float, delta: float) -> float:
-    """Bound on the hinge risk, uniform over ||M||_F <= gamma p; it needs no exact solver."""
+    """Bound on the hinge risk, uniform over ||M||_F <= gamma p. It needs no exact solver."""
     radius = margin_radius(gamma, lam)
     return risk + 2.0 * radius / math.sqrt(m) + loss_range(radius) * _deviation(m, delta)
 
@@ -103,7 +115,7 @@ def norm_hinge_bound(
     lam: float,
     delta: float,
 ) -> float:
-    """Bound on the hinge risk from the norm M has, and from the size of the features.
+    """Bound on the hinge risk from the norm of M and the size of the features.
 
     Parameters
     ----------
@@ -114,18 +126,19 @@ def norm_hinge_bound(
     mean_square
         Mean of ||Z_i||_F^2, in [0, 1].
     m, gamma, lam, delta
-        As everywhere.
+        Number of examples, parameters of the metric problem, probability of failure.
 
     Raises
     ------
     ValueError
-        If the norm exceeds gamma p: then M is no minimiser, and radii fixed beforehand end there.
+        If the norm exceeds gamma p: M is not the minimiser, and no radius was fixed for it.
     """
     largest = margin_radius(gamma, lam) * (1.0 + _ROUNDING)
     if norm / gamma > largest:
         raise ValueError(
             f"||M||_F/gamma = {norm / gamma:.6g} exceeds {largest:.6g}, its bound at the minimiser "
-            f"for gamma={gamma:g}, lam={lam:g}: M was not learned with these, or not to the end."
+            f"for gamma={gamma:g}, lam={lam:g}: M was learned with other parameters, or the solver "
+            f"did not converge."
         )
     radii = largest * 2.0 ** (-0.5 * np.arange(_N_RADII))
     radius = float(radii[radii >= norm / gamma][-1])
@@ -139,50 +152,27 @@ def hold_out_hinge_bound(
 ) -> float:
     """Hoeffding's bound on the hinge risk of an M that is independent of the sample.
 
-    A loss lies within ||M||_op/gamma of 1, for the nuclear norm of Z_i is at most 1.
+    Every loss is within ||M||_op/gamma of 1, because the nuclear norm of Z_i is at most 1.
     """
     return risk + loss_range(operator_norm / gamma) * _deviation(m, delta)
 
 
 def clopper_pearson(errors: int, n: int, delta: float, *, n_models: int = 1) -> float:
-    """Exact upper bound on an error rate from errors among n held-out examples.
+    """Exact upper bound on an error rate from the errors among n held-out examples.
 
-    Parameters
-    ----------
-    errors, n
-        Errors, and held-out examples.
-    delta
-        Probability of failure.
-    n_models
-        Number of models compared on the same examples; the bound holds for all of them.
+    It holds for all of `n_models` models that are compared on the same examples.
     """
     return binomial_upper(errors, n, math.log(delta / n_models))
 
 
 def accuracy_interval(right: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact two-sided interval of Clopper and Pearson for a share of right answers.
-
-    Parameters
-    ----------
-    right, n
-        Right answers, and answers.
-    confidence
-        Probability that the interval holds the accuracy.
-    """
+    """Exact two-sided interval of Clopper and Pearson for the accuracy, from `right` of n."""
     each = (1 - confidence) / 2
     return 1 - clopper_pearson(n - right, n, each), clopper_pearson(right, n, each)
 
 
-class PacBayes(NamedTuple):
-    """A PAC-Bayes bound, and where on its grids it was attained."""
-
-    value: float
-    scale: float
-    margin: float
-
-
-def pac_bayes_bound(cosines: FloatArray, delta: float, *, extra: float = 0.0) -> PacBayes:
-    """Bound on the 0-1 error of a linear classifier sgn <w, x>.
+def pac_bayes_bound(cosines: FloatArray, delta: float, *, extra: float = 0.0) -> float:
+    """PAC-Bayes bound on the 0-1 error of a linear classifier sgn <w, x>.
 
     The posterior is N(mu w/||w||, I), the prior N(0, I). Where the sign is wrong, the margin under
     the posterior is below s with probability at least Phi(s); s = 0 gives the classic factor 2.
@@ -190,29 +180,24 @@ def pac_bayes_bound(cosines: FloatArray, delta: float, *, extra: float = 0.0) ->
     Parameters
     ----------
     cosines
-        l_i <w, x_i>/(||w|| ||x_i||), at least 8 of them.
+        l_i <w, x_i>/(||w|| ||x_i||) of at least 8 examples.
     delta
         Probability of failure.
     extra
-        Logarithm of the number of feature spaces that were to choose from.
+        Logarithm of the number of feature spaces to choose from.
     """
     m = len(cosines)
     if m < 8:
         raise ValueError(f"The PAC-Bayes bound needs at least 8 examples. Got {m} instead.")
     scales = np.geomspace(_SMALLEST_SCALE, math.sqrt(2.0 * m), _N_SCALES)
-    losses = np.empty((_N_SCALES, len(_MARGINS)))
-    for row, scale in zip(losses, scales, strict=True):
-        row[:] = ndtr(_MARGINS[:, np.newaxis] - scale * cosines).mean(axis=1)
+    losses = np.stack([ndtr(_MARGINS[:, np.newaxis] - mu * cosines).mean(axis=1) for mu in scales])
     price = math.log(2.0 * math.sqrt(m) * losses.size / delta) + extra
     budget = (0.5 * scales[:, np.newaxis] ** 2 + price) / m
-    values = kl_inverse(losses, budget) / ndtr(_MARGINS)
-    best = np.unravel_index(int(np.argmin(values)), values.shape)
-    value = min(1.0, float(values[best]))
-    return PacBayes(value, float(scales[best[0]]), float(_MARGINS[best[1]]))
+    return min(1.0, float(np.min(kl_inverse(losses, budget) / ndtr(_MARGINS))))
 
 
 def choice_of_landmarks(n_landmarks: int, n_used: int) -> float:
-    """Logarithm of the price of not knowing beforehand which landmarks are used."""
+    """Logarithm of the price for choosing the used landmarks on the sample."""
     return log_binomial(n_landmarks, n_used) + math.log(n_landmarks)
 
 
@@ -235,13 +220,13 @@ def compression_bound(
     m
         Number of examples.
     n_landmarks, n_used
-        Landmarks, and how many have a weight.
+        Number of landmarks, and of those with a nonzero weight.
     n_tight
-        Examples whose margin is exactly one and which determine the weights.
+        Number of examples with margin one that determine the weights.
     delta
         Probability of failure.
     radius_binds
-        Whether the weights also attain the largest norm, so that their signs are needed.
+        Whether the weights also attain the largest L1 norm, so that their signs are needed.
     """
     choices = choice_of_landmarks(n_landmarks, n_used) + log_binomial(m, n_tight)
     # Whether the radius binds is one choice in two.
@@ -250,5 +235,5 @@ def compression_bound(
 
 
 def _deviation(m: int, delta: float) -> float:
-    """McDiarmid's deviation of a mean of m values whose range is 1."""
+    """McDiarmid's deviation of the mean of m values with range 1."""
     return math.sqrt(math.log(1.0 / delta) / (2.0 * m))

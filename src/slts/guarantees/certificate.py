@@ -1,16 +1,15 @@
-"""What a certificate says, and how it looks."""
+"""`Bound` and `Certificate`: the result of `certify`, as text, as HTML and as plain data."""
 
 from __future__ import annotations
 
 import html
+import json
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
-BoundsWhat = Literal["hinge risk of M", "0-1 error"]
+Bounded = Literal["hinge risk of M", "0-1 error"]
 
 _WIDTH = 100
 
@@ -22,24 +21,25 @@ class Bound:
     Attributes
     ----------
     name
-        Which bound.
+        Name of the bound.
     bounds_what
         ``"hinge risk of M"`` or ``"0-1 error"``.
     value
-        The bound; with several one-vs-rest problems the largest of theirs, which hold together.
+        The bound. With several one-vs-rest problems, the largest of their bounds, which all hold
+        together.
     vacuous
-        Whether it says no more than is known without learning: a hinge risk of 1 is that of M = 0,
-        an error at the base rate is that of a constant answer.
+        Whether the bound says no more than is known without learning: M = 0 has a hinge risk of 1,
+        and a constant prediction has an error at the base rate.
     sentence
-        What it says, for a practitioner.
+        What the bound says, in words.
     checked, unchecked
-        Assumptions that were verified, and those that only the user can vouch for.
+        Assumptions that were verified, and assumptions that only the user can verify.
     details
-        The numbers behind it; ``"by_class"`` holds the bound of every one-vs-rest problem.
+        The numbers behind the bound; ``"by_class"`` has the bound of every one-vs-rest problem.
     """
 
     name: str
-    bounds_what: BoundsWhat
+    bounds_what: Bounded
     value: float
     vacuous: bool
     sentence: str
@@ -49,8 +49,7 @@ class Bound:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, ready for JSON."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        return _plain(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -59,33 +58,40 @@ class Certificate:
 
     Attributes
     ----------
-    headline
-        The bound to quote, chosen before any was computed. None of the others may replace it
-        because it came out smaller, unless delta is divided among those compared.
     bounds
-        All of them, the headline first. Each holds with probability at least 1 - delta.
+        All bounds, the headline first. Each holds with probability at least 1 - delta.
     delta
         Probability of failure of each bound.
-    n
-        Number of series the headline rests on.
     model
         Name of the classifier.
     n_models
-        Number of models compared on the same series; already paid for in every bound.
+        Number of models compared on the same series. Every bound accounts for it.
     notes
         Bounds that were not computed, and why.
     """
 
-    headline: Bound
     bounds: tuple[Bound, ...]
     delta: float
-    n: int
     model: str
     n_models: int = 1
     notes: tuple[str, ...] = ()
 
+    @property
+    def headline(self) -> Bound:
+        """The bound to quote, chosen before any bound was computed.
+
+        Quoting another bound because it is smaller is wrong, unless delta is divided by the number
+        of bounds compared.
+        """
+        return self.bounds[0]
+
+    @property
+    def n(self) -> int:
+        """Number of series that the headline is computed from."""
+        return int(self.headline.details["n"])
+
     def __getitem__(self, name: str) -> Bound:
-        """The bound of the given name."""
+        """The bound with the given name."""
         for bound in self.bounds:
             if bound.name == name:
                 return bound
@@ -104,19 +110,13 @@ class Certificate:
         }
 
     def __str__(self) -> str:
+        rows = [("bound", "of", "at most", "class mean"), *map(_cells, self.bounds)]
+        verdicts = ["", *("  vacuous" if bound.vacuous else "" for bound in self.bounds)]
+        widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:2]]
         lines = [f"{self._title}.", *_wrap(self.headline.sentence, "  "), ""]
-        name_width = max(len(bound.name) for bound in self.bounds)
-        what_width = max(len(bound.bounds_what) for bound in self.bounds)
-        header = (
-            f"{'bound':<{name_width}}  {'of':<{what_width}}  {'at most':>9}  {'class mean':>10}"
-        )
-        lines.append(header)
-        for bound in self.bounds:
-            verdict = "  vacuous" if bound.vacuous else ""
-            lines.append(
-                f"{bound.name:<{name_width}}  {bound.bounds_what:<{what_width}}  "
-                f"{_number(bound.value):>9}  {_class_mean(bound):>10}{verdict}".rstrip()
-            )
+        for (name, what, value, mean), verdict in zip(rows, verdicts, strict=True):
+            cells = f"{name:<{widths[0]}}  {what:<{widths[1]}}  {value:>9}  {mean:>10}{verdict}"
+            lines.append(cells.rstrip())
         for title, items in self._remarks():
             lines += ["", f"{title}:"]
             for item in items:
@@ -125,11 +125,10 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(bound.name)}</td><td>{html.escape(bound.bounds_what)}</td>"
-            f"<td style='text-align:right'>{_number(bound.value)}</td>"
-            f"<td style='text-align:right'>{_class_mean(bound)}</td>"
-            f"<td>{'vacuous' if bound.vacuous else ''}</td>"
-            f"<td style='text-align:left'>{html.escape(bound.sentence)}</td></tr>"
+            "<tr>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(bound))
+            + f"<td>{'vacuous' if bound.vacuous else ''}</td>"
+            + f"<td style='text-align:left'>{html.escape(bound.sentence)}</td></tr>"
             for bound in self.bounds
         )
         remarks = "".join(
@@ -152,22 +151,21 @@ class Certificate:
         )
 
     def _remarks(self) -> list[tuple[str, list[str]]]:
-        unchecked = {item for bound in self.bounds for item in bound.unchecked}
-        remarks = [
-            str(b.details["remark"]) for b in self.bounds if b.details.get("remark") is not None
-        ]
+        unchecked = sorted({item for bound in self.bounds for item in bound.unchecked})
+        remarks = [bound.details["remark"] for bound in self.bounds if "remark" in bound.details]
         found = [
-            ("Only you can vouch for", sorted(unchecked)),
+            ("Assumptions that were not checked", unchecked),
             ("Remarks", remarks),
             ("Not computed", list(self.notes)),
         ]
         return [(title, items) for title, items in found if items]
 
 
-def _class_mean(bound: Bound) -> str:
-    """Mean over one-vs-rest problems, where there are several."""
+def _cells(bound: Bound) -> tuple[str, str, str, str]:
+    """Name, quantity, value and mean over several one-vs-rest problems, as text."""
     several = len(bound.details.get("by_class", ())) > 1
-    return _number(bound.details["mean"]) if several else ""
+    mean = _number(bound.details["mean"]) if several else ""
+    return bound.name, bound.bounds_what, _number(bound.value), mean
 
 
 def _number(value: float) -> str:
@@ -176,18 +174,11 @@ def _number(value: float) -> str:
 
 def _wrap(text: str, indent: str, first: str = "") -> list[str]:
     return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=indent + first,
-        subsequent_indent=indent + " " * len(first),
+        text, _WIDTH, initial_indent=indent + first, subsequent_indent=indent + " " * len(first)
     )
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    return value.item() if isinstance(value, np.generic) else value
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Replace tuples and NumPy values by lists and numbers."""
+    plain: dict[str, Any] = json.loads(json.dumps(facts, default=lambda value: value.tolist()))
+    return plain

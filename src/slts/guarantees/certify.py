@@ -1,8 +1,9 @@
-"""`certify`: what is guaranteed about a trained classifier."""
+"""`certify`: bounds on the risk of a trained classifier."""
 
 from __future__ import annotations
 
 import numbers
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,25 +14,18 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.estimators.streams import as_stream
+from slts.guarantees import statements
+from slts.guarantees.bound_inputs import BoundInputs, bound_inputs, parameters_of, signs_of
+from slts.guarantees.bounds import check_delta
 from slts.guarantees.certificate import Bound, Certificate
-from slts.guarantees.evidence import Evidence, gather, problems_of
-from slts.guarantees.known_series import KnownSeries, labels_of_unknown
-from slts.guarantees.statements import (
-    FIXED_LANDMARKS,
-    INDEPENDENT,
-    UNIT_ROWS,
-    Terms,
-    hold_out_error,
-    hold_out_one_vs_rest,
-    metric_bounds,
-    pac_bayes,
-)
-from slts.learning.regularized_metric import SQUARED_NORMS
-from slts.series import SeriesBatch, as_series
+from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
+from slts.learning.regularized_metric import SQUARED_NORMS, penalty_of
+from slts.series import SeriesBatch
+from slts.series.source import Part, SeriesSource, series_keys
+from slts.training.source import is_source, pieces, require_labels, task_runner
 
-SAMPLES = ("holdout", "training")
-# Fewest certified series a training-sample bound is computed from.
+_SAMPLES = ("holdout", "training")
+# Smallest number of certified training series.
 _FEWEST = 8
 # Relative difference allowed between the objective of the fit and that of the series given.
 _SAME = 1e-6
@@ -54,23 +48,25 @@ def certify(
     model
         Any fitted classifier. Bounds from the training sample need `SLTSClassifier`,
         `BBSClassifier`, or one of their CV variants.
-    X, y
-        Series and labels. With ``sample="holdout"`` they must be independent of everything that
-        was done to get the model; with ``sample="training"`` they are what it was fitted on.
-        Held-out series may be read from elsewhere, as in `fit`: the path of a Parquet data set and
-        so on, with y the name of the column of labels, or None.
+    X
+        Series in memory, or for held-out series a scan with labels
+        (``slts.scan_series(..., label=...)``). With ``sample="holdout"`` they must be independent
+        of everything that was done to get the model; with ``sample="training"`` they are the
+        series that it was fitted on.
+    y
+        Labels of series in memory; None for a scan.
     delta
         Probability of failure of each bound.
     n_models
-        Number of models (parameters, estimators) that are compared on the same series; the bounds
-        hold for all of them. Candidates of a CV variant are counted by themselves.
+        Number of models (parameters, estimators) compared on the same series. The bounds hold for
+        all of them. The candidates of a CV variant are counted automatically.
     sample
-        ``"holdout"`` gives exact bounds on the error. ``"training"`` needs no series beyond those
-        of training; landmarks are left out of the certified sample.
+        ``"holdout"`` gives exact bounds on the error. ``"training"`` needs no series beyond the
+        training series; landmarks are left out of the certified sample.
     pool
-        With ``sample="training"`` and landmarks given as indices: indices of the series they were
-        chosen among, all left out of the certified sample. Landmarks drawn with dice are their own
-        pool.
+        With ``sample="training"`` and landmarks given as indices: indices of the series from which
+        they were chosen. All of them are left out of the certified sample. Landmarks drawn at
+        random are their own pool.
 
     Returns
     -------
@@ -80,8 +76,8 @@ def certify(
     Raises
     ------
     DataError
-        If a held-out series is one that the model keeps from training, if y has labels the model
-        does not know, if X, y are not the training sample, or if its landmarks were chosen by
+        If a held-out series is one that the model keeps from training, if y has labels that the
+        model does not know, if X, y are not the training sample, or if the landmarks were chosen by
         looking at all of it.
 
     See Also
@@ -100,151 +96,135 @@ def certify(
     >>> round(certificate.headline.value, 3)
     0.037
     """
-    check_delta(delta)
-    check_count("n_models", n_models)
-    if sample not in SAMPLES:
+    check_parameters(delta, n_models)
+    if sample not in _SAMPLES:
         raise ValueError(
-            f"The 'sample' parameter of certify must be one of {SAMPLES}. Got {sample!r} instead."
+            f"The 'sample' parameter of certify must be one of {_SAMPLES}. Got {sample!r} instead."
         )
     if pool is not None and sample == "holdout":
         raise ValueError("The 'pool' parameter of certify is for sample='training' only.")
     check_is_fitted(model)
-    if isinstance(model, SeriesClassifier) and (y is None or isinstance(y, str)):
-        stream = as_stream(X, y, model.channel_names_in_, model.classes_)
-        if stream is not None and sample == "training":
-            raise DataError(
-                "bounds from the training sample need its series in memory: read them with "
-                "slts.files.read_series, or certify on held-out series, sample='holdout'."
-            )
-        if stream is not None:
-            X, y = stream, labels_of_unknown(model, stream)
-    labels = check_labels(model.classes_, y)
-    if sample == "holdout":
-        found = hold_out_bounds(model, X, labels, delta, n_models, "held-out")
-        return Certificate(found[0], tuple(found), delta, len(labels), _name(model), n_models)
-    if not isinstance(model, LandmarkClassifier):
+    is_scan = is_source(X)
+    if is_scan and y is not None:
         raise DataError(
-            f"{_name(model)} has no bounds from its training sample: certify it on held-out "
-            f"series, sample='holdout'."
+            "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
         )
-    batch = check_batch(model, X, labels)
-    codes = np.searchsorted(model.classes_, labels)
-    found = training_bounds(model, batch, codes, delta, n_models, pool)
-    n = int(found[0].details["n"])
-    return Certificate(found[0], tuple(found), delta, n, _name(model), n_models)
-
-
-def hold_out_bounds(
-    model: Any, X: Any, labels: AnyArray, delta: float, n_models: int, source: str
-) -> list[Bound]:
-    """Clopper-Pearson bounds: of the classifier, and of every sign of one over landmarks."""
-    checked: tuple[str, ...] = ("every label is known to the model",)
-    in_memory = as_stream(X) is None
-    if isinstance(model, SeriesClassifier) and in_memory:
-        X = check_batch(model, X, labels)
-    unchecked: tuple[str, ...] = (
-        INDEPENDENT,
-        f"the {source} series played no part in choosing the model or its parameters",
-    )
-    inner = _inner_model(model)
-    seen_as_given = not hasattr(getattr(model, "best_estimator_", model), "steps")
-    if isinstance(inner, SeriesClassifier) and seen_as_given:
-        known = KnownSeries.of(inner)
-        if known is not None and in_memory:
-            known.refuse(known.find(as_series(X)))
-        checked += ("no held-out series is one the model keeps from training",)
+    if sample == "holdout":
+        bounds = hold_out_bounds(model, X, y, delta, n_models)
+    elif is_scan:
+        raise DataError(
+            "bounds from the training sample need its series in memory: read them with "
+            "slts.files.read_series, or certify on held-out series, sample='holdout'."
+        )
+    elif not isinstance(model, LandmarkClassifier):
+        raise DataError(
+            f"{type(model).__name__} has no bounds from its training sample: certify it on "
+            f"held-out series, sample='holdout'."
+        )
     else:
-        unchecked += (f"the {source} series are none that the model was trained on",)
-    terms = Terms(delta, n_models, source, checked, unchecked)
+        labels = _check_labels(model, y)
+        batch = _check_batch(model, X, labels)
+        bounds = training_bounds(model, batch, labels, delta, n_models, pool)
+    return Certificate(tuple(bounds), float(delta), type(model).__name__, int(n_models))
+
+
+def hold_out_bounds(model: Any, X: Any, y: Any, delta: float, n_models: int) -> list[Bound]:
+    """Clopper-Pearson bounds on the error of a classifier, and of its signs if it has landmarks."""
+    checked, unchecked = ["every label is known to the model"], [INDEPENDENT]
+    unchecked.append("the held-out series played no part in choosing the model or its parameters")
+    inner = _inner_model(model)
+    if inner is None:
+        labels = _check_labels(model, y)
+        unchecked.append("no held-out series was used in training")
+    else:
+        kept = _KeptSeries.of(inner)
+        if is_source(X):
+            labels = _check_labels(model, _labels_of_scan(X, kept))
+        else:
+            labels = _check_labels(model, y)
+            X = _check_batch(inner, X, labels)
+            kept.refuse(kept.find(X))
+        checked.append("no held-out series is one that the model keeps from training")
+    conditions = Conditions(delta, n_models, "held-out", tuple(checked), tuple(unchecked))
     if not isinstance(model, LandmarkClassifier):
-        return [hold_out_error(np.asarray(model.predict(X)), labels, terms)]
-    decisions = model.decision_function(X)
-    columns: FloatArray = decisions[:, np.newaxis] if decisions.ndim == 1 else decisions
-    two = columns.shape[1] == 1
-    chosen = (columns[:, 0] > 0).astype(int) if two else columns.argmax(axis=1)
-    problems = problems_of(model)
-    signs = np.stack([np.where(labels == p.positive, 1.0, -1.0) for p in problems])
-    found = [hold_out_error(model.classes_[chosen], labels, terms)]
-    if not two:
-        found.append(hold_out_one_vs_rest(columns.T, signs, problems, terms))
-    return found
+        return [statements.hold_out_error(np.asarray(model.predict(X)), labels, conditions)]
+    predicted, decisions, _ = model.outputs(X)
+    bounds = [statements.hold_out_error(predicted, labels, conditions)]
+    if decisions.ndim == 2:
+        signs = signs_of(labels, model.classes_)
+        bounds.append(
+            statements.hold_out_one_vs_rest(decisions.T, signs, model.classes_, conditions)
+        )
+    return bounds
 
 
 def training_bounds(
     model: LandmarkClassifier,
     batch: SeriesBatch,
-    codes: IntArray,
+    labels: AnyArray,
     delta: float,
     n_models: int,
     pool: npt.ArrayLike | None = None,
     *,
     metric_only: bool = False,
 ) -> list[Bound]:
-    """Bounds from the series a classifier over landmarks was fitted on.
+    """Bounds from the series that a classifier over landmarks was fitted on.
 
     `metric_only` leaves out the bound on the separator.
     """
-    certified = _certified_indices(model, batch, pool)
-    everyone = gather(model, batch, codes, codes[model.landmark_indices_])
-    _require_training_sample(model, everyone)
-    evidence = everyone.take(certified)
-    candidates = len(getattr(model, "cv_results_", {"params": [None]})["params"])
-    checked = ["the series are those the model was fitted on, all weighing the same", UNIT_ROWS]
-    unchecked = [
-        INDEPENDENT,
+    indices = _certified_indices(model, batch, pool)
+    training = bound_inputs(model, batch, labels, labels[model.landmark_indices_])
+    _require_training_sample(model, training)
+    certified = training.take(indices)
+    checked = ["the series are those the model was fitted on, with equal weights", UNIT_ROWS]
+    unchecked = [INDEPENDENT]
+    unchecked.append(
         "gamma, lam and the number of landmarks were not chosen on the training series by hand "
-        "(n_models counts the choices)",
-    ]
+        "(n_models counts the choices)"
+    )
     if pool is None:
         checked.append(FIXED_LANDMARKS)
     else:
-        unchecked.append("landmarks were chosen by looking at the series of the pool only")
-    terms = Terms(delta, n_models * candidates, "training", tuple(checked), tuple(unchecked))
-    problems = problems_of(model)
-    if problems[0].lam is None:
-        return [pac_bayes("separator", problems, evidence, terms)]
-    found = [] if metric_only else [pac_bayes("classifier", problems, evidence, terms)]
-    found.append(pac_bayes("metric", problems, evidence, terms))
-    if problems[0].regularizer not in SQUARED_NORMS:
-        # The others rest on the strong convexity of ||M||_F^2.
-        return found
-    return found + metric_bounds(problems, everyone, evidence, terms)
+        unchecked.append("landmarks were chosen by looking only at the series of the pool")
+    n_models *= len(getattr(model, "cv_results_", {"params": [None]})["params"])
+    conditions = Conditions(delta, n_models, "training", tuple(checked), tuple(unchecked))
+    if parameters_of(model)[1] is None:
+        return [statements.pac_bayes("separator", model, certified, conditions)]
+    stages = ["metric"] if metric_only else ["classifier", "metric"]
+    bounds = [statements.pac_bayes(stage, model, certified, conditions) for stage in stages]
+    # The other bounds rest on the strong convexity of ||M||_F^2.
+    if getattr(model, "regularizer", "frobenius") in SQUARED_NORMS:
+        bounds += statements.metric_bounds(model, training, certified, conditions)
+    return bounds
 
 
-def check_delta(delta: Any) -> None:
-    """Refuse what is not a probability of failure."""
-    usable = isinstance(delta, numbers.Real) and not isinstance(delta, bool)
-    if not usable or not 0.0 < float(delta) < 1.0:
-        raise ValueError(
-            f"The 'delta' parameter must be a probability strictly between 0 and 1. "
-            f"Got {delta!r} instead."
-        )
+def check_parameters(delta: Any, n_models: Any) -> None:
+    """Raise an error if delta is not a probability or n_models not a positive int."""
+    check_delta(delta)
+    if not isinstance(n_models, numbers.Integral) or isinstance(n_models, bool) or n_models < 1:
+        raise ValueError(f"The 'n_models' parameter must be an int >= 1. Got {n_models!r} instead.")
 
 
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is not a positive int."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"The '{name}' parameter must be an int >= 1. Got {value!r} instead.")
-
-
-def check_labels(classes: AnyArray, y: Any) -> AnyArray:
-    """Labels as an array, all of them known."""
+def _check_labels(model: Any, y: Any) -> AnyArray:
+    """Labels as an array. All must be classes of the model."""
+    if y is None:
+        raise DataError("y is None: a certificate needs the label of every series.")
     labels: AnyArray = column_or_1d(y)
     if len(labels) == 0:
-        raise DataError("y is empty: a certificate needs series to rest on.")
-    known = set(classes.tolist())
+        raise DataError("y is empty: a certificate needs at least one labelled series.")
+    known = set(model.classes_.tolist())
     unseen = [label for label in np.unique(labels).tolist() if label not in known]
     if unseen:
         raise DataError(
-            f"y has labels that the model was not trained on: {unseen}. It knows "
-            f"{sorted(known)}; a certificate can only speak of these."
+            f"y has labels that the model was not trained on: {unseen}. The model knows "
+            f"{sorted(known)}; leave out series of other classes."
         )
     return labels
 
 
-def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:
-    """Series the model accepts, one per label."""
-    batch = as_series(model.check_series(X))
+def _check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:
+    """Series that the model accepts, one per label."""
+    batch = model.check_series(X)
     if len(batch) != len(labels):
         raise DataError(
             f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
@@ -252,103 +232,170 @@ def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatc
     return batch
 
 
-def _inner_model(model: Any) -> Any:
-    """The classifier inside searches and pipelines."""
-    while True:
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif hasattr(model, "steps"):
-            model = model.steps[-1][1]
+def _inner_model(model: Any) -> SeriesClassifier | None:
+    """The slts classifier that sees the series as given; None inside pipelines and elsewhere."""
+    while hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    return model if isinstance(model, SeriesClassifier) else None
+
+
+@dataclass(frozen=True)
+class _KeptSeries:
+    """Finds series that a model keeps from training: its landmarks, or all training series.
+
+    Series are compared in float32, so copies that went through float32 or text are recognised.
+    """
+
+    model: SeriesClassifier
+    positions: dict[tuple[tuple[int, ...], bytes], int]
+
+    @classmethod
+    def of(cls, model: SeriesClassifier) -> _KeptSeries:
+        if hasattr(model, "landmarks_"):
+            kept, numbers = model.landmarks_, range(len(model.landmarks_))
         else:
-            return model
+            kept, numbers = model.training_rows_, model.training_indices_.tolist()
+        return cls(model, {_key(x): j for j, x in zip(numbers, kept, strict=True)})
+
+    def find(self, batch: SeriesBatch) -> tuple[int, int] | None:
+        """Position of the first kept series in a batch, and its number as landmark or in training."""
+        # Models without landmarks keep the rows of their training series, as they are aligned.
+        series = batch if hasattr(self.model, "landmarks_") else self.model.row_map_(batch)
+        keys = enumerate(map(_key, series))
+        return next(((i, self.positions[key]) for i, key in keys if key in self.positions), None)
+
+    def refuse(self, found: tuple[int, int] | None, start: int = 0) -> None:
+        """Raise an error if `find` found a series in the batch that begins at `start`."""
+        if found is None:
+            return
+        kind = "landmark" if hasattr(self.model, "landmarks_") else "training series"
+        instead = ""
+        if isinstance(self.model, LandmarkClassifier):
+            instead = " For the training sample itself use sample='training'."
+        raise DataError(
+            f"series {start + found[0]} of X equals {kind} {found[1]} of the model: a hold-out "
+            f"certificate needs series the model was not trained on.{instead}"
+        )
+
+
+def _key(x: FloatArray) -> tuple[tuple[int, ...], bytes]:
+    return x.shape, x.astype(np.float32).tobytes()
+
+
+def _labels_of_scan(scan: SeriesSource, kept: _KeptSeries) -> AnyArray:
+    """Read the labels of a scan; raise an error if the model keeps one of its series."""
+    require_labels(scan)
+    n_before, labels = 0, []
+    with task_runner(kept.model.n_jobs, scan) as runner:
+        for part_labels, found in runner.map(_read_part, scan.parts(), kept):
+            kept.refuse(found, n_before)
+            labels.append(part_labels)
+            n_before += len(part_labels)
+    return _concatenate(labels)
+
+
+def _read_part(part: Part, kept: _KeptSeries, _: None) -> tuple[AnyArray, tuple[int, int] | None]:
+    """Labels of a part, and the first series in it that the model keeps."""
+    n_before, labels, found = 0, [], None
+    for piece in pieces(part, labels=True):
+        here = None if found else kept.find(kept.model.check_series(piece.series))
+        if here is not None:
+            found = (n_before + here[0], here[1])
+        labels.append(np.asarray(piece.labels))
+        n_before += len(piece.series)
+    return _concatenate(labels), found
+
+
+def _concatenate(labels: list[AnyArray]) -> AnyArray:
+    """Concatenate labels; empty arrays have no say in the type."""
+    return np.concatenate([part for part in labels if len(part)] or [np.empty(0)])
 
 
 def _certified_indices(
     model: LandmarkClassifier, batch: SeriesBatch, pool: npt.ArrayLike | None
 ) -> IntArray:
-    """Training series that the landmarks, given their places, are independent of."""
-    if getattr(model, "path_metrics_", None) is not None:
+    """Training series that are independent of the landmarks, given the landmarks' positions."""
+    rows = model.row_map_
+    if not rows.settings.normalize:
         raise DataError(
-            "realign: the paths were found under metrics that know the labels of all training "
-            "series, so none of them is independent of the features. Certify on held-out series, "
-            "or fit with realign=0."
+            "normalize=False: without unit rows the features are unbounded, and no bound from the "
+            "training sample holds. Certify on held-out series."
         )
-    if not model.normalize:
-        raise DataError(
-            "normalize=False: without unit rows the features have no bounded norm, and none of the "
-            "bounds from the training sample holds. Certify on held-out series."
-        )
-    if model.row_map_.scale is not None:
-        raise DataError(
-            "the scale of the channels was fitted on all training series, so none of them is "
-            "independent of the features. Use fit_certified, or scale=None."
-        )
-    if model.row_map_.constant is not None:
-        raise DataError(
-            "the constant channel was scaled on all training series, so none of them is "
-            "independent of the features. Use fit_certified, or homogeneous=False."
-        )
+    for fitted, what, remedy in (
+        (rows.scale, "the scale of the channels", "scale=None"),
+        (rows.constant, "the value of the constant channel", "homogeneous=False"),
+    ):
+        if fitted is not None:
+            raise DataError(
+                f"{what} was fitted on all training series, so none of them is independent of the "
+                f"features. Use fit_certified, or {remedy}."
+            )
     indices = model.landmark_indices_
     same = indices.max() < len(batch) and batch[indices].to_list()
     if not same or not all(map(np.array_equal, same, model.landmarks_)):
         raise DataError(
             "X is not the training sample of this model: its series at landmark_indices_ are not "
-            "the landmarks. Give X and y in the order they were fitted in."
+            "the landmarks. Pass X and y in the order of the fit."
         )
-    left_out = _pool_of(model, len(batch), pool)
-    certified = np.setdiff1d(np.arange(len(batch)), left_out)
+    if len(np.unique(series_keys(batch, seed=0))) < len(batch):
+        raise DataError(
+            "some training series are repeated. Landmarks are drawn among distinct series, so the "
+            "others are not independent of them. Certify on held-out series, or use fit_certified."
+        )
+    certified = np.setdiff1d(np.arange(len(batch)), _pool(model, len(batch), pool))
     if len(certified) < _FEWEST:
         raise DataError(
-            f"only {len(certified)} training series remain without the landmarks' pool: at least "
-            f"{_FEWEST} are needed."
+            f"only {len(certified)} training series are outside the pool of the landmarks: at "
+            f"least {_FEWEST} are needed."
         )
     return certified
 
 
-def _pool_of(model: LandmarkClassifier, n_series: int, pool: npt.ArrayLike | None) -> IntArray:
+def _pool(model: LandmarkClassifier, n_series: int, pool: npt.ArrayLike | None) -> IntArray:
+    """Indices of the training series from which the landmarks were chosen."""
     indices = model.landmark_indices_
     by_name = isinstance(model.landmarks, str)
     if by_name and model.landmarks != "random":
         raise DataError(
             f"landmarks={model.landmarks!r} were chosen by looking at all training series, so none "
             f"is left to certify on. Use fit_certified, which chooses them in a separate part; or "
-            f"choose them with select_landmarks in a pool, fit with landmarks=indices, and certify "
+            f"choose them in a pool with select_landmarks, fit with landmarks=indices, and certify "
             f"with pool=."
         )
     if pool is None:
         if by_name:
             return indices
         raise DataError(
-            "the landmarks were given as indices: say with pool= which training series they were "
-            "chosen among; pool=model.landmark_indices_ if they were drawn with dice."
+            "the landmarks were given as indices: pass in pool= the indices of the training series "
+            "from which they were chosen; pool=model.landmark_indices_ if they were drawn at "
+            "random."
         )
     chosen = np.unique(np.asarray(pool))
     usable = chosen.dtype.kind in "iu" and len(chosen) and 0 <= chosen[0] <= chosen[-1] < n_series
     if not usable or not np.isin(indices, chosen).all():
         raise DataError(
-            "pool must hold indices of training series, all landmarks (landmark_indices_) among "
-            "them."
+            "pool must hold indices of training series, including all landmarks "
+            "(model.landmark_indices_)."
         )
     return chosen.astype(np.int64)
 
 
-def _require_training_sample(model: LandmarkClassifier, everyone: Evidence) -> None:
-    """The objective on X, y must be the one the fit reported."""
-    risks = everyone.losses.mean(axis=1)
-    separators = [report for report in model.reports_ if report.stage == "separator"]
-    for c, problem in enumerate(problems_of(model)):
-        if problem.objective is not None and problem.lam is not None:
-            value, reported = risks[c] + problem.lam * problem.penalty, problem.objective
+def _require_training_sample(model: LandmarkClassifier, training: BoundInputs) -> None:
+    """Raise an error if the objective on the sample is not the one that the fit reported."""
+    lam = parameters_of(model)[1]
+    stage = "separator" if lam is None else "metric"
+    reports = [report for report in model.reports_ if report.stage == stage]
+    for c, report in enumerate(reports):
+        if lam is None:
+            scores = training.labels[c] * (training.similarities[c] @ model.coef_[c])
+            value = np.maximum(0.0, 1.0 - scores).mean()
         else:
-            scores = everyone.labels[c] * (everyone.similarities[c] @ problem.coef)
-            value, reported = np.maximum(0.0, 1.0 - scores).mean(), separators[c].objective
+            regularizer = getattr(model, "regularizer", "frobenius")
+            value = training.losses[c].mean() + lam * penalty_of(model.metrics_[c], regularizer)
+        reported = report.objective
         if abs(value - reported) > _SAME * max(1.0, abs(reported)):
             raise DataError(
-                f"X, y are not the training sample of this model, or the series weighed "
-                f"differently: the objective of class {problem.positive!r} is {value:.6g} on them, "
-                f"and was {reported:.6g} in training."
+                f"X, y are not the training sample of this model, or the fit used other weights: "
+                f"the objective of class {report.positive!r} is {value:.6g} on them, and was "
+                f"{reported:.6g} in training."
             )
-
-
-def _name(model: Any) -> str:
-    return type(model).__name__

@@ -1,8 +1,8 @@
-"""How good a similarity is, as Balcan, Blum and Srebro define it, and what landmarks it needs.
+"""How good a similarity is, as Balcan, Blum and Srebro define it, and how many landmarks it needs.
 
 A similarity K is (epsilon, gamma, tau)-good if the mean of [1 - l g(x)/gamma]_+ is at most epsilon,
-where g(x) is the mean of l'K(x, x') over a set of reasonable x' of probability at least tau. Only
-K/gamma matters; for the theorems about landmarks divide both by the largest |K|, which for K_M is
+where g(x) is the mean of l'K(x, x') over a set of reasonable x' with probability at least tau. Only
+K/gamma matters. For the theorems about landmarks, divide both by the largest |K|, which for K_M is
 at most the operator norm of M.
 """
 
@@ -19,25 +19,24 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, hstack
 
 from slts._typing import FloatArray
-from slts.guarantees.bounds import loss_range
-from slts.guarantees.certify import check_delta
+from slts.guarantees.bounds import check_delta, loss_range
 
-# The paper's theorem wants delta strictly below gamma epsilon/4.
+# The paper's theorem requires delta strictly below gamma epsilon/4.
 _BELOW = 0.99
 
 
 @dataclass(frozen=True)
 class Goodness:
-    """Empirical goodness, and the landmarks that attain it.
+    """Empirical goodness, and the weights of the landmarks that attain it.
 
     Attributes
     ----------
     epsilon
-        Smallest mean hinge loss at margin `gamma` over all reasonable sets of mass `tau`.
+        Smallest mean hinge loss at margin `gamma` over all reasonable sets with mass `tau`.
     gamma, tau
-        As given.
+        The parameters.
     weights
-        Share of each landmark; they sum to 1, none above 1/(tau n).
+        Share of each landmark. They sum to 1, and none exceeds 1/(tau n).
     tau_attained
         1/(n max weights), at least `tau` (or 1/n).
     """
@@ -70,8 +69,8 @@ class GoodnessProfile:
 class LandmarksNeeded(NamedTuple):
     """Numbers of landmarks that suffice.
 
-    `paper` is the paper's Theorem 2 at `paper_delta`, the largest delta it admits up to the one
-    asked for; `sharp` follows from McDiarmid's inequality.
+    `paper` is the paper's Theorem 2 at `paper_delta`, the smaller of the requested delta and the
+    largest delta that the theorem allows. `sharp` follows from McDiarmid's inequality.
     """
 
     paper: int
@@ -82,7 +81,7 @@ class LandmarksNeeded(NamedTuple):
 def goodness(
     K: npt.ArrayLike, y: npt.ArrayLike, landmark_y: npt.ArrayLike, gamma: float, tau: float
 ) -> Goodness:
-    """Empirical goodness of a similarity, exactly.
+    """Compute the exact empirical goodness of a similarity.
 
     Parameters
     ----------
@@ -93,13 +92,13 @@ def goodness(
     gamma
         Margin, positive.
     tau
-        Mass of the reasonable landmarks, in (0, 1]; 1 is all of them.
+        Mass of the reasonable landmarks, in (0, 1]; 1 means all landmarks.
 
     Returns
     -------
     Goodness
         Epsilon is nondecreasing in tau, but not monotone in gamma: a small margin amplifies the
-        losses of those on the wrong side.
+        losses of examples on the wrong side.
 
     Examples
     --------
@@ -156,14 +155,14 @@ def goodness_bound(
     Parameters
     ----------
     epsilon
-        `goodness` at tau = 1 of m series and n landmarks, all independent, and of a similarity that
-        none of them decided.
+        `goodness` at tau = 1 on m series and n landmarks, all independent of each other and of the
+        similarity.
     m, n, gamma
-        Series, landmarks, margin.
+        Number of series, number of landmarks, margin.
     delta
         Probability of failure.
     largest
-        Bound on abs(K).
+        Upper bound on abs(K).
     """
     check_delta(delta)
     spread = loss_range(largest / gamma) ** 2 / m + 4.0 * (largest / gamma) ** 2 / n
@@ -173,10 +172,10 @@ def goodness_bound(
 def chosen_landmarks_bound(
     epsilon: float, m: int, n: int, gamma: float, delta: float, *, largest: float = 1.0
 ) -> float:
-    """Upper bound on the hinge risk of weights chosen on the sample, over these landmarks only.
+    """Upper bound on the hinge risk of weights chosen on the sample, for these landmarks only.
 
-    For `goodness` at tau < 1; the mass of the reasonable set beyond the landmarks is not
-    identifiable.
+    It is for `goodness` at tau < 1. The mass of the reasonable set in the population cannot be
+    identified.
     """
     check_delta(delta)
     complexity = 2.0 * largest / gamma * math.sqrt(2.0 * math.log(n) / m)
@@ -185,16 +184,16 @@ def chosen_landmarks_bound(
 
 
 def population_goodness(risk: float, radius: float, n: int, delta: float) -> float:
-    """Bound on epsilon at tau = 1 of K_M over all landmarks, from the risk of M over those drawn.
+    """Bound epsilon at tau = 1 of K_M over the population, from the risk of M with n landmarks.
 
     Parameters
     ----------
     risk
-        True hinge risk of M over the n landmarks it was learned with (or a bound on it).
+        True hinge risk of M with the n landmarks it was learned with, or a bound on it.
     radius
         Bound on ||M||_F/gamma fixed before the landmarks were drawn, such as `margin_radius`.
     n, delta
-        Landmarks, probability of failure.
+        Number of landmarks, probability of failure.
     """
     check_delta(delta)
     return risk + radius * (1.0 + math.sqrt(2.0 * math.log(1.0 / delta))) / math.sqrt(n)
@@ -203,14 +202,14 @@ def population_goodness(risk: float, radius: float, n: int, delta: float) -> flo
 def landmarks_needed(
     epsilon: float, gamma: float, tau: float = 1.0, delta: float = 0.05
 ) -> LandmarksNeeded:
-    """How many landmarks let a good similarity separate with hinge loss at most `epsilon` more.
+    """Number of landmarks with which a good similarity separates with `epsilon` more hinge loss.
 
     Parameters
     ----------
     epsilon
-        Allowed loss beyond that of the definition (the paper's epsilon_1).
+        Allowed loss beyond the epsilon of the definition (the paper's epsilon_1).
     gamma
-        Margin, of a similarity in [-1, 1]: divide that of K_M by the operator norm of M.
+        Margin of a similarity in [-1, 1]. For K_M, divide gamma by the operator norm of M.
     tau
         Mass of the reasonable set.
     delta
@@ -233,7 +232,7 @@ def landmarks_needed(
     if tau == 1.0:
         sharp = _reasonable_needed(margin, math.log(1.0 / delta))
     else:
-        # Half of delta for drawing enough reasonable landmarks, half for their mean.
+        # Half of delta is for drawing enough reasonable landmarks, half for their mean.
         half = math.log(2.0 / delta)
         count = _reasonable_needed(margin, half)
         sharp = (count + half + math.sqrt(half * half + 2.0 * count * half)) / tau
@@ -269,11 +268,11 @@ def _check_arrays(
     rows, columns = np.asarray(y, dtype=np.float64), np.asarray(landmark_y, dtype=np.float64)
     if similarities.shape != (rows.size, columns.size) or not rows.size * columns.size:
         raise ValueError(
-            f"K must have a row for each of y and a column for each of landmark_y. Got shapes "
+            f"K must have one row for each y and one column for each landmark_y. Got shapes "
             f"{similarities.shape}, {rows.shape} and {columns.shape} instead."
         )
     if not np.isfinite(similarities).all():
-        raise ValueError("K must be finite.")
+        raise ValueError("K must be finite. Got NaN or infinite values instead.")
     if not (np.isin(rows, (-1, 1)).all() and np.isin(columns, (-1, 1)).all()):
         raise ValueError("y and landmark_y must be +1 or -1: one class against the rest.")
     return similarities, rows, columns

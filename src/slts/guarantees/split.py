@@ -1,36 +1,37 @@
-"""`fit_certified`: divide the series so that every bound applies, fit, certify."""
+"""`fit_certified`: split the series so that every bound applies, fit, certify."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.estimators.splitting import make_splits
-from slts.guarantees.certificate import Bound, Certificate
-from slts.guarantees.certify import check_count, check_delta, hold_out_bounds, training_bounds
-from slts.guarantees.compression import Compression, compress
-from slts.guarantees.evidence import Evidence, gather, problems_of
-from slts.guarantees.statements import (
-    FIXED_LANDMARKS,
-    INDEPENDENT,
-    UNIT_ROWS,
-    Terms,
-    compression,
-    hold_out_hinge,
-    pac_bayes,
+from slts.guarantees import statements
+from slts.guarantees.bound_inputs import (
+    BoundInputs,
+    Compression,
+    bound_inputs,
+    compress,
+    parameters_of,
 )
+from slts.guarantees.certificate import Bound, Certificate
+from slts.guarantees.certify import check_parameters, hold_out_bounds, training_bounds
+from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
 from slts.learning.calibration import fit_scale
-from slts.learning.separator import SeparatorSolution, solve_separator
+from slts.learning.separator import solve_separator
 from slts.series import SeriesBatch, as_series
+
+# Fields of a solve report that a new separator replaces.
+_SOLVED = ("objective", "gap", "n_iter", "converged")
 
 
 def fit_certified(
@@ -45,21 +46,21 @@ def fit_certified(
 ) -> tuple[Any, Certificate]:
     """Fit a clone of an estimator on one part of the series and certify it on others.
 
-    A classifier over landmarks learns landmarks and metrics on the first part, its separators on
-    the second; so the second bounds them by compression and PAC-Bayes, and the third is held out.
-    Any other classifier learns on the first two.
+    A classifier over landmarks learns landmarks and metrics on the first part and its separators on
+    the second. The second part then bounds the separators by compression and PAC-Bayes, and the
+    third part is held out. Any other classifier learns on the first two parts.
 
     Parameters
     ----------
     estimator
         Any unfitted classifier.
     X, y
-        Series and labels.
+        Series in memory and their labels.
     delta
         Probability of failure of each bound.
     shares
-        Of the three parts. They are drawn without regard to labels, as the bounds require. The
-        third may be 0 for classifiers over landmarks: then compression gives the headline.
+        Shares of the three parts. They are drawn without regard to labels, as the bounds require.
+        The third may be 0 for classifiers over landmarks: compression then gives the headline.
     n_models
         Number of models that are compared on the same series and split.
     random_state
@@ -68,41 +69,34 @@ def fit_certified(
     Returns
     -------
     model, certificate
-        The fitted classifier, and what is guaranteed about it. ``model.landmark_indices_`` refer
-        to X.
+        The fitted classifier and its certificate. ``model.landmark_indices_`` refer to X.
     """
-    check_delta(delta)
-    check_count("n_models", n_models)
+    check_parameters(delta, n_models)
     batch, labels = as_series(X), column_or_1d(y)
     if len(batch) != len(labels):
         raise DataError(
             f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
         )
     over_landmarks = isinstance(estimator, LandmarkClassifier)
-    parts = _divide(len(batch), _check_shares(shares, over_landmarks), random_state)
-    if not over_landmarks:
-        learn = np.concatenate(parts[:2])
+    parts = _split(len(batch), _check_shares(shares, over_landmarks), random_state)
+    notes: list[str] = []
+    if over_landmarks:
+        if not isinstance(estimator.landmarks, str):
+            raise ValueError(
+                "fit_certified chooses landmarks in its first part: set landmarks= to 'random', "
+                "'kmedoids' or 'dselect', not indices."
+            )
+        _require_all_classes(labels, parts[0], "landmarks and metrics")
+        _require_all_classes(labels, parts[1], "separators")
+        model = clone(estimator).fit(batch[parts[0]], labels[parts[0]])
+        bounds, notes = _bounds_on_parts(model, batch, labels, parts, delta, n_models)
+        model.landmark_indices_ = parts[0][model.landmark_indices_]
+    else:
+        learn, held_out = np.concatenate(parts[:2]), parts[2]
         model = clone(estimator).fit(batch[learn], labels[learn])
-        bounds = hold_out_bounds(
-            model, batch[parts[2]], labels[parts[2]], delta, n_models, "held-out"
-        )
-        return model, _certificate(model, bounds, delta, n_models)
-    if not isinstance(estimator.landmarks, str):
-        raise ValueError(
-            "fit_certified chooses landmarks in its first part: give landmarks= 'random', "
-            "'kmedoids' or 'dselect', not indices."
-        )
-    if getattr(estimator, "realign", 0):
-        raise ValueError(
-            "fit_certified bounds what is learned on paths at M = I: give realign=0, or fit and "
-            "certify on held-out series."
-        )
-    for part, purpose in zip(parts[:2], ("landmarks and metrics", "separators"), strict=True):
-        _require_all_classes(labels, part, purpose)
-    model = clone(estimator).fit(batch[parts[0]], labels[parts[0]])
-    bounds, notes = _bounds_on_parts(model, batch, labels, parts, delta, n_models)
-    model.landmark_indices_ = parts[0][model.landmark_indices_]
-    return model, _certificate(model, bounds, delta, n_models, notes)
+        bounds = hold_out_bounds(model, batch[held_out], labels[held_out], delta, n_models)
+    name = type(model).__name__
+    return model, Certificate(tuple(bounds), float(delta), name, int(n_models), tuple(notes))
 
 
 def _bounds_on_parts(
@@ -113,102 +107,89 @@ def _bounds_on_parts(
     delta: float,
     n_models: int,
 ) -> tuple[list[Bound], list[str]]:
-    """Learn the separators anew on the second part; bound everything."""
-    codes = np.searchsorted(model.classes_, labels)
+    """Learn the separators again on the second part, and bound everything."""
     first, second, third = parts
-    on_first, notes = _bounds_on_first(model, batch[first], codes[first], delta, n_models)
-    landmark_codes = codes[first][model.landmark_indices_]
-    evidence = gather(model, batch[second], codes[second], landmark_codes)
-    weights = model._check_weights(batch[second], codes[second], None, model.class_weight)
-    found = _separate(model, evidence, weights)
-    _calibrate(model, evidence, codes[second], weights)
-    problems = problems_of(model)
-    terms = Terms(
-        delta,
-        n_models,
-        "second part's",
-        (FIXED_LANDMARKS, "metrics are independent of the certified series"),
-        (INDEPENDENT,),
-    )
-    bounds = [compression(problems, evidence.labels, found, terms)]
-    if evidence.m >= 8:
-        bounds.append(pac_bayes("separator", problems, evidence, terms))
-    if problems[0].lam is not None and model.normalize:
-        hinge_terms = replace(terms, checked=(*terms.checked, UNIT_ROWS))
-        bounds.append(hold_out_hinge(problems, evidence, hinge_terms))
+    on_first, notes = _metric_bounds(model, batch[first], labels[first], delta, n_models)
+    landmark_labels = labels[first][model.landmark_indices_]
+    inputs = bound_inputs(model, batch[second], labels[second], landmark_labels)
+    weights = _class_weights(model.class_weight, labels[second])
+    schemes = _fit_separators(model, inputs, weights)
+    if model.probability_scale_ is not None:
+        codes = np.searchsorted(model.classes_, labels[second])
+        model.probability_scale_ = _calibrate(model, inputs, codes, weights)
+    checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
+    conditions = Conditions(delta, n_models, "second part's", checked, (INDEPENDENT,))
+    bounds = [statements.compression(model, inputs.labels, schemes, conditions)]
+    if inputs.m >= 8:
+        bounds.append(statements.pac_bayes("separator", model, inputs, conditions))
+    if parameters_of(model)[1] is not None and model.row_map_.settings.normalize:
+        unit_rows = replace(conditions, checked=(*checked, UNIT_ROWS))
+        bounds.append(statements.hold_out_hinge(model, inputs, unit_rows))
     if len(third):
-        held_out = hold_out_bounds(model, batch[third], labels[third], delta, n_models, "held-out")
-        bounds = [*held_out, *bounds]
+        bounds = hold_out_bounds(model, batch[third], labels[third], delta, n_models) + bounds
     return bounds + on_first, notes
 
 
-def _bounds_on_first(
-    model: LandmarkClassifier, batch: SeriesBatch, codes: IntArray, delta: float, n_models: int
+def _metric_bounds(
+    model: LandmarkClassifier, batch: SeriesBatch, labels: AnyArray, delta: float, n_models: int
 ) -> tuple[list[Bound], list[str]]:
-    """Bounds on the metrics from the series they were learned on, where these apply."""
-    if problems_of(model)[0].lam is None:
+    """Bounds on the metrics from the series they were learned on, or a note why there are none."""
+    if parameters_of(model)[1] is None:
         return [], []
     try:
-        return training_bounds(model, batch, codes, delta, n_models, metric_only=True), []
+        return training_bounds(model, batch, labels, delta, n_models, metric_only=True), []
     except DataError as error:
         return [], [f"bounds on the metric from its own part: {error}"]
 
 
-def _separate(
-    model: LandmarkClassifier, evidence: Evidence, weights: FloatArray
+def _fit_separators(
+    model: LandmarkClassifier, inputs: BoundInputs, weights: FloatArray
 ) -> list[Compression | None]:
-    """Replace the separators by ones learned on other series; rebuilt ones where possible."""
-    problems, found = problems_of(model), []
-    coef, solved = np.zeros_like(model.coef_), {}
-    for c, problem in enumerate(problems):
-        K, signs = evidence.similarities[c], evidence.labels[c]
-        solution = solve_separator(K, signs, gamma=problem.gamma, sample_weight=weights)
-        scheme = compress(K, signs, solution.coef, problem.gamma)
-        # What is certified is the classifier that the few examples determine, to the last bit.
+    """Replace the separators by ones learned on other series, and compress them."""
+    gamma, schemes, solved = parameters_of(model)[0], [], {}
+    coef = np.zeros_like(model.coef_)
+    for c, positive in enumerate(model.positive_classes_):
+        K, signs = inputs.similarities[c], inputs.labels[c]
+        solution = solve_separator(K, signs, gamma=gamma, sample_weight=weights)
+        scheme = compress(K, signs, solution.coef, gamma)
+        # The bound is for the weights that the few examples determine, to the last bit.
         coef[c] = solution.coef if scheme is None else scheme.coef
-        found.append(scheme)
-        solved[problem.positive] = solution
+        schemes.append(scheme)
+        solved[positive] = {name: getattr(solution, name) for name in _SOLVED}
     model.coef_ = coef
     model.reports_ = tuple(
-        report if report.stage != "separator" else _reported(report, solved[report.positive])
+        replace(report, **solved[report.positive]) if report.stage == "separator" else report
         for report in model.reports_
     )
-    return found
-
-
-def _reported(report: Any, solution: SeparatorSolution) -> Any:
-    return replace(
-        report,
-        objective=solution.objective,
-        gap=solution.gap,
-        n_iter=solution.n_iter,
-        converged=solution.converged,
-    )
+    return schemes
 
 
 def _calibrate(
-    model: LandmarkClassifier, evidence: Evidence, codes: IntArray, weights: FloatArray
-) -> None:
-    """Fit the scale of probabilities on held-out decisions of the new separators."""
-    if not model._calibrates:
-        return
-    problems = problems_of(model)
-    values, truth = [], []
-    for train, test in make_splits(3, codes, random_state=0):
-        columns = []
-        for c, problem in enumerate(problems):
-            K, signs = evidence.similarities[c], evidence.labels[c]
+    model: LandmarkClassifier, inputs: BoundInputs, codes: IntArray, weights: FloatArray
+) -> float:
+    """Scale of the probabilities, from cross-validated decisions of the new separators."""
+    gamma, smallest_class = parameters_of(model)[0], int(np.bincount(codes).min())
+    if smallest_class < 2:
+        raise DataError(
+            "the part for separators has a class with one series only, and probabilities need at "
+            "least two of every class: give it a larger share, or set calibration_cv=None."
+        )
+    folds = StratifiedKFold(min(3, smallest_class), shuffle=True, random_state=0)
+    decisions = np.empty((len(codes), len(inputs.labels)))
+    for train, test in folds.split(codes, codes):
+        for c, (K, signs) in enumerate(zip(inputs.similarities, inputs.labels, strict=True)):
             solution = solve_separator(
-                K[train], signs[train], gamma=problem.gamma, sample_weight=weights[train]
+                K[train], signs[train], gamma=gamma, sample_weight=weights[train]
             )
-            columns.append(K[test] @ solution.coef)
-        values.append(np.column_stack(columns))
-        truth.append(codes[test])
-    decisions = np.concatenate(values)
-    two = decisions.shape[1] == 1
-    model.probability_scale_ = fit_scale(
-        decisions[:, 0] if two else decisions, np.concatenate(truth)
-    )
+            decisions[test, c] = K[test] @ solution.coef
+    return fit_scale(decisions[:, 0] if len(inputs.labels) == 1 else decisions, codes)
+
+
+def _class_weights(class_weight: Any, labels: AnyArray) -> FloatArray:
+    """Weight of every series, with mean 1."""
+    given = dict(class_weight) if isinstance(class_weight, Mapping) else class_weight
+    weights = compute_sample_weight(given, labels)
+    return np.asarray(weights / weights.mean())
 
 
 def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
@@ -224,7 +205,7 @@ def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
     return values
 
 
-def _divide(n_series: int, shares: FloatArray, random_state: Any) -> list[IntArray]:
+def _split(n_series: int, shares: FloatArray, random_state: Any) -> list[IntArray]:
     """Cut a random order into three parts, each in the order of X."""
     order = check_random_state(random_state).permutation(n_series)
     ends = np.round(np.cumsum(shares)[:2] * n_series).astype(int)
@@ -235,16 +216,7 @@ def _require_all_classes(labels: AnyArray, part: IntArray, purpose: str) -> None
     missing = np.setdiff1d(labels, labels[part])
     if len(missing):
         raise DataError(
-            f"the part for {purpose} ({len(part)} series) holds none of class "
+            f"the part for {purpose} ({len(part)} series) has no series of class "
             f"{', '.join(map(repr, missing.tolist()))}: give it a larger share, or more series. "
-            f"Drawing again until all classes are there would void the bounds."
+            f"Drawing again until it has all classes would invalidate the bounds."
         )
-
-
-def _certificate(
-    model: Any, bounds: Sequence[Bound], delta: float, n_models: int, notes: Sequence[str] = ()
-) -> Certificate:
-    n = int(bounds[0].details["n"])
-    return Certificate(
-        bounds[0], tuple(bounds), delta, n, type(model).__name__, n_models, tuple(notes)
-    )

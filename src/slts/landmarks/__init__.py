@@ -1,7 +1,7 @@
-"""Landmarks: which training series the others are compared with.
+"""Landmarks: the training series that all series are compared with.
 
-selection.py  `select_landmarks` by chance, by medoids or by diversity; how many a fraction means
-kmedoids.py   medoids of a matrix of dissimilarities, by eager swaps
+selection.py  `select_landmarks`: random, medoids or diverse; number of landmarks from a fraction
+kmedoids.py   medoids of a dissimilarity matrix, by swaps
 reservoir.py  a uniform sample of series that pass by once, wherever and in whatever order
 """
 

@@ -1,4 +1,4 @@
-"""K-medoids on a matrix of dissimilarities: FasterPAM (Schubert and Rousseeuw, 2021)."""
+"""K-medoids of a dissimilarity matrix: FasterPAM (Schubert and Rousseeuw, 2021)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ from sklearn.utils import check_random_state
 
 from slts._typing import FloatArray, IntArray
 
-# A swap must gain more than rounding can pretend, or two equal ones could alternate for ever.
+# Relative gain of a swap. Rounding errors are smaller, so two equal swaps cannot alternate.
 _LEAST_GAIN = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Medoids:
-    """A local optimum: no exchange of one medoid for one other item lowers `cost`.
+    """A local optimum: replacing one medoid by another item never lowers `cost`.
 
     Parameters
     ----------
     indices
-        The medoids, ascending.
+        Medoids in ascending order.
     cost
-        Sum over all items of the dissimilarity to the nearest medoid.
-    n_swaps
-        Exchanges made from the start.
+        Sum of the dissimilarities of all items to their nearest medoids.
     """
 
     indices: IntArray
     cost: float
-    n_swaps: int
 
 
 def find_medoids(
@@ -38,24 +35,25 @@ def find_medoids(
     *,
     random_state: int | np.random.RandomState | None = None,
 ) -> Medoids:
-    """Choose items such that all items lie near a chosen one.
+    """Choose medoids: items that minimise the sum of dissimilarities to the nearest of them.
 
-    Starts as k-means++ does, with chances proportional to the dissimilarity to the nearest medoid,
-    and swaps as soon as a swap helps. One pass over the candidates takes O(n^2) time.
+    Initial medoids are drawn like in k-means++, with probabilities proportional to the
+    dissimilarity to the nearest medoid. A swap is made as soon as it lowers the cost. One pass over
+    the candidates takes O(n^2) time.
 
     Parameters
     ----------
     dissimilarity
-        Symmetric, not negative, diagonal 0, shape (n, n).
+        Symmetric, non-negative, with a zero diagonal, shape (n, n).
     n_medoids
         From 1 to n.
     random_state
-        Seed of the start.
+        Seed of the initial medoids.
 
     Returns
     -------
     Medoids
-        Indices, cost and number of swaps.
+        Indices and cost.
 
     Examples
     --------
@@ -77,20 +75,18 @@ def find_medoids(
             f"Got {n_medoids!r} instead."
         )
     if n_medoids == 1:
-        # Without a second medoid there is nothing to fall back on; one look at the sums is exact.
-        totals = dissimilarity.sum(axis=0)
-        best = int(np.argmin(totals))
-        return Medoids(np.array([best], dtype=np.int64), float(totals[best]), 0)
-    start = _spread_start(dissimilarity, n_medoids, check_random_state(random_state))
-    medoids, n_swaps = _swap_while_better(dissimilarity, start)
-    cost = float(dissimilarity[medoids].min(axis=0).sum())
-    return Medoids(np.sort(medoids), cost, n_swaps)
+        # Swaps need a second medoid. The column sums give the optimum directly.
+        medoids = np.argmin(dissimilarity.sum(axis=0), keepdims=True)
+    else:
+        start = _initial_medoids(dissimilarity, n_medoids, check_random_state(random_state))
+        medoids = np.sort(_swap_until_optimal(dissimilarity, start))
+    return Medoids(medoids, float(dissimilarity[medoids].min(axis=0).sum()))
 
 
-def _spread_start(
+def _initial_medoids(
     dissimilarity: FloatArray, n_medoids: int, rng: np.random.RandomState
 ) -> IntArray:
-    """Draw distinct items, each with a chance proportional to its distance to those drawn."""
+    """Draw distinct items with probabilities proportional to the distance to the nearest one."""
     n = len(dissimilarity)
     chosen = np.empty(n_medoids, dtype=np.int64)
     chosen[0] = rng.randint(n)
@@ -100,7 +96,7 @@ def _spread_start(
         free[chosen[count - 1]] = False
         weights = np.where(free, nearest, 0.0)
         if not weights.any():
-            # Only copies of the chosen ones are left.
+            # All remaining items are copies of chosen ones.
             weights = free.astype(np.float64)
         chosen[count] = rng.choice(n, p=weights / weights.sum())
         np.minimum(nearest, dissimilarity[chosen[count]], out=nearest)
@@ -108,7 +104,7 @@ def _spread_start(
 
 
 class _Assignment:
-    """For every item its nearest medoid and the dissimilarities to the nearest two."""
+    """The nearest medoid of every item, and the dissimilarities to the nearest two."""
 
     def __init__(self, dissimilarity: FloatArray, medoids: IntArray) -> None:
         self.medoids = medoids.copy()
@@ -122,7 +118,7 @@ class _Assignment:
         self._to_medoids[self.nearest, columns] = np.inf
         self.second = self._to_medoids.min(axis=0)
         self._to_medoids[self.nearest, columns] = self.first
-        # What dropping a medoid costs if nothing replaces it.
+        # Increase of the cost when a medoid is removed and not replaced.
         self.loss = self._per_medoid(self.second - self.first)
         self.cost = float(self.first.sum())
 
@@ -133,39 +129,34 @@ class _Assignment:
         return sums
 
     def changes(self, row: FloatArray) -> FloatArray:
-        """Change of the cost when the candidate with this row replaces each of the medoids."""
+        """Change of the cost when each medoid is replaced by the candidate with this row."""
         gain = np.minimum(row - self.first, 0.0)
-        # Items of a dropped medoid go to the candidate where it beats their second choice; what
-        # `gain` already counts for them is taken back.
+        # Items of the removed medoid move to the candidate or to their second medoid. Subtract
+        # what `gain` already counts for them.
         moved = np.minimum(row, self.second) - self.second - gain
         changes: FloatArray = self.loss + self._per_medoid(moved) + gain.sum()
         return changes
 
     def swap(self, position: int, candidate: int, row: FloatArray) -> None:
-        """Put the candidate in the place of one medoid."""
+        """Replace one medoid by the candidate."""
         self.medoids[position] = candidate
         self._to_medoids[position] = row
         self._refresh()
 
 
-def _swap_while_better(dissimilarity: FloatArray, start: IntArray) -> tuple[IntArray, int]:
-    """Go round the candidates until a whole round has passed without a swap."""
+def _swap_until_optimal(dissimilarity: FloatArray, start: IntArray) -> IntArray:
+    """Try all candidates in turn until none of them lowers the cost."""
     n = len(dissimilarity)
     state = _Assignment(dissimilarity, start)
-    is_medoid = np.zeros(n, dtype=bool)
-    is_medoid[start] = True
-    n_swaps, idle, candidate = 0, 0, 0
-    while idle < n:
-        idle += 1
-        if not is_medoid[candidate]:
+    candidate, tried = 0, 0
+    while tried < n:
+        tried += 1
+        if candidate not in state.medoids:
             row = dissimilarity[candidate]
             changes = state.changes(row)
             position = int(np.argmin(changes))
             if changes[position] < -_LEAST_GAIN * state.cost:
-                is_medoid[state.medoids[position]] = False
-                is_medoid[candidate] = True
                 state.swap(position, candidate, row)
-                n_swaps += 1
-                idle = 0
+                tried = 0
         candidate = (candidate + 1) % n
-    return state.medoids, n_swaps
+    return state.medoids

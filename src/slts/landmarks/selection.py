@@ -1,4 +1,4 @@
-"""Choosing landmarks among the training series, without their labels."""
+"""Choice of landmarks among the training series, without labels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from slts._typing import IntArray
-from slts.alignment import AlignmentSettings, Band, require_device
-from slts.alignment.reductions import similarities
+from slts.alignment import Aligner, AlignmentSettings, Band, require_device
 from slts.errors import DataError
 from slts.execution import Progress, progress_bar
 from slts.landmarks.kmedoids import find_medoids
-from slts.series import SeriesBatch, as_series
+from slts.series import as_series
+from slts.series.source import series_keys
 
 METHODS = ("random", "kmedoids", "dselect")
 
@@ -38,31 +38,32 @@ def select_landmarks(
     Parameters
     ----------
     X
-        Anything `as_series` takes.
+        Anything that `as_series` accepts.
     n
-        How many: an int from 1 to len(X), or a fraction of len(X); see `resolve_count`.
+        Number of landmarks: an int from 1 to len(X), or a fraction of len(X); see `resolve_count`.
     method
-        ``"random"`` draws without replacement and aligns nothing. ``"kmedoids"`` takes the medoids
-        of 1 - K, which needs all pairs: O(len(X)^2) alignments and memory. ``"dselect"`` starts
-        with a random series and adds, n - 1 times, the one whose mean similarity to those chosen
-        is smallest; it aligns (n - 1) x len(X) pairs.
+        ``"random"`` draws without replacement and needs no alignments. ``"kmedoids"`` returns the
+        medoids of 1 - K, which takes O(len(X)^2) alignments and memory. ``"dselect"`` starts with a
+        random series and adds n - 1 times the series with the smallest mean similarity to the
+        chosen ones, which takes (n - 1) x len(X) alignments.
     objective, band, normalize
-        How paths are found; see `AlignmentSettings`.
+        See `AlignmentSettings`.
     random_state
-        Seed of the draw, of the start of the medoids, of the first of "dselect".
+        Seed of the random draw: of all landmarks, of the initial medoids, or of the first landmark
+        of "dselect".
     device
-        ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``); or ``"auto"``: the GPU
-        if there is one and the work is large enough, which is logged once.
+        ``"cpu"``, ``"cuda"`` (an NVIDIA GPU through CuPy, extra ``cuda``) or ``"auto"``, which uses
+        a GPU if there is one and the work is large enough, and logs the choice once.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     verbose
         Show a progress bar.
 
     Returns
     -------
     ndarray of int
-        Distinct indices into X, in order of choice: for "random" and "dselect" the first m are
-        what m alone would have given. Medoids have no order and come ascending.
+        Distinct indices into X. For "random" and "dselect" they are in order of choice: the first m
+        are the result for n = m. Medoids are in ascending order.
 
     Examples
     --------
@@ -81,28 +82,30 @@ def select_landmarks(
     settings = AlignmentSettings(objective, band, normalize)
     batch = as_series(X)
     count = resolve_count(n, len(batch), name="n")
-    rng = check_random_state(random_state)
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    # The order of the keys is random, and does not depend on the order of X.
+    order = np.argsort(series_keys(batch, seed), kind="stable")
     if method == "random":
-        return np.asarray(rng.permutation(len(batch))[:count], dtype=np.int64)
-    prepared = settings.prepare(batch)
+        return order[:count]
+    aligner = Aligner(settings.prepare(batch[order]), settings, device, n_jobs)
     with progress_bar("Choosing landmarks", show=verbose) as progress:
         if method == "kmedoids":
-            return _medoids(prepared, count, settings, rng, device, n_jobs, progress)
-        return _diverse(prepared, count, settings, rng, device, n_jobs, progress)
+            return np.sort(order[_medoids(aligner, count, seed, progress)])
+        return order[_diverse(aligner, count, progress)]
 
 
 def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_landmarks") -> int:
-    """Turn an int or a fraction of the series into a number of landmarks.
+    """Convert an int or a fraction of the series to a number of landmarks.
 
     Parameters
     ----------
     n_landmarks
-        An int from 1 to `n_series`, kept as it is; or a float in (0, 1], a fraction of `n_series`,
-        rounded to the nearest int (halves up), at least 1.
+        An int from 1 to `n_series`, or a float in (0, 1]: a fraction of `n_series`, rounded to the
+        nearest int (halves up), at least 1.
     n_series
-        How many there are to choose from.
+        Number of series to choose from.
     name
-        What the caller calls `n_landmarks`, for the message of an error.
+        Name of the parameter in error messages.
 
     Returns
     -------
@@ -118,11 +121,11 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
     if n_series < 1:
         raise DataError(f"'{name}' cannot be chosen from {n_series} series: at least 1 is needed.")
     if isinstance(n_landmarks, numbers.Integral):
-        # True is an int to Python, and never a number of landmarks to its writer.
+        # bool is a subclass of int, but True is not a number of landmarks.
         if 1 <= n_landmarks <= n_series and not isinstance(n_landmarks, bool):
             return int(n_landmarks)
     elif isinstance(n_landmarks, numbers.Real) and 0.0 < n_landmarks <= 1.0:
-        # The allowance lets 0.145 of 100 be 14.5, whatever the binary fraction says.
+        # The tolerance makes 0.145 * 100 count as 14.5 in spite of rounding.
         return max(1, math.floor(float(n_landmarks) * n_series + 0.5 + 1e-9))
     raise ValueError(
         f"The '{name}' parameter must be an int from 1 to {n_series}, the number of series, or a "
@@ -131,51 +134,36 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
 
 
 def _medoids(
-    batch: SeriesBatch,
-    count: int,
-    settings: AlignmentSettings,
-    rng: np.random.RandomState,
-    device: str,
-    n_jobs: int | None,
-    progress: Progress | None,
+    aligner: Aligner, count: int, seed: int, progress: Progress | None
 ) -> IntArray:
-    similarity = similarities(
-        batch, batch, settings, device=device, n_jobs=n_jobs, progress=progress
-    )
-    # Ties are broken in favour of one of the two series, so K is symmetric but for those.
-    mean = 0.5 * (similarity + similarity.T)
-    # Rows that are not unit rows may be more similar than 1. The constant only has to keep what is
-    # left from being negative: it enters the cost n - count times whatever the medoids are.
+    K = aligner.similarities(aligner.landmarks, progress=progress)
+    # K is symmetric except for ties, which are broken in favour of one of the two series.
+    mean = 0.5 * (K + K.T)
+    # Rows that are not normalised may have similarities above 1. The constant keeps dissimilarities
+    # from being negative and does not change the medoids: it enters the cost n - count times.
     dissimilarity = max(1.0, float(mean.max())) - mean
     np.fill_diagonal(dissimilarity, 0.0)
-    return find_medoids(dissimilarity, count, random_state=rng).indices
+    return find_medoids(dissimilarity, count, random_state=seed).indices
 
 
-def _diverse(
-    batch: SeriesBatch,
-    count: int,
-    settings: AlignmentSettings,
-    rng: np.random.RandomState,
-    device: str,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> IntArray:
-    chosen = np.empty(count, dtype=np.int64)
-    chosen[0] = rng.randint(len(batch))
-    # The mean and the sum over the chosen rank alike.
-    closeness = np.zeros(len(batch))
+def _diverse(aligner: Aligner, count: int, progress: Progress | None) -> IntArray:
+    """Start with the first series, which are in random order."""
+    series = aligner.landmarks
+    chosen = np.zeros(count, dtype=np.int64)
+    # The sum of similarities to the chosen series has the same order as the mean.
+    sums = np.zeros(len(series))
     for done in range(1, count):
-        newest = batch[chosen[done - 1 : done]]
-        closeness += similarities(newest, batch, settings, device=device, n_jobs=n_jobs)[0]
-        closeness[chosen[done - 1]] = np.inf
-        chosen[done] = np.argmin(closeness)
+        newest = chosen[done - 1 : done]
+        sums += aligner.similarities(series[newest])[0]
+        sums[newest] = np.inf
+        chosen[done] = np.argmin(sums)
         if progress is not None:
             progress(done, count - 1)
     return chosen
 
 
 def check_landmarks(given: Any, n_series: int, owner: str) -> IntArray:
-    """Landmarks given as indices: distinct, of training series."""
+    """Check landmarks given as distinct indices of training series."""
     indices = np.asarray(given)
     usable = indices.ndim == 1 and indices.size > 0 and indices.dtype.kind in "iu"
     usable = usable and indices.min() >= 0 and indices.max() < n_series
@@ -186,17 +174,3 @@ def check_landmarks(given: Any, n_series: int, owner: str) -> IntArray:
             f"Got {given!r} instead."
         )
     return indices.astype(np.int64)
-
-
-def draw_stratified(codes: IntArray, count: int, rng: np.random.RandomState) -> IntArray:
-    """Indices of `count` series, as evenly from all classes as their sizes allow, in order."""
-    if count >= len(codes):
-        return np.arange(len(codes))
-    # Members of each class in random order; then the first of every class, the second, and so on.
-    order = rng.permutation(len(codes))
-    ranks = np.empty(len(codes), dtype=np.int64)
-    for c in np.unique(codes):
-        members = order[codes[order] == c]
-        ranks[members] = np.arange(len(members))
-    by_rank = order[np.argsort(ranks[order], kind="stable")]
-    return np.sort(by_rank[:count])

@@ -1,4 +1,4 @@
-"""Comparisons of the local classifier: a representation, an objective, and the products they give."""
+"""Comparisons of the local classifier: a representation, an objective, and their products."""
 
 from __future__ import annotations
 

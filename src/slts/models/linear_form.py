@@ -1,4 +1,4 @@
-"""The one form all landmark classifiers share: linear in the aligned products."""
+"""Decisions of landmark classifiers as linear forms of aligned products."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from slts.alignment import AlignmentSettings
 from slts.series import SeriesBatch
 
 
-class Rows(Protocol):
-    """How series become the rows that are aligned, and how sums over rows lead back to them."""
+class RowMapping(Protocol):
+    """A map from series to the rows that are aligned, and the attribution back to the series."""
 
     def __call__(self, batch: SeriesBatch) -> SeriesBatch:
-        """Rows ready for alignment."""
+        """Return rows ready for alignment."""
         ...
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Share sum_iu rows[i, u] slopes[c, i, u] out among steps and channels of one series.
+        """Attribute sum_iu rows[i, u] slopes[c, i, u] to steps and channels of one series.
 
-        Returns contributions of shape (problems, steps, channels), and what belongs to none.
+        Returns contributions of shape (problems, steps, channels), and the rest of each problem.
         """
         ...
 
@@ -37,13 +37,13 @@ class LinearForm:
     Parameters
     ----------
     name
-        What these rows show of the series; empty where there is one form only.
+        Name of the comparison; empty if there is one form only.
     positives
-        The class each problem argues for, shape (problems,).
+        The class that each problem speaks for, shape (problems,).
     landmarks
-        Landmarks with a weight in some problem, their rows mapped.
+        Rows of the landmarks that have a weight in some problem.
     landmark_indices
-        Which training series they are.
+        Positions of the landmarks among the training series.
     coef
         Shape (problems, landmarks).
     local_metrics
@@ -51,13 +51,13 @@ class LinearForm:
     groups
         Group of each landmark, shape (landmarks,).
     group_names
-        What the landmarks of a group have in common.
+        Names of the groups.
     intercept
         Shape (problems,).
     rows
-        How rows are mapped before alignment.
+        Map from series to rows.
     settings
-        How paths are found.
+        How rows are aligned.
     """
 
     name: str
@@ -69,18 +69,18 @@ class LinearForm:
     groups: IntArray
     group_names: tuple[str, ...]
     intercept: FloatArray
-    rows: Rows
+    rows: RowMapping
     settings: AlignmentSettings
 
     @property
     def n_phases(self) -> int:
-        """Parts a path is cut into, in landmark time."""
+        """Number of parts of a landmark with metrics of their own."""
         return int(self.local_metrics.shape[2])
 
     @property
     def metrics(self) -> FloatArray:
-        """The metric of each problem where there is one only, shape (problems, d, d)."""
+        """The metric of each problem, shape (problems, d, d), if there is one only."""
         if self.local_metrics.shape[1:3] != (1, 1):
-            raise ValueError("There are several metrics per class: see local_metrics.")
+            raise ValueError("There are several metrics per class: use local_metrics.")
         metrics: FloatArray = self.local_metrics[:, 0, 0]
         return metrics

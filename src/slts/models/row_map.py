@@ -1,4 +1,4 @@
-"""How an estimator turns the rows of its series into the rows it aligns."""
+"""Map series to the rows that are aligned: scaled channels, an optional constant, unit norm."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from slts.series.channels import SCALES, ChannelScale
 
 @dataclass(frozen=True, slots=True)
 class RowMap:
-    """Scale channels and append a constant one, or not; then prepare rows as alignment asks.
+    """Scale channels, append a constant channel, and prepare rows for alignment.
 
     Parameters
     ----------
     constant
-        Value of the homogeneous channel; None leaves it out.
+        Value of the homogeneous channel; None for no such channel.
     settings
-        How rows will be aligned.
+        How rows are aligned.
     scale
-        Scale of the channels; None leaves them as they are.
+        Scale of the channels; None for unscaled channels.
     """
 
     constant: float | None
@@ -37,9 +37,9 @@ class RowMap:
         homogeneous: bool | str,
         scale: str | None = None,
     ) -> RowMap:
-        """Choose scale and constant on training series.
+        """Fit scale and constant on training series.
 
-        With one channel unit rows keep only the sign, so ``"auto"`` appends the constant there.
+        With one channel, unit rows keep only the sign, so ``"auto"`` appends the constant.
         """
         if homogeneous not in (True, False, "auto"):
             raise ValueError(
@@ -56,14 +56,14 @@ class RowMap:
         return cls(constant, settings, fitted)
 
     def __call__(self, batch: SeriesBatch) -> SeriesBatch:
-        """Rows ready for alignment."""
+        """Return rows ready for alignment."""
         batch = _scaled(batch, self.scale)
         if self.constant is not None:
             batch = append_constant(batch, self.constant)
         return self.settings.prepare(batch)
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Terms of steps and channels of one series, and of the constant; see `Rows`."""
+        """Return the contributions of steps and channels, and of the constant; see `RowMapping`."""
         terms = self(batch).values * slopes
         own = batch.n_channels
         return terms[:, :, :own], terms[:, :, own:].sum(axis=(1, 2))

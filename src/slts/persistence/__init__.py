@@ -1,13 +1,10 @@
-"""Model files: one file per fitted classifier, numbers and names only, nothing to execute.
+"""Model files: one file per fitted classifier, with numbers and names only and no code.
 
-model_file.py   save, load, describe
-models.py       which classifiers can be saved, and what each holds
-consistency.py  how the parts of each must fit together
-kinds.py        what a value may be
-records.py      dataclasses that files may hold
-codec.py        values as JSON and named tensors, through a closed set of types
-container.py    JSON and tensors as the bytes of a safetensors file, with a hash over all of them
-strict_json.py  JSON without duplicate keys, NaN, deep nesting or endless numbers
+model_file.py    save, load, describe
+declarations.py  what is stored for each classifier, and how it must fit together
+schema.py        the vocabulary of declarations: kinds of values, named sizes, structures
+codec.py         values as JSON and named tensors, for a closed set of types
+container.py     strict JSON and tensors as the bytes of a hashed safetensors file
 """
 
 from slts.persistence.model_file import describe, load, save

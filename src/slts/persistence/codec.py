@@ -1,9 +1,9 @@
-"""Values as JSON and named tensors, through a closed set of types.
+"""Values as JSON and named tensors, for a closed set of types.
 
-None, bool, int, finite float, str and list are themselves. Everything else is an object with one
-key, its tag: tuple, dict, range, float (NaN and infinities), numpy (a scalar and its dtype), array,
-series (a `SeriesBatch`), record (one of the dataclasses in `RECORDS`). Nothing else can be
-written, and reading makes nothing else.
+None, bool, int, finite float, str and list are stored as JSON. Any other value is an object with
+one key, its tag: tuple, dict, range, float (NaN and infinities), numpy (a scalar with its dtype),
+array, series (a `SeriesBatch`), record (a dataclass of `RECORDS`) or same (the path of an earlier
+record that is the same object). No other type can be written, and reading creates no other type.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,42 +18,44 @@ import numpy as np
 from slts._typing import AnyArray
 from slts.errors import ModelFileError
 from slts.persistence.container import TENSOR_DTYPES
-from slts.persistence.kinds import SCALAR
-from slts.persistence.records import RECORDS
+from slts.persistence.declarations import RECORDS
+from slts.persistence.schema import LABEL, NOTHING, require
 from slts.series import SeriesBatch
 
 LONGEST_TEXT = 2**16
-# Arrays of fixed-width text are larger than what they are made from.
+# An array of fixed-width text can be much larger than its texts.
 _MOST_TEXT_BYTES = 64 * 2**20
 _LONGEST_RANGE = 10**6
 _MOST_REPEATS = 10**5
 _DEEPEST = 8
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_FIXED_WIDTH = re.compile(r"([<>])U(\d{1,5})")
+_FIXED_WIDTH = re.compile(r"[<>]U(\d{1,5})")
+_ITEM = NOTHING | LABEL
 
 
 class Encoder:
-    """Turns values into nodes of JSON; `tensors` gathers what is too large for it."""
+    """Turns values into JSON nodes; `tensors` collects the arrays."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, AnyArray] = {}
+        self._records: dict[int, str] = {}
 
     def encode(self, value: Any, path: str, depth: int = 0) -> Any:
-        """Node of a value.
+        """Give the node of a value.
 
         Parameters
         ----------
         value
             Of the closed set of types.
         path
-            Where it stands, for tensor names and messages.
+            Name of the value, for tensors and messages.
         depth
-            How deep it stands.
+            Number of values that contain it.
 
         Raises
         ------
         TypeError
-            If it, or something in it, is of another type.
+            If the value, or a part of it, has another type.
         """
         if depth > _DEEPEST:
             raise TypeError(f"{path} nests deeper than {_DEEPEST} levels")
@@ -73,25 +74,23 @@ class Encoder:
             return {"range": [value.start, value.stop, value.step]}
         if type(value) is SeriesBatch:
             return {"series": self._series(value, path)}
-        record = RECORDS.get(type(value).__name__)
-        if record is not None and type(value) is record.type:
-            fields = {
-                name: self.encode(getattr(value, name), f"{path}.{name}", depth + 1)
-                for name in record.fields
-            }
-            return {"record": [type(value).__name__, fields]}
-        raise TypeError(f"{path} is of type {type(value).__name__}, which no model file holds")
+        kind, structure = RECORDS.get(type(value).__name__, (None, None))
+        if kind is not type(value) or structure is None:
+            raise TypeError(f"{path} has type {type(value).__name__}, which files cannot store")
+        if id(value) in self._records:
+            return {"same": self._records[id(value)]}
+        self._records[id(value)] = path
+        fields = {
+            name: self.encode(getattr(value, name), f"{path}.{name}", depth + 1)
+            for name in structure.fields
+        }
+        return {"record": [kind.__name__, fields]}
 
     def _dict(self, value: dict[Any, Any], path: str, depth: int) -> list[list[Any]]:
         pairs = []
         for i, (key, item) in enumerate(value.items()):
-            name = key if isinstance(key, str) and key.isascii() and key.isidentifier() else i
-            pairs.append(
-                [
-                    self.encode(key, f"{path} key {i}", depth + 1),
-                    self.encode(item, f"{path}.{name}", depth + 1),
-                ]
-            )
+            item_path = _path_in_dict(path, key, i)
+            pairs.append([self._item(key, path), self.encode(item, item_path, depth + 1)])
         return pairs
 
     def _series(self, batch: SeriesBatch, path: str) -> dict[str, Any]:
@@ -104,21 +103,19 @@ class Encoder:
 
     def _array(self, value: AnyArray, path: str) -> dict[str, Any]:
         if type(value) not in (np.ndarray, np.memmap):
-            raise TypeError(f"{path} is a {type(value).__name__}, which no model file holds")
-        if value.dtype.kind in "UO":
+            raise TypeError(f"{path} is a {type(value).__name__}, which files cannot store")
+        if value.dtype.kind in "UO" and value.ndim == 1:
             return {
                 "dtype": value.dtype.str if value.dtype.kind == "U" else "object",
-                "shape": list(value.shape),
-                "items": [self._item(v, path) for v in value.ravel().tolist()],
+                "items": [self._item(v, path) for v in value.tolist()],
             }
-        if value.dtype.name not in TENSOR_DTYPES:
-            raise TypeError(f"{path} has dtype {value.dtype}, which no model file holds")
+        _check_dtype(value, path)
         node: dict[str, Any] = {}
         if value.ndim > 1 and len(value) and value.strides[0] == 0:
-            # One entry seen many times, such as the identity of every class.
+            # One entry that is repeated, such as the identity of every class.
             node["repeat"] = len(value)
             value = value[0]
-        # Sums over an array in another order end in other digits.
+        # The order of an array decides the order of sums over it, and so their last digits.
         if value.flags.f_contiguous and not value.flags.c_contiguous:
             node["order"] = "F"
         if value.dtype.newbyteorder("<") != value.dtype:
@@ -126,24 +123,26 @@ class Encoder:
         return {"tensor": self._tensor(value, path), **node}
 
     def _item(self, value: Any, path: str) -> Any:
-        if not (value is None or SCALAR.accepts(value)):
-            raise TypeError(f"{path} holds a {type(value).__name__}, which no model file holds")
+        if not _ITEM.accepts(value):
+            raise TypeError(f"{path} has an item of type {type(value).__name__}, not a label")
         return self.encode(value, path)
 
     def _tensor(self, value: AnyArray, path: str) -> str:
-        if value.dtype.kind == "f" and not np.isfinite(value).all():
-            raise ModelFileError(f"{path} holds NaN or infinities")
+        _check_finite(value, path)
         assert path not in self.tensors
         stored = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
         self.tensors[path] = np.ascontiguousarray(stored).reshape(value.shape)
         return path
 
 
+def _path_in_dict(path: str, key: Any, index: int) -> str:
+    plain = isinstance(key, str) and key.isascii() and key.isidentifier()
+    return f"{path}.{key if plain else index}"
+
+
 def _encode_plain(value: Any, path: str) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise TypeError(
-            f"{path} is a text of {len(value)} characters, at most {LONGEST_TEXT} can be"
-        )
+        raise TypeError(f"{path} is a text of {len(value)} characters, the limit is {LONGEST_TEXT}")
     if type(value) is int and not -(2**63) <= value < 2**64:
         raise TypeError(f"{path} is an integer beyond 64 bits")
     if isinstance(value, float) and not math.isfinite(value):
@@ -154,22 +153,32 @@ def _encode_plain(value: Any, path: str) -> Any:
 def _encode_scalar(value: np.generic, path: str) -> list[Any]:
     if isinstance(value, np.str_):
         return ["str", _encode_plain(str(value), path)]
-    if value.dtype.name not in TENSOR_DTYPES:
-        raise TypeError(f"{path} has dtype {value.dtype}, which no model file holds")
+    _check_dtype(value, path)
     return [value.dtype.name, _encode_plain(value.item(), path)]
 
 
+def _check_dtype(value: AnyArray | np.generic, path: str) -> None:
+    if value.dtype.name not in TENSOR_DTYPES:
+        raise TypeError(f"{path} has dtype {value.dtype}, which files cannot store")
+
+
+def _check_finite(value: AnyArray, path: str) -> None:
+    if value.dtype.kind == "f" and not np.isfinite(value).all():
+        raise ModelFileError(f"{path} has NaN or infinite values")
+
+
 class Decoder:
-    """Turns nodes back into values; every tensor is used once.
+    """Turns nodes into values; each tensor must be used exactly once.
 
     Parameters
     ----------
     tensors
-        Views of the tensors by name; what is used is taken out.
+        Views of the tensors by name.
     """
 
     def __init__(self, tensors: Mapping[str, AnyArray]) -> None:
-        self.tensors = dict(tensors)
+        self._unused = dict(tensors)
+        self._records: dict[str, Any] = {}
         self._by_tag: dict[str, Callable[[Any, str], Any]] = {
             "tuple": self._tuple,
             "dict": self._dict,
@@ -179,138 +188,132 @@ class Decoder:
             "array": self._array,
             "series": self._series,
             "record": self._record,
+            "same": self._same,
         }
 
     def decode(self, node: Any, path: str) -> Any:
-        """Value of a node, or `ModelFileError`.
+        """Give the value of a node, or raise `ModelFileError`.
 
         Parameters
         ----------
         node
-            From a parser that bounds its depth.
+            From a parser that limits its depth.
         path
-            Where it stands, for messages.
+            Name of the value, for messages and for references.
         """
         if isinstance(node, list):
-            return [self.decode(item, path) for item in node]
+            return [self.decode(item, f"{path}.{i}") for i, item in enumerate(node)]
         if not isinstance(node, dict):
-            if isinstance(node, str) and len(node) > LONGEST_TEXT:
-                raise ModelFileError(f"{path} is a text of {len(node)} characters")
-            return node
+            return _as_text(node, path) if isinstance(node, str) else node
         tag = next(iter(node), "")
         if len(node) != 1 or tag not in self._by_tag:
-            raise ModelFileError(f"{path} has unknown content, {', '.join(node)[:40]!r}")
+            raise ModelFileError(f"{path} has the unknown tag {', '.join(node)[:40]!r}")
         return self._by_tag[tag](node[tag], path)
 
     def finish(self) -> None:
-        """Refuse tensors that nothing refers to."""
-        if self.tensors:
-            raise ModelFileError(f"nothing refers to tensor {min(self.tensors)}")
+        """Raise `ModelFileError` if a tensor was not used."""
+        if self._unused:
+            raise ModelFileError(f"tensor {min(self._unused)} is not used")
 
     def _tuple(self, node: Any, path: str) -> tuple[Any, ...]:
-        return tuple(self.decode(item, path) for item in _as_list(node, path))
+        return tuple(self.decode(_as_list(node, path), path))
 
     def _dict(self, node: Any, path: str) -> dict[Any, Any]:
         result: dict[Any, Any] = {}
-        for pair in _as_list(node, path):
+        for i, pair in enumerate(_as_list(node, path)):
             key_node, item_node = _as_list(pair, path, 2)
             key = self.decode(key_node, path)
-            if not (key is None or SCALAR.accepts(key)) or key in result:
-                raise ModelFileError(f"{path} has a key that is no label, or twice the same")
-            result[key] = self.decode(item_node, path)
+            if not _ITEM.accepts(key) or key in result:
+                raise ModelFileError(f"{path} has a key that is repeated or not a label")
+            result[key] = self.decode(item_node, _path_in_dict(path, key, i))
         return result
 
     def _series(self, node: Any, path: str) -> SeriesBatch:
         values, offsets, names = _fields(node, path, "values", "offsets", "channel_names")
         if names is not None:
             names = [_as_text(name, path) for name in _as_list(names, path)]
-        rows = self._take(values, path, "float64")
-        bounds = self._take(offsets, path, "int64")
-        # The constructor checks shapes, bounds, names, and that all values are finite.
-        return SeriesBatch(rows, bounds, names)
+        # The constructor checks shapes, offsets and names, and that all values are finite.
+        return SeriesBatch(
+            self._take(values, path, "float64"), self._take(offsets, path, "int64"), names
+        )
 
     def _array(self, node: Any, path: str) -> AnyArray:
         if isinstance(node, dict) and "items" in node:
             return self._items(node, path)
-        if not isinstance(node, dict) or not set(node) <= {
-            "tensor", "order", "byte_order", "repeat"
-        }:  # fmt: skip
-            raise ModelFileError(f"{path} is no array")
+        known = {"tensor", "order", "byte_order", "repeat"}
+        if not isinstance(node, dict) or not node.keys() <= known:
+            raise ModelFileError(f"{path} is not a valid array")
         repeat, order = node.get("repeat"), node.get("order", "C")
         if order not in ("C", "F") or node.get("byte_order", "big") != "big":
             raise ModelFileError(f"{path} is an array of unknown order")
         value = self._take(node.get("tensor"), path)
-        if value.dtype.kind == "f" and not np.isfinite(value).all():
-            raise ModelFileError(f"{path} holds NaN or infinities")
+        _check_finite(value, path)
         value = np.asarray(value, order=order)
         if "byte_order" in node:
             value = value.astype(value.dtype.newbyteorder(">"))
         if repeat is None:
             return value
         if type(repeat) is not int or not 1 <= repeat <= _MOST_REPEATS:
-            raise ModelFileError(f"{path} repeats {str(repeat)[:40]} times")
+            raise ModelFileError(f"{path} has the invalid number of repeats {str(repeat)[:40]}")
         return np.broadcast_to(value, (repeat, *value.shape))
 
     def _items(self, node: dict[str, Any], path: str) -> AnyArray:
-        dtype, shape, items = _fields(node, path, "dtype", "shape", "items")
-        items, sizes = _as_list(items, path), _as_list(shape, path)
-        if len(sizes) > 8 or not all(type(n) is int and 0 <= n <= 2**31 for n in sizes):
-            raise ModelFileError(f"{path} has an impossible shape")
-        if prod(sizes) != len(items):
-            raise ModelFileError(f"{path} has shape {sizes} and {len(items)} items")
+        dtype, items = _fields(node, path, "dtype", "items")
+        items = _as_list(items, path)
         if dtype == "object":
             result: AnyArray = np.empty(len(items), dtype=object)
             for i, item in enumerate(items):
-                value = self.decode(item, path)
-                if not (value is None or SCALAR.accepts(value)):
-                    raise ModelFileError(f"{path} holds something that is no label")
-                result[i] = value
-            return result.reshape(sizes)
+                result[i] = self.decode(item, path)
+                require(_ITEM.accepts(result[i]), f"{path} has an item that is not a label")
+            return result
         width = _FIXED_WIDTH.fullmatch(dtype) if isinstance(dtype, str) else None
-        if width is None or 4 * int(width[2]) * len(items) > _MOST_TEXT_BYTES:
-            raise ModelFileError(f"{path} has an unknown dtype, {str(dtype)[:40]!r}")
+        if width is None or 4 * int(width[1]) * len(items) > _MOST_TEXT_BYTES:
+            raise ModelFileError(f"{path} has the unknown dtype {str(dtype)[:40]!r}")
         texts = [_as_text(item, path) for item in items]
-        result = np.array(texts, dtype=np.dtype(dtype)).reshape(sizes)
-        if result.ravel().tolist() != texts:
-            raise ModelFileError(f"{path} holds texts longer than its dtype, {dtype}")
+        result = np.array(texts, dtype=np.dtype(dtype))
+        if result.tolist() != texts:
+            raise ModelFileError(f"{path} has texts longer than its dtype, {dtype}")
         return result
 
     def _record(self, node: Any, path: str) -> Any:
-        name, fields = _as_list(node, path, 2)
-        record = RECORDS.get(name) if isinstance(name, str) else None
-        if record is None:
-            raise ModelFileError(f"{path} is of an unknown type, {str(name)[:40]!r}")
-        if not isinstance(fields, dict) or not record.required <= fields.keys() <= set(
-            record.fields
-        ):
-            raise ModelFileError(f"{path} must have the fields {', '.join(record.fields)}")
+        name, given = _as_list(node, path, 2)
+        if not isinstance(name, str) or name not in RECORDS:
+            raise ModelFileError(f"{path} has the unknown type {str(name)[:40]!r}")
+        kind, structure = RECORDS[name]
+        nodes = _fields(given, path, *structure.fields)
         values = {}
-        for field, item in fields.items():
+        for (field, declared), item in zip(structure.fields.items(), nodes, strict=True):
             values[field] = self.decode(item, f"{path}.{field}")
-            record.fields[field].check(f"{path}.{field}", values[field])
-        return record.type(**values)
+            # Before the constructor, which trusts types. Sizes and rules are checked later.
+            declared.require(f"{path}.{field}", values[field])
+        self._records[path] = record = kind(**values)
+        return record
+
+    def _same(self, node: Any, path: str) -> Any:
+        require(isinstance(node, str) and node in self._records, f"{path} refers to no record")
+        return self._records[node]
 
     def _take(self, name: Any, path: str, dtype: str | None = None) -> AnyArray:
-        """Copy of a tensor in the byte order of this machine."""
-        tensor = self.tensors.pop(name, None) if isinstance(name, str) else None
+        """Copy a tensor in the byte order of this machine, and mark it as used."""
+        tensor = self._unused.pop(name, None) if isinstance(name, str) else None
         if tensor is None:
-            raise ModelFileError(f"{path} refers to a tensor that is not there, or taken already")
+            raise ModelFileError(f"{path} refers to a tensor that is missing or already used")
         if dtype is not None and tensor.dtype.name != dtype:
             raise ModelFileError(f"{path} has dtype {tensor.dtype.name}, not {dtype}")
         if tensor.dtype.kind == "b" and tensor.size and tensor.view(np.uint8).max() > 1:
-            raise ModelFileError(f"{path} holds truth values other than 0 and 1")
+            raise ModelFileError(f"{path} has booleans other than 0 and 1")
         return tensor.astype(tensor.dtype.newbyteorder("="), order="C", copy=True)
 
 
 def _as_list(node: Any, path: str, length: int | None = None) -> list[Any]:
     if not isinstance(node, list) or (length is not None and len(node) != length):
-        raise ModelFileError(f"{path} lacks a list where one belongs")
+        raise ModelFileError(f"{path} must have a list{f' of {length} items' if length else ''}")
     return node
 
 
 def _as_text(node: Any, path: str) -> str:
     if not isinstance(node, str) or len(node) > LONGEST_TEXT:
-        raise ModelFileError(f"{path} lacks a text where one belongs")
+        raise ModelFileError(f"{path} must have a text of at most {LONGEST_TEXT} characters")
     return node
 
 
@@ -323,16 +326,16 @@ def _fields(node: Any, path: str, *names: str) -> list[Any]:
 def _decode_range(node: Any, path: str) -> range:
     bounds = _as_list(node, path, 3)
     if not all(type(b) is int for b in bounds) or bounds[2] == 0:
-        raise ModelFileError(f"{path} is no range")
+        raise ModelFileError(f"{path} is not a valid range")
     start, stop, step = bounds
     if abs(stop - start) // abs(step) > _LONGEST_RANGE:
-        raise ModelFileError(f"{path} is a range beyond {_LONGEST_RANGE} numbers")
+        raise ModelFileError(f"{path} is a range of more than {_LONGEST_RANGE} numbers")
     return range(start, stop, step)
 
 
 def _decode_float(node: Any, path: str) -> float:
     if not isinstance(node, str) or node not in _NOT_FINITE:
-        raise ModelFileError(f"{path} is no number")
+        raise ModelFileError(f"{path} is not a number")
     return _NOT_FINITE[node]
 
 
@@ -341,14 +344,14 @@ def _decode_scalar(node: Any, path: str) -> np.generic:
     if dtype == "str":
         return np.str_(_as_text(value, path))
     if not isinstance(dtype, str) or dtype not in TENSOR_DTYPES:
-        raise ModelFileError(f"{path} has an unknown dtype, {str(dtype)[:40]!r}")
+        raise ModelFileError(f"{path} has the unknown dtype {str(dtype)[:40]!r}")
     kind = np.dtype(dtype).kind
     if kind == "f" and isinstance(value, dict) and set(value) == {"float"}:
         value = _decode_float(value["float"], path)
     expected = {"b": bool, "i": int, "u": int, "f": float}[kind]
     if type(value) is not expected:
-        raise ModelFileError(f"{path} is no {dtype}")
+        raise ModelFileError(f"{path} is not a valid {dtype}")
     result: np.generic = np.dtype(dtype).type(value)
     if result.item() != value and value == value:
-        raise ModelFileError(f"{path} does not fit into {dtype}")
+        raise ModelFileError(f"{path} is out of range for {dtype}")
     return result

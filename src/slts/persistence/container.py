@@ -1,29 +1,29 @@
 r"""JSON and tensors as the bytes of a safetensors file.
 
-The header's metadata has one entry, ``"slts"``: a JSON text that begins with the format version and
-the SHA-256 of the whole file, taken with zeros in place of its own 64 digits.
+The metadata of the header has one entry, ``"slts"``: a JSON text that begins with the format number
+and the SHA-256 of the whole file, computed with zeros in place of its own 64 digits.
 
-safetensors writes the files. They are read here, by a stricter reader: every size that the header
-declares is compared with the size of the file before anything is allocated for it.
+safetensors writes the files. The reader here is stricter than that of safetensors: it compares
+every size that the header declares with the size of the file before it allocates memory.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import ModelFileError
-from slts.persistence.strict_json import dump, parse
 
-FORMAT = 1
-# A header holds names and reports, not data; parsed, it takes some twenty times its size.
+FORMAT = 2
+# A header holds names and reports, not data. Parsing takes about twenty times its size.
 MOST_HEADER_BYTES = 8 * 2**20
 _MOST_TENSORS = 4096
 _MOST_AXES = 8
@@ -40,29 +40,38 @@ _DTYPES = {
 }  # fmt: skip
 TENSOR_DTYPES = frozenset(_DTYPES.values())
 
+_DEEPEST = 32
+# 64-bit integers have at most 20 digits, and repr of a float has at most 24 characters.
+_LONGEST_NUMBER = 32
+# Possessive, and without need of a closing quote: the time is linear in any text.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
-@dataclass(frozen=True)
-class Container:
-    """What a file holds: the JSON document, and read-only views of the tensors by name."""
 
-    document: dict[str, Any]
-    tensors: dict[str, AnyArray]
+def library_version() -> str:
+    """Version of slts, imported late because the package imports this module."""
+    from slts import __version__
+
+    return __version__
 
 
 def pack(document: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> bytes:
-    """Bytes of the file; the same for the same content.
+    """Make the bytes of a file; the same content gives the same bytes.
 
     Parameters
     ----------
     document
-        What JSON can hold. Format version and hash are added.
+        Values that JSON can hold. The format number, the hash and the version are added.
     tensors
         C-contiguous little-endian arrays of `TENSOR_DTYPES`.
     """
     from safetensors.numpy import save
 
-    text = dump({"format": FORMAT, "sha256": _NO_HASH, **document})
-    content = save(dict(tensors), metadata={_ENTRY: text})
+    head = {"format": FORMAT, "sha256": _NO_HASH, "slts": library_version()}
+    content = save(dict(tensors), metadata={_ENTRY: dump_json({**head, **document})})
+    if int.from_bytes(content[:8], "little") > MOST_HEADER_BYTES:
+        raise ModelFileError(
+            f"its names, parameters and reports take more than {MOST_HEADER_BYTES} bytes"
+        )
     found = _HASH.search(content)
     assert found is not None
     begin, end = found.span(1)
@@ -70,8 +79,8 @@ def pack(document: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> bytes:
     return b"".join((content[:begin], digest, content[end:]))
 
 
-def unpack(file: BinaryIO, size: int, version: str) -> Container:
-    """Read a file of `size` bytes and check everything that can be checked without its meaning.
+def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """Read a file and check everything that does not depend on what it means.
 
     Parameters
     ----------
@@ -79,23 +88,32 @@ def unpack(file: BinaryIO, size: int, version: str) -> Container:
         Open for reading, at its beginning.
     size
         Its number of bytes.
-    version
-        Of this library, for the message about newer formats.
+
+    Returns
+    -------
+    document : dict
+        The JSON document.
+    tensors : dict
+        Read-only views of the tensors by name.
 
     Raises
     ------
     ModelFileError
-        With the reason; the caller adds the name of the file.
+        With the reason, without the name of the file.
     """
     header = _read_header(file, size)
-    entries = parse(_as_text(header))
-    document = _document(entries, version)
-    layout = _tensor_layout(entries, size - 8 - len(header))
-    payload = file.read(size - 8 - len(header) + 1)
-    if len(payload) != size - 8 - len(header):
-        raise ModelFileError("it changed while it was read")
+    try:
+        entries = parse_json(header.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"its header is not UTF-8 ({error.reason})") from error
+    document = _document(entries)
+    n_bytes = size - 8 - len(header)
+    spans = _tensor_spans(entries, n_bytes)
+    payload = file.read(n_bytes + 1)
+    if len(payload) != n_bytes:
+        raise ModelFileError("it changed during reading")
     _check_hash(header, payload, document)
-    return Container(document, {name: view(payload) for name, view in layout.items()})
+    return document, {name: span.view(payload) for name, span in spans.items()}
 
 
 def _read_header(file: BinaryIO, size: int) -> bytes:
@@ -106,102 +124,96 @@ def _read_header(file: BinaryIO, size: int) -> bytes:
     if len(beginning) < 9 or beginning[8:] != b"{" or length > MOST_HEADER_BYTES:
         hint = ""
         if beginning[:2] in (b"\x80\x04", b"\x80\x05", b"PK"):
-            hint = ", but looks like a pickle or an archive: open it with what made it"
-        raise ModelFileError(f"it is no model file of slts{hint}")
+            hint = ", but looks like a pickle or an archive: open it with the program that wrote it"
+        raise ModelFileError(f"it is not a model file of slts{hint}")
     if size < 8 + length:
         raise ModelFileError(
-            f"it is truncated: its header has {length} bytes, and only {size - 8} are there"
+            f"it is truncated: its header has {length} bytes, but only {size - 8} are present"
         )
     header = b"{" + file.read(length - 1) if length else b""
     if len(header) != length:
-        raise ModelFileError("it changed while it was read")
+        raise ModelFileError("it changed during reading")
     return header
 
 
-def _as_text(header: bytes) -> str:
-    try:
-        return header.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ModelFileError(f"its header is not UTF-8 ({error.reason})") from error
-
-
-def _document(entries: Any, version: str) -> dict[str, Any]:
-    """The JSON document inside the header, of a format that can be read."""
+def _document(entries: Any) -> dict[str, Any]:
+    """Give the JSON document inside the header, if its format can be read."""
     metadata = entries.get("__metadata__") if isinstance(entries, dict) else None
     text = metadata.get(_ENTRY) if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or not isinstance(text, str) or len(metadata) != 1:
-        raise ModelFileError("it is a safetensors file, but no model file of slts")
-    document = parse(text)
+        raise ModelFileError("it is a safetensors file, but not a model file of slts")
+    document = parse_json(text)
     number = document.get("format") if isinstance(document, dict) else None
     if not isinstance(document, dict) or type(number) is not int or number < 1:
-        raise ModelFileError("it does not say which format it has")
+        raise ModelFileError("it does not state its format")
     writer = document.get("slts")
     if not isinstance(writer, str) or not _VERSION.fullmatch(writer):
-        raise ModelFileError("it does not say which slts wrote it")
-    if number > FORMAT:
+        raise ModelFileError("it does not state which version of slts wrote it")
+    if number != FORMAT:
+        remedy = (
+            "upgrade slts"
+            if number > FORMAT
+            else "train the model again and save it, or load it with the version that wrote it"
+        )
         raise ModelFileError(
-            f"it was written by slts {writer}, format {number}; this slts, {version}, reads up to "
-            f"format {FORMAT}: upgrade slts"
+            f"it was written by slts {writer} in format {number}, and this slts, "
+            f"{library_version()}, reads format {FORMAT} only: {remedy}"
         )
     return document
 
 
-@dataclass(frozen=True)
-class _View:
-    """Where a tensor lies in the payload."""
+class _Span(NamedTuple):
+    """Where a tensor is in the payload."""
 
     dtype: str
     shape: tuple[int, ...]
     begin: int
     end: int
 
-    def __call__(self, payload: bytes) -> AnyArray:
+    def view(self, payload: bytes) -> AnyArray:
         if self.begin == self.end:
             return np.zeros(self.shape, dtype=self.dtype)
         stored = np.dtype(self.dtype).newbyteorder("<")
-        count = prod(self.shape)
-        flat: AnyArray = np.frombuffer(payload, stored, count=count, offset=self.begin)
+        flat: AnyArray = np.frombuffer(payload, stored, count=prod(self.shape), offset=self.begin)
         return flat.reshape(self.shape)
 
 
-def _tensor_layout(entries: dict[str, Any], n_bytes: int) -> dict[str, _View]:
-    """Check that the tensors fill the payload exactly, each as large as its shape says."""
+def _tensor_spans(entries: dict[str, Any], n_bytes: int) -> dict[str, _Span]:
+    """Check that the tensors fill the payload exactly, each with the size of its shape."""
     tensors = {name: entry for name, entry in entries.items() if name != "__metadata__"}
     if len(tensors) > _MOST_TENSORS:
-        raise ModelFileError(f"it declares {len(tensors)} tensors, at most {_MOST_TENSORS} can be")
-    layout = {name: _checked_view(name, entry) for name, entry in tensors.items()}
+        raise ModelFileError(f"it declares {len(tensors)} tensors, the limit is {_MOST_TENSORS}")
+    spans = {name: _checked_span(name, entry) for name, entry in tensors.items()}
     position = 0
-    for name, view in sorted(layout.items(), key=lambda item: (item[1].begin, item[1].end)):
-        if view.begin != position:
-            raise ModelFileError(f"tensor {name} begins at byte {view.begin}, not at {position}")
-        position = view.end
+    for name, span in sorted(spans.items(), key=lambda item: (item[1].begin, item[1].end)):
+        if span.begin != position:
+            raise ModelFileError(f"tensor {name} begins at byte {span.begin}, not at {position}")
+        position = span.end
     if position != n_bytes:
         state = "truncated" if position > n_bytes else "too long"
         raise ModelFileError(
-            f"it is {state}: its header declares {position} bytes of numbers, and {n_bytes} are "
-            f"there"
+            f"it is {state}: its header declares {position} bytes of numbers, but {n_bytes} are "
+            f"present"
         )
-    return layout
+    return spans
 
 
-def _checked_view(name: str, entry: Any) -> _View:
+def _checked_span(name: str, entry: Any) -> _Span:
     if not _NAME.fullmatch(name):
-        raise ModelFileError(f"a tensor has the name {name[:40]!r}")
+        raise ModelFileError(f"a tensor has the invalid name {name[:40]!r}")
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ModelFileError(f"tensor {name} is not described by dtype, shape and data_offsets")
+        raise ModelFileError(f"tensor {name} must be described by dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise ModelFileError(f"tensor {name} has an unknown dtype, {str(dtype)[:40]!r}")
+        raise ModelFileError(f"tensor {name} has the unknown dtype {str(dtype)[:40]!r}")
     if not _are_sizes(shape) or len(shape) > _MOST_AXES or max(shape, default=0) > _LONGEST_AXIS:
-        raise ModelFileError(f"tensor {name} has an impossible shape, {str(shape)[:80]}")
+        raise ModelFileError(f"tensor {name} has the invalid shape {str(shape)[:80]}")
     if not _are_sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise ModelFileError(f"tensor {name} has impossible offsets, {str(offsets)[:80]}")
-    needed = prod(shape) * np.dtype(_DTYPES[dtype]).itemsize
-    if offsets[1] - offsets[0] != needed:
-        raise ModelFileError(
-            f"tensor {name} of shape {shape} needs {needed} bytes and has {offsets[1] - offsets[0]}"
-        )
-    return _View(_DTYPES[dtype], tuple(shape), offsets[0], offsets[1])
+        raise ModelFileError(f"tensor {name} has the invalid offsets {str(offsets)[:80]}")
+    needed, given = prod(shape) * np.dtype(_DTYPES[dtype]).itemsize, offsets[1] - offsets[0]
+    if given != needed:
+        raise ModelFileError(f"tensor {name} of shape {shape} needs {needed} bytes and has {given}")
+    return _Span(_DTYPES[dtype], tuple(shape), offsets[0], offsets[1])
 
 
 def _are_sizes(values: Any) -> bool:
@@ -212,7 +224,7 @@ def _check_hash(header: bytes, payload: bytes, document: dict[str, Any]) -> None
     found = _HASH.search(header)
     stored = b"" if found is None else found.group(1)
     if found is None or document.get("sha256") != stored.decode("ascii"):
-        raise ModelFileError("it has no content hash where one belongs: it is damaged")
+        raise ModelFileError("it is damaged: its content hash is missing")
     begin, end = found.span(1)
     digest = hashlib.sha256(len(header).to_bytes(8, "little"))
     digest.update(header[:begin] + _NO_HASH.encode("ascii") + header[end:])
@@ -221,3 +233,59 @@ def _check_hash(header: bytes, payload: bytes, document: dict[str, Any]) -> None
         raise ModelFileError(
             "its content does not match its hash: the file is damaged or was edited"
         )
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON from an untrusted file; the caller limits its length.
+
+    Raises
+    ------
+    ModelFileError
+        If the text is not JSON, nests deeper than 32 levels, repeats a key, or has a number that is
+        not a 64-bit integer or a finite float.
+    """
+    # Check the depth first: the parser recurses, and it would crash under a high recursion limit.
+    bare = np.frombuffer(_STRING.sub("", text).encode("utf-8", "replace"), dtype=np.uint8)
+    opening = (bare == ord("[")) | (bare == ord("{"))
+    closing = (bare == ord("]")) | (bare == ord("}"))
+    depth = np.cumsum(opening.astype(np.int8) - closing, dtype=np.int64)
+    if depth.max(initial=0) > _DEEPEST:
+        raise ModelFileError(f"its header nests deeper than {_DEEPEST} levels")
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its header is not valid JSON ({error})") from error
+
+
+def dump_json(value: Any) -> str:
+    """Write JSON in ASCII, without spaces and with keys in their order."""
+    return json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ModelFileError("its header repeats a key")
+    return result
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER or not -(2**63) <= int(digits) < 2**64:
+        raise ModelFileError(f"its header has an integer beyond 64 bits, {digits[:24]}")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    if len(digits) > _LONGEST_NUMBER or not math.isfinite(float(digits)):
+        raise ModelFileError(f"its header has a number outside the range of floats, {digits[:24]}")
+    return float(digits)
+
+
+def _constant(name: str) -> Any:
+    raise ModelFileError(f"its header has {name}, which is not JSON")

@@ -6,67 +6,71 @@ import io
 import os
 import re
 import stat
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from slts._typing import AnyArray
+from slts.atomic_files import write_whole
 from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
-from slts.persistence.container import MOST_HEADER_BYTES, Container, pack, unpack
-from slts.persistence.models import (
-    MODELS,
-    NOT_KEPT,
-    OF_THE_MACHINE,
-    OPTIONAL,
-    YOUNGER,
-    attribute_names,
-    complete_model,
+from slts.persistence.container import library_version, pack, unpack
+from slts.persistence.declarations import (
+    CLASSIFIERS,
+    MACHINE_PARAMETERS,
+    PARAMETERS,
+    check_model,
+    stored_attributes,
+    stored_parameters,
 )
-from slts.whole_files import write_whole
+from slts.persistence.schema import NOTHING, one_of
 
 SUFFIX = ".slts"
-_FIELDS = (
-    "format", "sha256", "slts", "estimator", "parameters", "classes", "channel_names", "training",
-    "state",
-)  # fmt: skip
-_TRAINING = {"series": "n_series_in_", "steps": "n_steps_in_"}
-# Attributes that have a place of their own in the file.
-_ELSEWHERE = frozenset({"classes_", *_TRAINING.values()})
+_ENTRIES = ("format", "sha256", "slts", "estimator", "parameters", "output", "state")
+_BY_NAME = {kind.__name__: kind for kind in CLASSIFIERS}
+# Where scikit-learn keeps the choice of `set_output`, for which it has no public name.
+_OUTPUT_CONFIG = "_sklearn_output_config"
+_OUTPUT = NOTHING | one_of("default", "pandas", "polars")
 _LONGEST_NOTE = 500
-# What the checks of other parts raise about values that do not fit together.
-_MISFITS = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+# Errors that other parts raise for values that do not fit together.
+_MISFITS = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
+    ValueError,
+)  # fmt: skip
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted classifier into one file.
+    """Write a fitted classifier to one file.
 
-    The file holds numbers and names, no code. It is written whole or not at all: an older file of
-    the same name stays until the new one is complete. The same model gives the same bytes.
+    The file contains numbers and names, and no code. It is written completely or not at all: an
+    older file with the same name stays until the new file is complete. The same model gives the
+    same bytes.
 
     Parameters
     ----------
     model
-        A fitted classifier of slts. Of a search pass its `best_estimator_`, of a pipeline the step
-        that is a classifier of slts.
+        A fitted classifier of slts. For a search, pass its `best_estimator_`. For a pipeline, pass
+        the step that is a classifier of slts.
     path
-        Name of the file; ends in ``.slts``.
+        Name of the file. It must end in ``.slts``.
 
     Raises
     ------
     TypeError
-        If files cannot hold this object.
+        If files cannot store this object.
     sklearn.exceptions.NotFittedError
-        If it is not fitted.
+        If the model is not fitted.
     ModelFileError
-        If its parts do not fit together, as after parameters were changed without fitting again.
+        If the parts of the model do not fit together, for example because parameters were changed
+        after `fit`.
 
     Warns
     -----
     UserWarning
-        If a parameter is an object, such as a splitter: the file describes it, and the model that
-        is loaded has the default instead. Predictions do not depend on it.
+        If a parameter is an object, such as a splitter. The file describes the object, and the
+        loaded model has the default instead. Predictions do not depend on it.
 
     See Also
     --------
@@ -94,11 +98,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     check_is_fitted(model)
     try:
         content = _to_bytes(model)
-        # What is written can be read: the same checks, before the file gets its name.
-        _to_model(unpack(io.BytesIO(content), len(content), _version()))
+        # Check that the file can be loaded before it gets its name.
+        _to_model(*unpack(io.BytesIO(content), len(content)))
+    except TypeError:
+        raise
     except (ModelFileError, *_MISFITS) as error:
-        if isinstance(error, TypeError):
-            raise
         raise ModelFileError(f"this model cannot be saved as {name}: {error}") from error
     write_whole(name, content)
 
@@ -106,9 +110,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a classifier that `save` wrote.
 
-    Nothing in the file is executed, and nothing of it is used before its hash, its sizes and all
-    its values have been checked. Whether to believe what the model predicts is another matter: that
-    depends on who made it.
+    Nothing in the file is executed. Its hash, its sizes and all its values are checked before they
+    are used. The checks do not show whether the predictions can be trusted: that depends on who
+    made the model.
 
     Parameters
     ----------
@@ -118,26 +122,26 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     SeriesClassifier
-        The fitted classifier; it answers bit for bit as the one that was saved. Its `device` is
-        ``"cpu"``, where the other may have had a GPU: set it anew; `memory_limit` is the default.
+        The fitted classifier, with the same predictions bit for bit. Its `device` and
+        `memory_limit` are the defaults, because they depend on the machine.
 
     Raises
     ------
     ModelFileError
-        If it is not a model file, is damaged, was edited, or needs a newer slts; the message says
-        which.
+        If the file is not a model file, is damaged, was edited, or has another format. The message
+        gives the reason.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
 
     See Also
     --------
     save : Write a file.
     """
-    return _reading(path, _to_model)
+    return _read(path)[0]
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Say what a model file holds: plain values that JSON can hold.
+    """Summarise a model file in values that JSON can hold.
 
     Parameters
     ----------
@@ -147,41 +151,36 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        `estimator`, `parameters` (as text; of those that files cannot hold, a description),
-        `classes`, `channel_names`, `training` (numbers of series, steps, classes), `format`, `slts`
-        (the version that wrote it) and `sha256`.
+        `format`, `slts` (the version that wrote the file), `sha256`, `estimator`, `channel_names`,
+        `training` (numbers of series, steps and classes), `parameters` (as text; a description of
+        those that files cannot store) and `classes`.
 
     Raises
     ------
     ModelFileError, FileNotFoundError
         As `load`.
     """
-
-    def facts(container: Container) -> dict[str, Any]:
-        model, document = _to_model(container), container.document
-        parameters = {}
-        for name, value in _kept_parameters(model).items():
-            note = _note(document["parameters"].get(name))
-            parameters[name] = repr(value) if note is None else note
-        kept = ("format", "slts", "sha256", "estimator", "channel_names", "training")
-        return {
-            **{name: document[name] for name in kept},
-            "parameters": parameters,
-            "classes": [v.item() if isinstance(v, np.generic) else v for v in model.classes_],
-        }
-
-    result: dict[str, Any] = _reading(path, facts)
-    return result
-
-
-def _version() -> str:
-    from slts import __version__
-
-    return __version__
+    model, document = _read(path)
+    parameters = {}
+    for name, value in stored_parameters(model).items():
+        note = _note(document["parameters"].get(name))
+        parameters[name] = repr(value) if note is None else note
+    names = model.channel_names_in_
+    return {
+        **{name: document[name] for name in ("format", "slts", "sha256", "estimator")},
+        "channel_names": None if names is None else list(names),
+        "training": {
+            "series": int(model.n_series_in_),
+            "steps": int(model.n_steps_in_),
+            "classes": len(model.classes_),
+        },
+        "parameters": parameters,
+        "classes": [v.item() if isinstance(v, np.generic) else v for v in model.classes_],
+    }
 
 
 def _check_type(model: Any) -> None:
-    if type(model).__name__ in MODELS and type(model) is MODELS[type(model).__name__].type:
+    if type(model) in CLASSIFIERS:
         return
     if hasattr(model, "best_estimator_"):
         hint = "Pass its best_estimator_."
@@ -190,69 +189,52 @@ def _check_type(model: Any) -> None:
     elif hasattr(model, "estimator_"):
         hint = "Pass its estimator_."
     else:
-        hint = "Of a GridSearchCV pass best_estimator_, of a Pipeline the step that is one of them."
+        hint = (
+            "For a GridSearchCV, pass best_estimator_. For a Pipeline, pass the step that is a "
+            "classifier of slts."
+        )
     raise TypeError(
-        f"{type(model).__name__} cannot be saved. These can: {', '.join(MODELS)}. {hint}"
+        f"{type(model).__name__} cannot be saved. These can: {', '.join(_BY_NAME)}. {hint}"
     )
 
 
 def _to_bytes(model: SeriesClassifier) -> bytes:
-    name = type(model).__name__
-    encoder = Encoder()
-    parameters = {}
-    for parameter, value in sorted(_kept_parameters(model).items()):
-        parameters[parameter] = _encode_parameter(encoder, model, parameter, value)
-    held = (attribute_names(name) | OPTIONAL.keys()) & model.__dict__.keys()
-    strangers = model.__dict__.keys() - held - parameters.keys() - NOT_KEPT - OF_THE_MACHINE
-    strangers -= MODELS[name].derived.keys()
-    if strangers:
+    kind, parameters = type(model), stored_parameters(model)
+    attributes = stored_attributes(kind)
+    # Private attributes are caches, or belong to scikit-learn.
+    public = {name for name in vars(model) if not name.startswith("_")}
+    unknown = public - attributes - (parameters.keys() & PARAMETERS.keys()) - MACHINE_PARAMETERS
+    if unknown:
         raise TypeError(
-            f"this {name} has attributes that no model file holds: {', '.join(sorted(strangers))}. "
-            f"Delete them first."
+            f"this {kind.__name__} has attributes that files cannot store: "
+            f"{', '.join(sorted(unknown))}. Delete them first."
         )
-    names = model.channel_names_in_
+    encoder = Encoder()
     document = {
-        "slts": _version(),
-        "estimator": name,
-        "parameters": parameters,
-        "classes": encoder.encode(model.classes_, "classes"),
-        "channel_names": None if names is None else list(names),
-        "training": {
-            **{key: model.__dict__.get(attribute) for key, attribute in _TRAINING.items()},
-            "classes": len(model.classes_),
+        "estimator": kind.__name__,
+        "parameters": {
+            name: _encode_parameter(encoder, model, name, value)
+            for name, value in sorted(parameters.items())
         },
-        "state": {
-            attribute: encoder.encode(model.__dict__[attribute], attribute)
-            for attribute in sorted(held - _ELSEWHERE)
-            if attribute not in YOUNGER or model.__dict__[attribute] is not YOUNGER[attribute]
-        },
+        "output": vars(model).get(_OUTPUT_CONFIG, {}).get("transform"),
+        "state": {name: encoder.encode(getattr(model, name), name) for name in sorted(attributes)},
     }
-    content = pack(document, encoder.tensors)
-    if int.from_bytes(content[:8], "little") > MOST_HEADER_BYTES:
-        raise ModelFileError(
-            f"its names, parameters and reports take more than {MOST_HEADER_BYTES} bytes"
-        )
-    return content
-
-
-def _kept_parameters(model: SeriesClassifier) -> dict[str, Any]:
-    given = model.get_params(deep=False)
-    return {name: value for name, value in given.items() if name not in OF_THE_MACHINE}
+    return pack(document, encoder.tensors)
 
 
 def _encode_parameter(encoder: Encoder, model: SeriesClassifier, name: str, value: Any) -> Any:
-    """Node of a parameter; of an object that files cannot hold, a note about it."""
+    """Give the node of a parameter, or a note about an object that files cannot store."""
     trial = Encoder()
     try:
         node = trial.encode(value, f"parameters.{name}")
     except (TypeError, ModelFileError):
-        # Addresses differ from run to run.
+        # Memory addresses differ between runs.
         text = re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))[:_LONGEST_NOTE]
         if name != "random_state":
             default = type(model)().get_params(deep=False)[name]
             warn(
                 f"The '{name}' parameter of {type(model).__name__}, {text}, is described in the "
-                f"model file but not kept: the loaded model has the default, {default!r}.",
+                f"model file but not stored. The loaded model has the default, {default!r}."
             )
         return {"note": text}
     encoder.tensors.update(trial.tensors)
@@ -260,52 +242,49 @@ def _encode_parameter(encoder: Encoder, model: SeriesClassifier, name: str, valu
 
 
 def _note(node: Any) -> str | None:
-    """The description of a parameter that is not kept."""
+    """Give the description of a parameter that is not stored, or None if it is stored."""
     if not isinstance(node, dict) or set(node) != {"note"}:
         return None
     note = node["note"]
     if not isinstance(note, str) or len(note) > LONGEST_TEXT:
-        raise ModelFileError("a note about a parameter is no text")
+        raise ModelFileError("a note about a parameter is not a text")
     return note
 
 
-def _to_model(container: Container) -> SeriesClassifier:
-    document = container.document
-    if set(document) != set(_FIELDS):
-        raise ModelFileError(f"it must have the entries {', '.join(_FIELDS)}, and no others")
-    name, training = document["estimator"], document["training"]
-    if not isinstance(name, str) or name not in MODELS:
+def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesClassifier:
+    if set(document) != set(_ENTRIES):
+        raise ModelFileError(f"it must have the entries {', '.join(_ENTRIES)}, and no others")
+    name = document["estimator"]
+    if not isinstance(name, str) or name not in _BY_NAME:
         raise ModelFileError(
-            f"it holds a {str(name)[:40]!r}, which this slts, {_version()}, does not know"
+            f"it has the estimator {str(name)[:40]!r}, which this slts, {library_version()}, does "
+            f"not know"
         )
-    if not isinstance(training, dict) or set(training) != {*_TRAINING, "classes"}:
-        raise ModelFileError("training must tell the numbers of series, steps and classes")
-    kind = MODELS[name].type
-    decoder = Decoder(container.tensors)
-    parameters = _decode_parameters(decoder, kind, document["parameters"])
-    state = _decode_state(decoder, name, document["state"])
-    state["classes_"] = decoder.decode(document["classes"], "classes")
+    kind, decoder = _BY_NAME[name], Decoder(tensors)
+    model = kind(**_decode_parameters(decoder, kind, document["parameters"]))
+    nodes, attributes = document["state"], stored_attributes(kind)
+    if not isinstance(nodes, dict) or nodes.keys() != attributes:
+        raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
+    for attribute, node in nodes.items():
+        setattr(model, attribute, decoder.decode(node, attribute))
     decoder.finish()
-    state |= {attribute: training[key] for key, attribute in _TRAINING.items()}
-    model = kind(**parameters)
-    model.__dict__.update(state)
-    complete_model(model)
-    names = model.channel_names_in_
-    if document["channel_names"] != (None if names is None else list(names)):
-        raise ModelFileError("channel_names must be those of its series")
-    if type(training["classes"]) is not int or training["classes"] != len(model.classes_):
-        raise ModelFileError("training must tell the number of classes")
+    check_model(model)
+    _OUTPUT.require("output", document["output"])
+    if document["output"] is not None:
+        model.set_output(transform=document["output"])
     return model
 
 
 def _decode_parameters(
     decoder: Decoder, kind: type[SeriesClassifier], nodes: Any
 ) -> dict[str, Any]:
-    kept = set(kind._get_param_names()) - OF_THE_MACHINE
-    # A parameter the file does not know is younger than the file: its default is what was used.
-    if not isinstance(nodes, dict) or not nodes.keys() <= kept:
+    known = stored_parameters(kind())
+    # A parameter that is missing is newer than the file, and its default keeps the old behaviour.
+    if not isinstance(nodes, dict) or not nodes.keys() <= known.keys():
+        unknown = ", ".join(sorted(set(nodes) - known.keys())) if isinstance(nodes, dict) else ""
         raise ModelFileError(
-            f"it has parameters that the {kind.__name__} of this slts, {_version()}, does not have"
+            f"it has parameters that the {kind.__name__} of this slts, {library_version()}, does "
+            f"not have: {unknown[:100]}"
         )
     return {
         name: decoder.decode(node, f"parameters.{name}")
@@ -314,32 +293,20 @@ def _decode_parameters(
     }
 
 
-def _decode_state(decoder: Decoder, name: str, nodes: Any) -> dict[str, Any]:
-    known = attribute_names(name) - _ELSEWHERE
-    needed, unsaid = known - YOUNGER.keys(), {key: YOUNGER[key] for key in known & YOUNGER.keys()}
-    if not isinstance(nodes, dict) or not needed <= nodes.keys() <= known | OPTIONAL.keys():
-        raise ModelFileError(f"it must hold {', '.join(sorted(needed))}, and nothing else")
-    held = {attribute: decoder.decode(node, attribute) for attribute, node in nodes.items()}
-    return {**unsaid, **held}
-
-
-def _reading(path: str | os.PathLike[str], use: Any) -> Any:
-    """Open, read and check a file; every complaint about its content names it."""
+def _read(path: str | os.PathLike[str]) -> tuple[SeriesClassifier, dict[str, Any]]:
+    """Read and check a file; errors about its content start with its name."""
     shown = os.fspath(path)
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise ModelFileError(f"it is {what}")
         with open(path, "rb") as file, np.errstate(all="ignore"):
-            return use(_unpacked(file))
+            document, tensors = unpack(file, os.fstat(file.fileno()).st_size)
+            return _to_model(document, tensors), document
     except ModelFileError as error:
         raise ModelFileError(f"{shown} cannot be loaded: {error}") from error
     except _MISFITS as error:
         raise ModelFileError(
             f"{shown} cannot be loaded, its parts do not fit together: {error}"
         ) from error
-
-
-def _unpacked(file: BinaryIO) -> Container:
-    return unpack(file, os.fstat(file.fileno()).st_size, _version())

@@ -1,4 +1,4 @@
-"""Axes to draw on, and colours that keep their order in grey and for colour-blind readers."""
+"""Axes, colours and labels shared by the plots."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from slts.extras import import_extra
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Both keep their order in grey and for colour-blind readers.
 SEQUENTIAL = "cividis"
 DIVERGING = "PuOr"
-# Okabe and Ito's palette, each with a marker of its own.
+# Palette of Okabe and Ito.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-
 LINES = ("-", "--", "-.", ":")
 
 
@@ -31,25 +31,25 @@ def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.0, 4.5)) -
     return made
 
 
-def signed_image(ax: Axes, values: FloatArray, label: str, **options: Any) -> Any:
+def style(k: int) -> dict[str, Any]:
+    """Colour and marker of the k-th group; both repeat after their last."""
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+
+
+def integer_ticks() -> Any:
+    """A new tick locator that uses integers only."""
+    return import_extra("matplotlib.ticker", "plots").MaxNLocator(integer=True)
+
+
+def signed_image(ax: Axes, values: FloatArray, label: str, **options: Any) -> None:
     """Draw signed values, white at zero, with a colour bar."""
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     image = ax.imshow(values, cmap=DIVERGING, vmin=-largest, vmax=largest, **options)
     ax.figure.colorbar(image, ax=ax, label=label)
-    return image
 
 
 def channel_labels(names: tuple[str, ...] | None, count: int) -> list[str]:
-    """Names of the channels; a channel beyond them is the homogeneous one."""
+    """Names of `count` channels; one channel more than names is the constant channel."""
     if names is None:
         return [str(k) for k in range(count)]
-    return [*names, "constant"][:count] if count > len(names) else list(names)
-
-
-def class_position(classes: Any, label: Any) -> int:
-    """Where `label` stands among the classes that have a decision value."""
-    known: list[Any] = np.asarray(classes).tolist()
-    if label not in known:
-        names = ", ".join(map(repr, known))
-        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
-    return known.index(label)
+    return [*names, "constant"][:count]

@@ -1,4 +1,4 @@
-"""Accuracy against the number of landmarks."""
+"""Curves: accuracy by number of landmarks, goodness of a similarity."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from slts.plots.axes import COLOURS, LINES, MARKERS, axes_or_new
+from slts.plots.axes import LINES, axes_or_new, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from slts.guarantees import GoodnessProfile
 
 
 def plot_accuracy_by_landmarks(
@@ -27,23 +29,47 @@ def plot_accuracy_by_landmarks(
         Method -> (numbers of landmarks, mean accuracies in %, half-widths of their intervals or
         None).
     ax
-        Where to draw; None makes a new figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        Lines differ by colour, marker and dash; intervals are shaded.
+        Lines differ in colour, marker and dash. Intervals are shaded.
     """
     ax = axes_or_new(ax)
     for k, (name, (counts, means, widths)) in enumerate(curves.items()):
         x, mean = np.asarray(counts), np.asarray(means, dtype=np.float64)
-        colour = COLOURS[k % len(COLOURS)]
-        style = LINES[k % len(LINES)]
-        ax.plot(x, mean, style, marker=MARKERS[k % len(MARKERS)], color=colour, label=name)
+        (line,) = ax.plot(x, mean, LINES[k % len(LINES)], label=name, **style(k))
         if widths is not None:
             half = np.asarray(widths, dtype=np.float64)
-            ax.fill_between(x, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
+            low, high = mean - half, mean + half
+            ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
     ax.set(xlabel="landmarks", ylabel="accuracy (%)")
     ax.legend()
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
+    """Draw epsilon against gamma, one line per tau.
+
+    Parameters
+    ----------
+    profile
+        From `slts.guarantees.goodness_profile`.
+    ax
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Lower is better. Epsilon 1 is the value of a similarity that is always zero.
+    """
+    ax = axes_or_new(ax)
+    for k, (tau, epsilon) in enumerate(zip(profile.taus, profile.epsilon.T, strict=True)):
+        ax.plot(profile.gammas, epsilon, LINES[k % len(LINES)], label=f"{tau:g}", **style(k))
+    ax.axhline(1.0, color="grey", linewidth=0.8)
+    ax.set(xscale="log", xlabel="margin gamma", ylabel="hinge loss epsilon", ylim=(0.0, None))
+    ax.legend(title="share tau of landmarks")
     ax.grid(alpha=0.3)
     return ax

@@ -1,4 +1,4 @@
-"""What a model looks at: its metrics and its landmarks."""
+"""Models: metrics of a class, weights of its landmarks, contributions to a decision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slts.plots.axes import (
     DIVERGING,
     axes_or_new,
     channel_labels,
-    class_position,
+    integer_ticks,
     signed_image,
 )
 
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from slts.explanation import Explanation
     from slts.models.linear_form import LinearForm
 
-# Groups drawn unless others are asked for.
+# Number of groups drawn by default.
 _MOST_GROUPS = 8
 
 
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the metric of one class: which channel of a series is compared with which of a landmark.
+    """Draw the metric of one class: the weight of each pair of channels.
 
     Parameters
     ----------
     model
         A fitted `SLTSClassifier` or `SLTSClassifierCV`.
     label
-        The class; with two classes, the second.
+        The class. Of two classes only the second has a metric.
     ax
-        Where to draw; None makes a new figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        Rows are channels of the series, columns channels of the landmarks.
+        Rows are channels of the series, columns are channels of the landmarks.
     """
-    form = _one_metric(model)[0]
-    metrics = model.metrics_ if hasattr(model, "metrics_") else form.metrics
-    metric = metrics[class_position(form.positives, label)]
+    form = _single_form(model)
+    metric = form.metrics[_decision_of(form, label)]
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
-    names = channel_labels(model.landmarks_.channel_names, len(metric))
+    names = channel_labels(model.channel_names_in_, len(metric))
     signed_image(ax, metric, "weight")
     ax.set(title=f"metric of class {label}", xlabel="channel of the landmark")
     ax.set_ylabel("channel of the series")
@@ -66,36 +66,34 @@ def plot_local_metrics(
     model
         A fitted `LocalSLTSClassifier`.
     label
-        The class; with two classes, the second.
+        The class. Of two classes only the second has metrics.
     comparison
         Position in `comparisons_`.
     groups
-        Which, as positions in `group_names_`; None shows the first eight.
+        Positions in `group_names_`; None draws the first eight groups.
     figure
-        Where to draw; None makes a new one.
+        Figure to draw on; None makes a new one.
 
     Returns
     -------
     Figure
-        One map for each group (down) and phase of the landmark (across), on one scale of colours.
+        One row per group, one column per phase of the landmark, one colour scale for all.
     """
     form = model.linear_forms()[comparison]
     shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
-    metrics = form.local_metrics[class_position(form.positives, label)][shown]
+    metrics = form.local_metrics[_decision_of(form, label)][shown]
     n_groups, n_phases = metrics.shape[:2]
     if figure is None:
+        size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
         pyplot = import_extra("matplotlib.pyplot", "plots")
-        figure = pyplot.figure(
-            figsize=(2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8), layout="constrained"
-        )
+        figure = pyplot.figure(figsize=size, layout="constrained")
     largest = float(np.abs(metrics).max()) or 1.0
     axes = figure.subplots(n_groups, n_phases, squeeze=False)
     for g, row in enumerate(axes):
         row[0].set_ylabel(f"landmarks of {form.group_names[shown[g]]}")
         for f, ax in enumerate(row):
             image = ax.imshow(metrics[g, f], cmap=DIVERGING, vmin=-largest, vmax=largest)
-            ax.set_xticks([])
-            ax.set_yticks([])
+            ax.set(xticks=[], yticks=[])
             if g == 0 and n_phases > 1:
                 ax.set_title(f"part {f + 1} of {n_phases}")
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
@@ -105,51 +103,99 @@ def plot_local_metrics(
     return figure
 
 
-def _one_metric(model: Any) -> tuple[LinearForm, ...]:
-    """The forms of a model with one metric per class: one, or one per class."""
-    if not hasattr(model, "linear_form"):
-        raise TypeError(
-            f"{type(model).__name__} has several metrics for a class: use plot_local_metrics."
-        )
-    forms: tuple[LinearForm, ...] = model.linear_forms()
-    return forms
-
-
 def plot_landmark_weights(
     model: Any, label: Any, *, count: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the weights of the landmarks that weigh most for one class.
+    """Draw the largest landmark weights of one class.
 
     Parameters
     ----------
     model
-        A fitted classifier over landmarks.
+        A fitted classifier with one metric per class.
     label
-        The class; with two classes, the second.
+        The class. Of two classes only the second has weights.
     count
-        How many at most.
+        Largest number of landmarks.
     ax
-        Where to draw; None makes a new figure.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        One bar per landmark, named by the index of its training series.
+        One bar per landmark, labelled with the index of its training series.
     """
-    forms = _one_metric(model)
-    form = forms[0]
-    coef = np.sum([form.coef for form in forms], axis=0)
-    weights = coef[class_position(form.positives, label)]
+    form = _single_form(model)
+    weights = form.coef[_decision_of(form, label)]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]
     ax = axes_or_new(ax, figsize=(6.0, max(2.0, 0.25 * len(shown) + 1.0)))
-    colours = [COLOURS[0] if weight > 0 else COLOURS[1] for weight in weights[shown]]
-    bars = ax.barh(range(len(shown)), weights[shown], color=colours)
-    for bar, weight in zip(bars, weights[shown], strict=True):
-        bar.set_hatch("" if weight > 0 else "//")
+    positive = weights[shown] > 0
+    ax.barh(
+        range(len(shown)),
+        weights[shown],
+        color=[COLOURS[0] if sign else COLOURS[1] for sign in positive],
+        hatch=["" if sign else "//" for sign in positive],
+    )
     ax.set_yticks(range(len(shown)), [str(k) for k in form.landmark_indices[shown]])
     ax.axvline(0.0, color="black", linewidth=0.8)
     ax.set(xlabel="weight", ylabel="landmark (training series)")
-    ax.set_title(f"class {label}: {len(used)} of {len(model.landmark_indices_)} landmarks in use")
+    # The form has the landmarks with a weight. SimilaritySVC has no others.
+    n_chosen = len(getattr(model, "landmark_indices_", form.landmark_indices))
+    ax.set_title(f"class {label}: {len(used)} of {n_chosen} landmarks in use")
     return ax
+
+
+def plot_contributions(
+    explanation: Explanation, label: Any = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the contributions of steps and channels to the decision for a class.
+
+    Parameters
+    ----------
+    explanation
+        From `slts.explain`.
+    label
+        The class; None is the predicted class. Two classes share one map with opposite signs.
+    ax
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        One row per channel; time runs right. Map and offset sum to the decision value.
+    """
+    position, sign = explanation.for_class(label)
+    terms = sign * explanation.contributions[position]
+    ax = axes_or_new(ax, figsize=(7.0, 4.0))
+    names = channel_labels(explanation.channel_names, terms.shape[1])
+    signed_image(ax, terms.T, "contribution", aspect="auto", interpolation="nearest")
+    ax.set_yticks(range(len(names)), names)
+    ax.xaxis.set_major_locator(integer_ticks())
+    ax.set(xlabel="step", ylabel="channel")
+    ax.set_title(
+        f"class {explanation.predicted if label is None else label}: decision "
+        f"{sign * explanation.decision[position]:.3f} = "
+        f"{sign * explanation.offset[position]:.3f} + map"
+    )
+    return ax
+
+
+def _single_form(model: Any) -> LinearForm:
+    """The linear form of a model with one metric per class."""
+    if not hasattr(model, "linear_form"):
+        raise TypeError(
+            f"{type(model).__name__} does not have one metric per class. For LocalSLTSClassifier "
+            f"use plot_local_metrics."
+        )
+    form: LinearForm = model.linear_form()
+    return form
+
+
+def _decision_of(form: LinearForm, label: Any) -> int:
+    """Position of the decision value of a class."""
+    known: list[Any] = form.positives.tolist()
+    if label not in known:
+        names = ", ".join(map(repr, known))
+        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
+    return known.index(label)

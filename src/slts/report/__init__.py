@@ -1,19 +1,17 @@
-"""A fitted model as one HTML page: collect a plain dict, then render it.
+"""HTML report of a fitted model. `collect` makes a plain dict, `render` makes a page of it.
 
-page        `render` and `write_report`; page.html, page.css and page.js are what they fill in
-collect     `collect`: everything the page shows, as strings, numbers, lists and dicts
-sample      the series of the report and the model's answers
-figures     accuracy, confusion, certificate, lengths and classes
-insight     channels, metric maps and weights
-companions  landmarks or neighbours: which count for a series, and its paths to them
-explorer    scores, contributions and alignments of every series
-space       series as points
-drawing     how series are drawn
-card        parameters and provenance
-sections    masthead and order of the sections, which need no script but for their pictures:
-            answers_html, model_html, explorer_html, of pieces in markup
-packing     arrays as short text
-thinning    what is drawn of long series, many channels and many series
+page          `render` and `write_report`, which fill page.html, page.css and page.js
+series_html   sections about the series: errors, guarantee, similarity space, explorer, data
+model_html    sections about the model: channels and metrics, landmarks, model card
+markup        HTML elements used by all sections
+collect       `collect`: the content of the page as strings, numbers, lists and dicts
+predictions   series of the report, predictions, and statistics of both
+importance    importance of channels and comparisons, metrics
+references    landmarks or training series that a model compares series with
+explorer      explanations of single series, and series as points in similarity space
+card          model card: parameters, facts, provenance
+downsampling  limits for long series, many channels and many series
+packing       arrays and paths as short text
 """
 
 from slts.report.collect import collect

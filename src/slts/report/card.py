@@ -1,4 +1,4 @@
-"""The model card: parameters, what came out of the fit, and where everything is from."""
+"""The model card: parameters, facts about the fit, provenance."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from typing import Any
 import numpy as np
 
 from slts import __version__
-from slts.estimators.landmark_classifier import LandmarkClassifier
-from slts.report.insight import realigned
 from slts.report.markup import count
-from slts.report.packing import short
-from slts.report.sample import Sample
+from slts.report.packing import rounded
+from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
 
-# Packages whose numerics a model depends on.
+# Packages that determine the numbers of a model.
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
-# Longest value of a parameter that is written out.
+# Largest length of the text of a parameter.
 _LONGEST = 160
 
 
-def card(model: Any, inner: Any, sample: Sample | None, n_numbers: int | None) -> dict[str, Any]:
+def card(
+    model: Any, inner: Any, predictions: Predictions | None, n_numbers: int | None
+) -> dict[str, Any]:
     """Parameters, facts and provenance.
 
     Parameters
     ----------
     model
-        What was given.
+        The model of the report.
     inner
-        The classifier inside a search; `model` itself otherwise.
-    sample
-        The data given, if any.
+        The classifier in a search; otherwise `model` itself.
+    predictions
+        The series of the report, if any.
     n_numbers
-        Numbers the model stores, if known.
+        Numbers that the model stores, if known.
     """
-    classifier = type(inner)
+    found, classifier = predictions, type(inner)
+    # Parameters found by a search, of scikit-learn or of the classifier itself.
+    chosen = {**getattr(model, "best_params_", {}), **getattr(inner, "best_params_", {})}
     return {
-        "estimator": type(model).__name__,
         "classifier": f"{classifier.__module__.partition('.')[0]}.{classifier.__name__}",
         "parameters": _parameters(inner),
-        "chosen": [[name, str(value)] for name, value in _chosen(model, inner).items()],
+        "chosen": [[name, str(value)] for name, value in chosen.items()],
         "facts": _facts(inner, n_numbers),
         "limits": _limits(inner),
         "provenance": {
@@ -52,13 +53,13 @@ def card(model: Any, inner: Any, sample: Sample | None, n_numbers: int | None) -
             "software": ", ".join(f"{name} {version(name)}" for name in _PACKAGES),
             "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
             "model": model_fingerprint(inner),
-            "data": None if sample is None else data_fingerprint(sample.batch, sample.labels),
+            "data": None if found is None else data_fingerprint(found.batch, found.labels),
         },
     }
 
 
 def model_fingerprint(model: Any) -> str | None:
-    """Digest of the numbers a model decides with; None where they are not known."""
+    """Digest of the numbers that determine the predictions; None if unknown."""
     if hasattr(model, "linear_forms"):
         parts = []
         for form in model.linear_forms():
@@ -93,78 +94,58 @@ def _parameters(model: Any) -> list[dict[str, Any]]:
     try:
         defaults = type(model)().get_params(deep=False)
     except TypeError:
-        # A classifier that cannot be made without arguments.
+        # The classifier has required arguments.
         defaults = {}
-    rows = []
-    for name, value in model.get_params(deep=False).items():
-        text = repr(value)
-        rows.append(
-            {
-                "name": name,
-                "value": text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…",
-                "default": name in defaults and repr(defaults[name]) == text,
-            }
-        )
-    return rows
-
-
-def _chosen(model: Any, inner: Any) -> dict[str, Any]:
-    """Parameters found by a search, ours or scikit-learn's."""
-    return {**getattr(model, "best_params_", {}), **getattr(inner, "best_params_", {})}
+    texts = {name: repr(value) for name, value in model.get_params(deep=False).items()}
+    return [
+        {
+            "name": name,
+            "value": text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…",
+            "default": name in defaults and repr(defaults[name]) == text,
+        }
+        for name, text in texts.items()
+    ]
 
 
 def _facts(model: Any, n_numbers: int | None) -> list[list[str]]:
-    facts = [
-        ["Classes", str(len(model.classes_))],
-        ["Channels", str(getattr(model, "n_channels_in_", model.n_features_in_))]
-        if hasattr(model, "n_features_in_")
-        else ["Channels", "not recorded"],
-    ]
+    n_channels = getattr(model, "n_channels_in_", getattr(model, "n_features_in_", "not recorded"))
+    facts = [["Classes", str(len(model.classes_))], ["Channels", str(n_channels)]]
     if hasattr(model, "n_series_in_"):
-        steps = f"{model.n_series_in_:,} series, together {model.n_steps_in_:,} steps"
+        steps = f"{model.n_series_in_:,} series with {model.n_steps_in_:,} steps in total"
         facts.append(["Trained on", steps])
-    if isinstance(model, LandmarkClassifier):
+    if hasattr(model, "landmarks_") and hasattr(model, "coef_"):
         used = int(np.count_nonzero(model.coef_.any(axis=0)))
-        facts.append(["Landmarks", f"{used} with a weight, of {len(model.landmarks_)} chosen"])
+        chosen = f"{used} with a nonzero weight, of {len(model.landmarks_)} chosen"
+        facts.append(["Landmarks", chosen])
     if hasattr(model, "reports_"):
-        worst = max((report.gap for report in model.reports_), default=0.0)
+        gap = rounded(max((report.gap for report in model.reports_), default=0.0), 2)
         unsolved = sum(not report.converged for report in model.reports_)
-        facts.append(
-            [
-                "Solver",
-                f"{count(len(model.reports_), 'convex problem')}, "
-                + ("solved" if not unsolved else f"{unsolved} not solved to tolerance")
-                + f"; largest duality gap {short(worst, 2):g}",
-            ]
-        )
+        solved = f"{unsolved} not solved to tolerance" if unsolved else "solved"
+        problems = count(len(model.reports_), "convex problem")
+        facts.append(["Solver", f"{problems}, {solved}; largest duality gap {gap:g}"])
     if hasattr(model, "best_score_"):
-        facts.append(["Held-out accuracy in the search", f"{100 * model.best_score_:.1f}%"])
+        facts.append(["Validation accuracy in the search", f"{100 * model.best_score_:.1f}%"])
     if n_numbers is not None:
         facts.append(["Numbers stored", f"{n_numbers:,}"])
     return facts
 
 
 def _limits(model: Any) -> list[str]:
-    """What a reader might otherwise take the report to say."""
+    """What the report does not show."""
     limits = []
     if hasattr(model, "linear_forms"):
         limits.append(
-            "Contributions are exact sums: they say what the model used, not what would happen in "
-            "the world if a channel changed."
+            "Contributions are exact: they show what the model used. They do not show what would "
+            "happen if a channel changed in reality."
         )
     rows = getattr(model, "row_map_", None)
-    if getattr(model, "normalize", False) and rows is not None and rows.constant is None:
+    if rows is not None and rows.settings.normalize and rows.constant is None:
         limits.append(
-            "Every step is scaled to unit length first: how strong a step is plays no part, only "
-            "how its channels relate."
-        )
-    if realigned(model) and len(model.classes_) > 2:
-        limits.append(
-            "Every class has alignments of its own, under its metric: lines between aligned steps "
-            "are drawn as the predicted class has them."
+            "Each step is scaled to unit length. The model uses the relation of the channels, not "
+            "the amplitude of a step."
         )
     limits.append(
-        "It answers with one of the classes it was trained on, whatever it is given; it cannot say "
-        "that a series belongs to none of them."
+        "The model always predicts one of its training classes. It does not detect series that "
+        "belong to none of them."
     )
     return limits

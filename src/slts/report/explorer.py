@@ -1,36 +1,40 @@
-"""Every series of the prediction explorer: scores, contributions, alignments."""
+"""Explanations of single series, and series as points in similarity space."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
 
 from slts._typing import FloatArray, IntArray
-from slts.report.companions import STRONGEST, Companions, Comparison
-from slts.report.packing import pack, short, shorts
-from slts.report.sample import Sample
-from slts.report.thinning import MOST_BYTES, MOST_SERIES, Bins, path_moves, series_to_keep
+from slts.report.downsampling import MOST_BYTES, MOST_SERIES, Bins, bin_path, series_to_keep
+from slts.report.packing import pack, pack_path, rounded
+from slts.report.predictions import Predictions
+from slts.report.references import STRONGEST, Explained, References
 from slts.series import SeriesBatch
 
-# Classes whose contributions are kept for one series: the predicted, the true and the next best.
-# Fewer, where otherwise fewer than so many series would fit.
+# Classes explained for one series: the predicted, the true and those with the next best scores.
+# The number is reduced if fewer than ENOUGH_SERIES would fit.
 MOST_CLASSES, FEWEST_CLASSES, ENOUGH_SERIES = 12, 3, 200
-# Paths of short series that are found to explain all series, some hundredths of a millisecond each;
-# but some series are explained in any case.
+# Alignments for all explanations; each takes about 0.03 ms. FEWEST_SERIES are always explained.
 MOST_ALIGNMENTS, FEWEST_SERIES = 300_000, 50
-# What a series takes besides its arrays: names, numbers, paths.
+# Points in similarity space.
+MOST_POINTS = 1500
+# Size of a series without its arrays: names, numbers, paths.
 _BASE_BYTES = 900
 
 
 def choose_series(
-    sample: Sample, n_channels: int, companions: Companions | None
+    predictions: Predictions, n_channels: int, references: References | None
 ) -> tuple[IntArray, int]:
-    """Series that fit into the explorer, misclassified ones first, and classes to explain."""
-    n_alignments = 1 if companions is None else max(1, companions.n_alignments)
+    """Series for the explorer, misclassified series first, and the number of classes to explain."""
+    n_alignments = 1 if references is None else max(1, references.n_alignments)
     most = min(MOST_SERIES, max(FEWEST_SERIES, MOST_ALIGNMENTS // n_alignments))
-    steps = np.array([Bins.of(int(n)).count for n in sample.batch.lengths])
-    n_classes = 0 if sample.decisions is None else min(sample.decisions.shape[1], MOST_CLASSES)
+    steps = np.array([Bins.of(int(n)).count for n in predictions.batch.lengths])
+    decisions = predictions.decisions
+    n_classes = 0 if decisions is None else min(decisions.shape[1], MOST_CLASSES)
 
     def sizes(n_classes: int) -> IntArray:
         numbers = steps * (n_classes * (n_channels + STRONGEST) + 2 * n_channels)
@@ -39,130 +43,171 @@ def choose_series(
     share = min(1.0, ENOUGH_SERIES / len(steps))
     while n_classes > FEWEST_CLASSES and share * sizes(n_classes).sum() > MOST_BYTES:
         n_classes -= 1
-    return series_to_keep(sample.wrong, sizes(n_classes), most=most), n_classes
+    return series_to_keep(predictions.wrong, sizes(n_classes), most=most), n_classes
 
 
+@dataclass(eq=False)
 class Explorer:
-    """Collects series one after another; arrays of all of them are packed together.
+    """Collects explanations of single series; their arrays are packed together.
 
     Parameters
     ----------
-    sample
-        Series and answers.
+    predictions
+        Series and predictions.
     rows
-        The series as they are drawn: all channels of the data, as the model sees them.
+        The series as they are drawn.
     channels
-        Channels to draw; contributions of the others are added up.
-    companions
-        What series are compared with, if anything.
+        Channels to draw. Contributions of the others are summed.
+    references
+        What the model compares series with, if known.
     most_classes
-        Classes explained for one series, at most.
+        Largest number of classes explained for one series.
     """
 
-    def __init__(
-        self,
-        sample: Sample,
-        rows: SeriesBatch,
-        channels: IntArray,
-        companions: Companions | None,
-        most_classes: int,
-    ) -> None:
-        self.sample = sample
-        self.rows = rows
-        self.channels = channels
-        self.companions = companions
-        self.most_classes = most_classes
-        self.entries: list[dict[str, Any]] = []
-        # Companions in the order in which they are first named.
-        self.named: dict[int, int] = {}
-        self._drawn: list[FloatArray] = []
-        self._maps: list[FloatArray] = []
-        self._steps: list[FloatArray] = []
+    predictions: Predictions
+    rows: SeriesBatch
+    channels: IntArray
+    references: References | None
+    most_classes: int
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    # Number on the page of every reference, in order of appearance.
+    named: dict[int, int] = field(default_factory=dict)
+    _drawn: list[FloatArray] = field(default_factory=list)
+    _maps: list[FloatArray] = field(default_factory=list)
+    _by_step: list[FloatArray] = field(default_factory=list)
 
-    def add(self, index: int) -> None:
-        """Add one series of the sample."""
-        sample = self.sample
-        bins = Bins.of(int(sample.batch.lengths[index]))
+    def add(self, index: int, similarities: FloatArray | None) -> None:
+        """Add one series; `similarities` is its row of `References.similarities`."""
+        predictions = self.predictions
+        truth, p, scores = predictions.truth, predictions.probabilities, predictions.decisions
+        bins = Bins.of(int(predictions.batch.lengths[index]))
         self._drawn.append(bins.sample(self.rows[index].T[:, self.channels]))
         entry: dict[str, Any] = {
             "index": index,
-            "id": sample.ids[index],
+            "id": predictions.ids[index],
             "length": len(bins.of_step),
             "bins": bins.count,
-            "truth": None if sample.truth is None else int(sample.truth[index]),
-            "predicted": int(sample.predicted[index]),
-            "p": None if sample.probabilities is None else _probabilities(sample, index),
-            "scores": None if sample.decisions is None else shorts(sample.decisions[index]),
+            "truth": None if truth is None else int(truth[index]),
+            "predicted": int(predictions.predicted[index]),
+            "p": None if p is None else p[index].round(4).tolist(),
+            "scores": None if scores is None else rounded(scores[index]),
         }
-        if self.companions is not None:
+        if self.references is not None and similarities is not None:
             classes = self._classes(index)
-            found = self.companions.compare(sample.batch[index], classes)
-            entry |= self._compared(found, classes, bins)
+            found = self.references.explain(predictions.batch[index], classes, similarities)
+            entry |= {"classes": classes.tolist(), **self._explained(found, bins)}
         self.entries.append(entry)
 
     def content(self) -> dict[str, Any]:
-        """Everything the page needs of the series."""
+        """All entries, with their arrays packed."""
         return {
-            "n_given": len(self.sample.batch),
-            "n_wrong": len(self.sample.wrong),
-            "labelled": self.sample.truth is not None,
-            "labels": self.sample.names,
+            "n_given": len(self.predictions.batch),
+            "n_wrong": len(self.predictions.wrong),
+            "labelled": self.predictions.truth is not None,
             "has_maps": bool(self._maps),
             "entries": self.entries,
             "rows": pack(self._drawn, bits=16),
             "maps": pack(self._maps, bits=8),
-            "by_step": pack(self._steps, bits=8),
+            "by_step": pack(self._by_step, bits=8),
         }
 
     def _classes(self, index: int) -> IntArray:
-        """Classes to explain: all, or the predicted, the true and those of the best scores."""
-        sample = self.sample
-        if sample.decisions is None:
+        """Classes to explain: all, or the predicted, the true and those with the best scores."""
+        scores, truth = self.predictions.decisions, self.predictions.truth
+        if scores is None:
             return np.empty(0, dtype=np.int64)
-        best = np.argsort(-sample.decisions[index], kind="stable")
-        n_classes = len(best)
-        if n_classes <= self.most_classes:
-            return np.arange(n_classes)
-        first = [int(sample.predicted[index])]
-        if sample.truth is not None and sample.truth[index] < n_classes:
-            first.append(int(sample.truth[index]))
-        order = list(dict.fromkeys([*first, *best.tolist()]))
-        return np.sort(np.array(order[: self.most_classes], dtype=np.int64))
+        n_classes = scores.shape[1]
+        chosen = [int(self.predictions.predicted[index])]
+        if truth is not None and truth[index] < n_classes:
+            chosen.append(int(truth[index]))
+        chosen += np.argsort(-scores[index], kind="stable").tolist()
+        return np.sort(list(dict.fromkeys(chosen))[: self.most_classes])
 
-    def _compared(self, found: Comparison, classes: IntArray, bins: Bins) -> dict[str, Any]:
-        entry: dict[str, Any] = {"classes": classes.tolist()}
-        if found.contributions is not None and found.offset is not None:
-            entry["offset"] = shorts(found.offset)
-            entry["map"] = len(self._maps)
-            # Channel after channel, so that packing keeps the sums over steps.
-            self._maps += [bins.sums(self._drawn_terms(terms)).T for terms in found.contributions]
-        if found.rest is not None:
-            entry["rest"] = shorts(found.rest)
-        entry["strongest"] = [
-            [[self._name(j), short(value)] for j, value in chosen] for chosen in found.strongest
-        ]
-        if found.by_step is not None:
-            terms = [bins.sums(terms) for chosen in found.by_step for terms in chosen]
-            self._steps.append(np.concatenate([*terms, np.empty(0)]))
-        entry["paths"] = {
-            str(self._name(j)): path_moves(path, bins, Bins.of(found.lengths[j]))
-            for j, path in found.paths.items()
+    def _explained(self, found: Explained, bins: Bins) -> dict[str, Any]:
+        explained, paths = found
+        maps = [one.contributions for one in explained if one.contributions is not None]
+        entry: dict[str, Any] = {
+            "strongest": [
+                [[self._name(j), rounded(value)] for j, value in one.strongest.items()]
+                for one in explained
+            ],
+            "paths": {str(self._name(j)): self._packed(j, path, bins) for j, path in paths.items()},
         }
+        if maps:
+            entry["map"] = len(self._maps)
+            entry["offset"] = rounded([one.offset for one in explained])
+            entry["rest"] = rounded([one.rest for one in explained])
+            # Channel by channel, because packing preserves sums of consecutive entries.
+            self._maps += [bins.sums(self._drawn_terms(terms)).T for terms in maps]
+            terms = [bins.sums(terms) for one in explained for terms in one.by_step]
+            self._by_step.append(np.concatenate([*terms, np.empty(0)]))
         return entry
 
+    def _packed(self, reference: int, path: IntArray, bins: Bins) -> str:
+        assert self.references is not None
+        other = Bins.of(int(self.references.rows.lengths[reference]))
+        return pack_path(bin_path(path, bins, other))
+
     def _drawn_terms(self, terms: FloatArray) -> FloatArray:
-        """Contributions (steps, channels) of the drawn channels, and of all others together."""
+        """Contributions (steps, channels) of the drawn channels, and the sum of all others."""
         drawn = terms[:, self.channels]
         if drawn.shape[1] == terms.shape[1]:
             return drawn
-        others = terms.sum(axis=1) - drawn.sum(axis=1)
-        return np.column_stack([drawn, others])
+        return np.column_stack([drawn, terms.sum(axis=1) - drawn.sum(axis=1)])
 
-    def _name(self, companion: int) -> int:
-        return self.named.setdefault(companion, len(self.named))
+    def _name(self, reference: int) -> int:
+        return self.named.setdefault(reference, len(self.named))
 
 
-def _probabilities(sample: Sample, index: int) -> list[float]:
-    if sample.probabilities is None:
-        return []
-    return [round(float(p), 4) for p in sample.probabilities[index]]
+def points_to_show(n_series: int, kept: IntArray) -> IntArray:
+    """Series drawn as points: those of the explorer first, then others up to a limit."""
+    others = np.setdiff1d(np.arange(n_series), kept)
+    room = max(0, MOST_POINTS - len(kept))
+    if len(others) > room:
+        others = np.sort(np.random.default_rng(0).choice(others, room, replace=False))
+    return np.concatenate([kept, others])
+
+
+def similarity_space(
+    predictions: Predictions,
+    shown: IntArray,
+    similarities: FloatArray,
+    references: References,
+) -> dict[str, Any] | None:
+    """First two principal components of similarities; None with too few series or similarities.
+
+    Parameters
+    ----------
+    predictions
+        Series and predictions.
+    shown
+        Indices of the series to show.
+    similarities
+        Their similarities, shape (series, features).
+    references
+        Their landmarks are drawn too.
+
+    Returns
+    -------
+    dict
+        Points of series and landmarks, labels, and the share of the variance that they explain.
+    """
+    if len(shown) < 3 or similarities.shape[1] < 2:
+        return None
+    pca = PCA(2, svd_solver="randomized", iterated_power=7, random_state=0)
+    points = pca.fit_transform(similarities)
+    if not pca.explained_variance_.sum() > 0:
+        return None
+    rings, landmarks = None, references.landmarks
+    if landmarks is not None and len(landmarks):
+        rings = rounded(pca.transform(references.similarities(landmarks)))
+    truth, predicted = predictions.truth, predictions.predicted
+    return {
+        "points": rounded(points),
+        "index": shown.tolist(),
+        "ids": [predictions.ids[i] for i in shown],
+        "label": (predicted if truth is None else truth)[shown].tolist(),
+        "predicted": predicted[shown].tolist(),
+        "variance": round(float(pca.explained_variance_ratio_.sum()), 4),
+        "landmarks": rings,
+    }

@@ -1,23 +1,116 @@
-"""Pieces of HTML that all sections use."""
+"""HTML elements used by all sections. Text is escaped here or by the caller, as documented."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 Content = dict[str, Any]
-# Classes up to which a table has a column for each.
+# Tables with one column per class have at most this many columns.
 MOST_COLUMNS = 20
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+
+
+def resource(name: str) -> str:
+    """The text of a file of this package."""
+    return files("slts.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def fill(template: str, slots: dict[str, str]) -> str:
+    """Replace the slots of a template file in one pass: inserted text is not searched for slots."""
+    return _SLOT.sub(lambda found: slots[found.group(1)], resource(template))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table cell with its own class and style.
+
+    Attributes
+    ----------
+    html
+        Content, already escaped.
+    css
+        CSS class; empty takes that of the column.
+    style
+        Inline style.
+    """
+
+    html: str
+    css: str = ""
+    style: str = ""
+
+
+def table(
+    label: str,
+    rows: Sequence[Sequence[str | Cell]],
+    *,
+    head: Sequence[str | Cell] = (),
+    columns: Sequence[str] = (),
+    css: str = "plain",
+    caption: str = "",
+) -> str:
+    """A table that scrolls horizontally if it is too wide.
+
+    Parameters
+    ----------
+    label
+        Accessible name.
+    rows
+        Cells; strings are escaped. The first cell of a row is its header.
+    head
+        Column headers.
+    columns
+        CSS class of each column; missing ones are empty.
+    css
+        CSS classes of the table.
+    caption
+        HTML of a caption above the table; it does not scroll.
+    """
+
+    def line(cells: Sequence[str | Cell], *, header: bool) -> str:
+        html = ""
+        for k, content in enumerate(cells):
+            cell = Cell(escape(content)) if isinstance(content, str) else content
+            name = cell.css or (columns[k] if k < len(columns) else "")
+            tag, scope = ("th", "col") if header else ("th", "row") if k == 0 else ("td", "")
+            attributes = {"scope": scope, "class": name, "style": cell.style}
+            given = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
+            html += f"<{tag}{given}>{cell.html}</{tag}>"
+        return f"<tr>{html}</tr>"
+
+    top = f"<thead>{line(head, header=True)}</thead>" if head else ""
+    body = "".join(line(row, header=False) for row in rows)
+    html = (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f'<table class="{css}">{top}<tbody>{body}</tbody></table></div>'
+    )
+    return f'<div><p class="caption">{caption}</p>{html}</div>' if caption else html
+
+
+def meter(share: float, value: str) -> str:
+    """A bar and its value as text; a share of 1 has the full length."""
+    return (
+        f'<span class="track"><span class="meter" style="width:{100 * share:.1f}%"></span></span> '
+        f"{escape(value)}"
+    )
 
 
 def heading(anchor: str, text: str) -> str:
-    """The heading of a section, for its label to point at."""
+    """The heading of a section; the label of the section refers to it."""
     return f'<h2 id="h-{anchor}">{escape(text)}</h2>\n'
 
 
+def items(texts: list[str]) -> str:
+    """A bullet list; texts are escaped."""
+    return '<ul class="card-list">' + "".join(f"<li>{escape(t)}</li>" for t in texts) + "</ul>"
+
+
 def percent(share: float, digits: int = 1) -> str:
-    """A share as people write it."""
+    """A share in percent."""
     return f"{100 * share:.{digits}f}%"
 
 
@@ -27,36 +120,6 @@ def count(number: int, noun: str, nouns: str | None = None) -> str:
 
 
 def class_name(label: str) -> str:
-    """A label within a sentence: bare numbers and letters need a word before them."""
+    """A label in a sentence: "class 3" for a number or letter, other labels unchanged."""
     bare = len(label) == 1 or re.fullmatch(r"[-+.\d]+", label)
     return f"class {label}" if bare else label
-
-
-def table_with_caption(caption: str, label: str, table: str) -> str:
-    """A table that scrolls where it is too wide; its caption does not."""
-    return (
-        f'<div><p class="caption">{caption}</p><div class="wide" tabindex="0" role="region" '
-        f'aria-label="{escape(label)}">{table}</div></div>'
-    )
-
-
-def many(names: list[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def items(texts: list[str]) -> str:
-    """A list with bullets."""
-    return '<ul class="card-list">' + "".join(f"<li>{escape(t)}</li>" for t in texts) + "</ul>"
-
-
-def facts_table(facts: list[list[str]], label: str) -> str:
-    """Two columns: what, and its value."""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td class="text">{escape(value)}</td></tr>'
-        for name, value in facts
-    )
-    return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(label)}">'
-        f'<table class="plain"><tbody>{rows}</tbody></table></div>'
-    )

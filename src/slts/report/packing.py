@@ -1,44 +1,46 @@
-"""Arrays as short text: small integers, one scale per array, base64."""
+"""Arrays, paths and numbers as short text."""
 
 from __future__ import annotations
 
 import base64
+import string
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from slts._typing import FloatArray
+from slts._typing import FloatArray, IntArray
 
-# One less than the integers hold: a sum that is kept may push an entry up by one.
+# One less than the largest integer: preserving sums can increase an entry by one.
 _LARGEST = {8: 126, 16: 32766}
+_ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 
 
 def pack(arrays: Iterable[FloatArray], *, bits: int) -> dict[str, Any]:
-    """Write arrays one after another, in units of a share of their largest entry.
+    """Write arrays as integers with one scale per array.
 
-    What a reader adds up, such as contributions, still gives the sum.
+    The sum of any run of entries is off by at most one unit.
 
     Parameters
     ----------
     arrays
-        Of any shapes; they are flattened.
+        Arrays of any shape; they are flattened.
     bits
-        8 or 16; an entry is off by less than one part in 126, or 32766, of the largest.
+        8 or 16. The unit is the largest entry of an array divided by 126 or 32766.
 
     Returns
     -------
     dict
-        Sizes, scales and one base64 text, little endian; `unpack` reverses it.
+        Sizes, scales and one base64 text, little endian. `unpack` reverses it.
     """
     largest = _LARGEST[bits]
     parts, sizes, scales = [], [], []
     for array in arrays:
         flat = np.asarray(array, dtype=np.float64).ravel()
         peak = float(np.abs(flat).max(initial=0.0))
-        # The scale is written short; rounding it up keeps the peak within the integers.
-        scale = short(peak / largest * (1 + 1e-5), 6) if peak > 0 else 0.0
-        # Differences of rounded running sums: the sum of any run is off by one unit at most.
+        # The scale has few digits. Rounding it up keeps the peak within the integers.
+        scale = rounded(peak / largest * (1 + 1e-5), 6) if peak > 0 else 0.0
+        # Differences of rounded running sums preserve the sums.
         running = np.rint(np.cumsum(flat / (scale or 1.0)))
         parts.append(np.diff(running, prepend=0.0).astype(f"<i{bits // 8}"))
         sizes.append(int(flat.size))
@@ -53,21 +55,38 @@ def pack(arrays: Iterable[FloatArray], *, bits: int) -> dict[str, Any]:
 
 
 def unpack(packed: dict[str, Any]) -> list[FloatArray]:
-    """The arrays of `pack`, flat and rounded."""
+    """The arrays given to `pack`, flat and rounded."""
     flat = np.frombuffer(base64.b64decode(packed["data"]), dtype=f"<i{packed['bits'] // 8}")
-    ends = np.cumsum(packed["sizes"])[:-1]
-    parts = np.split(flat, ends)
+    parts = np.split(flat, np.cumsum(packed["sizes"])[:-1])
     return [part * scale for part, scale in zip(parts, packed["scales"], strict=True)]
 
 
-def short(value: float, digits: int = 4) -> float:
-    """A number with few significant digits, which JSON writes in few characters."""
-    return float(f"{value:.{digits}g}")
+def pack_path(path: IntArray) -> str:
+    """Write a path as text: three moves per base64 letter, two bits per move.
+
+    Move 3 is a step of both series, 2 of the first only, 1 of the second only; 0 is padding.
+    """
+    moves: list[int] = []
+    for di, dj in np.diff(path, axis=0).tolist():
+        both = min(di, dj)
+        moves += [3] * both + [2] * (di - both) + [1] * (dj - both)
+    moves += [0] * (-len(moves) % 3)
+    codes = np.array(moves, dtype=np.int64).reshape(-1, 3) @ [16, 4, 1]
+    return "".join(_ALPHABET[k] for k in codes)
 
 
-def shorts(values: Any, digits: int = 4) -> Any:
-    """`short` for every number of an array, as nested lists."""
+def unpack_path(text: str) -> IntArray:
+    """The path given to `pack_path`, in steps of length one, shape (length, 2)."""
+    codes = np.array([_ALPHABET.index(letter) for letter in text], dtype=np.int64)
+    moves = np.stack([codes // 16, codes // 4 % 4, codes % 4], axis=1).ravel()
+    moves = moves[moves > 0]
+    steps = np.stack([moves // 2, moves % 2], axis=1)
+    return np.concatenate([np.zeros((1, 2), dtype=np.int64), np.cumsum(steps, axis=0)])
+
+
+def rounded(values: Any, digits: int = 4) -> Any:
+    """Round to significant digits: a number to a float, an array to nested lists."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0:
-        return short(float(array), digits)
-    return [shorts(row, digits) for row in array]
+        return float(f"{array:.{digits}g}")
+    return [rounded(row, digits) for row in array]

@@ -1,11 +1,11 @@
 "use strict";
 (() => {
   const content = JSON.parse(document.getElementById("content").textContent);
-  const { model, looks, companions, space, explorer } = content;
+  const { model, labels, drawing, importance, references, space, explorer } = content;
   const byId = (id) => document.getElementById(id);
   document.documentElement.classList.add("has-js");
 
-  // ---- elements: text goes in as text, never as markup ----
+  // ---- elements: text is inserted as text, never as markup ----
   const fill = (node, attributes, children) => {
     for (const [name, value] of Object.entries(attributes || {})) {
       if (value !== null && value !== undefined) node.setAttribute(name, value);
@@ -30,14 +30,14 @@
   const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);
   const signedPercent = (share) => (share < 0 ? "−" : "+") + percent(Math.abs(share));
   const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  // Names of channels often differ at their end.
+  // Shorten in the middle: channel names often differ at the end.
   const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 4)}…${text.slice(-3)}` : text);
-  // A label within a sentence: bare numbers and letters need a word before them.
+  // A label in a sentence: "class 3" for a number or letter, other labels unchanged.
   const classed = (label) => (label.length === 1 || /^[-+.\d]+$/.test(label) ? `class ${label}` : label);
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   const plural = (count, one, many) => `${count} ${count === 1 ? one : many}`;
 
-  // Packed arrays: one typed array, cut by sizes, scaled when asked for.
+  // Packed arrays are one typed array. An array is scaled when it is read.
   const opened = (packed) => {
     const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
     const flat = packed.bits === 8 ? new Int8Array(bytes.buffer) : new Int16Array(bytes.buffer);
@@ -60,22 +60,22 @@
     }
     return path;
   };
-  const companionRows = companions && opened(companions.rows);
+  const referenceRows = references && opened(references.rows);
   const entryRows = explorer && opened(explorer.rows);
   const entryMaps = explorer && opened(explorer.maps);
   const entrySteps = explorer && opened(explorer.by_step);
 
-  const drawn = model.drawn;
+  const drawn = drawing.channels;
   const channelName = (k) => (k < drawn.length ? model.channels[drawn[k]] : "all others");
-  // Two classes share one decision value: what speaks for the second speaks against the first.
-  const problemOf = (c) => (model.problems.length === 1 ? 0 : c);
+  // Two classes share one decision value.
+  const decisionOf = (c) => (model.decision_classes.length === 1 ? 0 : c);
 
-  /** The drawn channels a class leans on most; three of them are set in colour. */
+  /** The three most important drawn channels of a class, or of all classes (null). They are coloured. */
   const leading = (c) => {
-    if (!looks.importance) return drawn.map((_, k) => k).slice(0, 3);
+    if (!importance.channels) return drawn.map((_, k) => k).slice(0, 3);
     const row = c === null
-      ? looks.importance[0].map((_, u) => looks.importance.reduce((sum, r) => sum + r[u], 0))
-      : looks.importance[problemOf(c)];
+      ? importance.channels[0].map((_, u) => importance.channels.reduce((sum, r) => sum + r[u], 0))
+      : importance.channels[decisionOf(c)];
     return drawn.map((_, k) => k).sort((a, b) => row[drawn[b]] - row[drawn[a]]).slice(0, 3);
   };
 
@@ -103,7 +103,7 @@
     return high > low ? [low, high] : [low - 1, high + 1];
   };
 
-  /** Channels as lines in a box; `lead` are drawn last and in colour. */
+  /** Channels as lines in a box. The channels in `lead` are coloured and drawn last. */
   const traces = (rows, steps, box, [low, high], lead) => {
     const wide = drawn.length;
     const x = (i) => box.x + (steps > 1 ? (i * box.width) / (steps - 1) : box.width / 2);
@@ -119,7 +119,7 @@
     return { nodes: [...quiet, ...loud.reverse()], x, y };
   };
 
-  /** A signed matrix as cells, darker the larger. */
+  /** A signed matrix as cells. Larger values are darker. */
   const cells = (values, rows, columns, box, peak) => {
     const nodes = [];
     const [wide, tall] = [box.width / columns, box.height / rows];
@@ -148,7 +148,7 @@
     svg.addEventListener("pointerleave", hideTip);
   };
 
-  /** A button that shows the rest of a long list when asked. */
+  /** Show the first items of a list, and a button for the others. */
   const inPortions = (place, items, first, what) => {
     place.append(...items.slice(0, first).map((make) => make()));
     if (items.length <= first) return;
@@ -164,7 +164,7 @@
   const drawMaps = () => {
     const place = byId("maps");
     if (!place) return;
-    const name = (u) => looks.names[u];
+    const name = (u) => importance.metric_channels[u];
     const figureOf = (map, title) => {
       const d = map.values.length;
       const [side, box] = [180, { x: 0, y: 0, width: 180, height: 180 }];
@@ -183,22 +183,22 @@
       return h("figure", null, svg, h("figcaption", null, h("strong", null, title),
         h("span", { class: "key for" }), pairName(most), h("br"), h("span", { class: "key against" }), pairName(least)));
     };
-    const label = (map) => (map.problem === null ? "all classes"
-      : model.problems.length === 1 ? `${model.classes[1]} against ${model.classes[0]}`
-        : classed(model.classes[model.problems[map.problem]]));
-    const parts = looks.maps.some((map) => map.part !== null);
+    const label = (map) => (map.decision === null ? "all classes"
+      : model.decision_classes.length === 1 ? `${model.classes[1]} against ${model.classes[0]}`
+        : classed(model.classes[model.decision_classes[map.decision]]));
+    const parts = importance.metrics.some((map) => map.part !== null);
     if (!parts) {
       const grid = h("div", { class: "maps" });
       place.append(grid);
-      inPortions(grid, looks.maps.map((map) => () => figureOf(map, label(map))), 12, "maps");
+      inPortions(grid, importance.metrics.map((map) => () => figureOf(map, label(map))), 12, "maps");
       return;
     }
-    // Several metrics for one class, such as one for each phase: a row of maps for every class.
-    const problems = [...new Set(looks.maps.map((map) => map.problem))];
+    // Several metrics per class: one row of maps per class.
+    const decisions = [...new Set(importance.metrics.map((map) => map.decision))];
     const groups = h("div");
     place.append(groups);
-    inPortions(groups, problems.map((problem) => () => {
-      const own = looks.maps.filter((map) => map.problem === problem);
+    inPortions(groups, decisions.map((decision) => () => {
+      const own = importance.metrics.filter((map) => map.decision === decision);
       return h("div", { class: "gallery" }, h("h3", null, capital(label(own[0]))),
         h("div", { class: "row" }, own.map((map) => figureOf(map, map.part === null ? label(map) : map.part))));
     }), 12, "classes");
@@ -208,20 +208,20 @@
   const drawGallery = () => {
     const place = byId("gallery");
     if (!place) return;
-    const two = model.problems.length === 1;
-    const shareOf = companions.weighted ? signedPercent : (share) => `${(100 * share).toFixed(1)}%`;
-    const groups = companions.gallery.map((row, problem) => () => {
-      const c = model.problems[problem];
+    const two = model.decision_classes.length === 1;
+    const shareOf = references.weighted ? signedPercent : (share) => `${(100 * share).toFixed(1)}%`;
+    const groups = references.gallery.map((row, decision) => () => {
+      const c = model.decision_classes[decision];
       const lead = leading(c);
-      const shares = row.shown.map((j) => companions.share[j][problem]);
+      const shares = row.shown.map((j) => references.share[j][decision]);
       const peak = largest(shares) || 1;
       const cards = row.shown.map((j, place) => {
-        const steps = Math.min(companions.length[j], content.limits.steps);
-        const rows = companionRows(j);
+        const steps = Math.min(references.length[j], drawing.most_steps);
+        const rows = referenceRows(j);
         const share = shares[place];
         const sign = share > 0 ? "for" : "against";
-        const index = companions.index[j];
-        const svg = picture(150, 70, `Training series ${index}, ${companions.length[j]} steps, ${shareOf(share)} of ${companions.weighted ? "the weight" : "the score"}`,
+        const index = references.index[j];
+        const svg = picture(150, 70, `Training series ${index}, ${references.length[j]} steps, ${shareOf(share)} of the ${references.weighted ? "weights" : "score"}`,
           traces(rows, steps, { x: 2, y: 3, width: 146, height: 64 }, spanOf(rows), lead).nodes);
         svg.setAttribute("width", "100%");
         svg.removeAttribute("height");
@@ -261,7 +261,6 @@
     const [y0, y1] = spanOf(all.map((p) => p[1]));
     const at = (p) => [pad + ((p[0] - x0) / (x1 - x0)) * (width - 2 * pad), pad + ((y1 - p[1]) / (y1 - y0)) * (height - 2 * pad)];
     const kept = explorer.entries.length;
-    const names = explorer.labels;
     const colour = (c) => `var(--class-${c % 8})`;
     const points = space.points.map(at);
     const wrong = space.label.map((label, k) => explorer.labelled && label !== space.predicted[k]);
@@ -272,36 +271,36 @@
       transform: `translate(${points[k][0].toFixed(1)} ${points[k][1].toFixed(1)})`, fill: colour(space.label[k]),
     }));
     const rings = (space.landmarks || []).map(at).map(([x, y]) => s("circle", { class: "ring", cx: x.toFixed(1), cy: y.toFixed(1), r: 5.5 }));
-    // Names stand at the median of their class and make way for each other.
+    // Names are at the median of their class. Overlapping names are moved apart.
     const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
-    const labels = [];
-    names.forEach((name, c) => {
+    const captions = [];
+    labels.forEach((name, c) => {
       const own = points.filter((_, k) => space.label[k] === c);
-      if (own.length) labels.push({ c, name: clip(name, 18), x: median(own.map((p) => p[0])), y: median(own.map((p) => p[1])) });
+      if (own.length) captions.push({ c, name: clip(name, 18), x: median(own.map((p) => p[0])), y: median(own.map((p) => p[1])) });
     });
-    labels.sort((a, b) => a.y - b.y);
+    captions.sort((a, b) => a.y - b.y);
     for (let round = 0; round < 40; round += 1) {
-      for (let a = 0; a < labels.length; a += 1) {
-        for (let b = a + 1; b < labels.length; b += 1) {
-          const gap = 17 - Math.abs(labels[b].y - labels[a].y);
-          const near = Math.abs(labels[b].x - labels[a].x) < 4.2 * (labels[a].name.length + labels[b].name.length) + 6;
+      for (let a = 0; a < captions.length; a += 1) {
+        for (let b = a + 1; b < captions.length; b += 1) {
+          const gap = 17 - Math.abs(captions[b].y - captions[a].y);
+          const near = Math.abs(captions[b].x - captions[a].x) < 4.2 * (captions[a].name.length + captions[b].name.length) + 6;
           if (near && gap > 0) {
-            const way = labels[b].y >= labels[a].y ? 1 : -1;
-            labels[a].y -= (way * gap) / 2;
-            labels[b].y += (way * gap) / 2;
+            const way = captions[b].y >= captions[a].y ? 1 : -1;
+            captions[a].y -= (way * gap) / 2;
+            captions[b].y += (way * gap) / 2;
           }
         }
       }
     }
-    const few = names.length <= 24;
-    const texts = few ? labels.map((label) => s("text", {
-      class: "halo", x: label.x.toFixed(1), y: (label.y + 5).toFixed(1), "text-anchor": "middle",
-      style: `fill:${colour(label.c)}`,
-    }, label.name)) : [];
+    const few = labels.length <= 24;
+    const texts = few ? captions.map((caption) => s("text", {
+      class: "halo", x: caption.x.toFixed(1), y: (caption.y + 5).toFixed(1), "text-anchor": "middle",
+      style: `fill:${colour(caption.c)}`,
+    }, caption.name)) : [];
     const mark = s("circle", { class: "picked", r: 10, visibility: "hidden" });
     const svg = s("svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
-      "aria-label": `Scatter plot of ${points.length} series in similarity space. Left and right arrows move through the series; the list in the explorer offers the same.`,
+      "aria-label": `Scatter plot of ${points.length} series in similarity space. The left and right arrow keys select a series, like the list in the explorer.`,
     }, s("rect", { class: "frame", x: 0.5, y: 0.5, width: width - 1, height: height - 1 }), rings, dots, texts, mark);
     const nearest = (event) => {
       const box = svg.getBoundingClientRect();
@@ -318,7 +317,7 @@
       if (k < 0) { hideTip(); return; }
       const lines = [h("strong", null, `Series ${space.ids[k]}`), h("br"), verdictOf(space.label[k], space.predicted[k])];
       if (k < kept) lines.push(thumbnail(k));
-      else lines.push(h("br"), "not kept for the explorer");
+      else lines.push(h("br"), "not in the explorer");
       showTip(event, ...lines);
     });
     svg.addEventListener("pointerleave", hideTip);
@@ -345,10 +344,9 @@
     ringPicked();
   };
   const verdictOf = (truth, predicted) => {
-    const said = model.classes[predicted];
-    if (!explorer.labelled) return `said ${said}`;
-    const name = explorer.labels[truth];
-    return truth === predicted ? classed(name) : `${classed(name)}, said ${said}`;
+    const answer = `predicted ${model.classes[predicted]}`;
+    if (!explorer.labelled) return answer;
+    return truth === predicted ? classed(labels[truth]) : `${classed(labels[truth])}, ${answer}`;
   };
   const thumbnail = (k) => {
     const rows = entryRows(k);
@@ -359,7 +357,7 @@
   // ---- explorer ----
   let current = -1;
   let chosenClass = 0;
-  let chosenCompanion = 0;
+  let chosenReference = 0;
   const entryOf = (k) => explorer.entries[k];
   const isWrong = (entry) => explorer.labelled && entry.truth !== entry.predicted;
 
@@ -368,7 +366,7 @@
     const wanted = byId("search").value.trim().toLowerCase();
     const shown = explorer.entries.map((entry, k) => k).filter((k) => {
       const entry = entryOf(k);
-      const words = [entry.id, model.classes[entry.predicted], entry.truth === null ? "" : explorer.labels[entry.truth]];
+      const words = [entry.id, model.classes[entry.predicted], entry.truth === null ? "" : labels[entry.truth]];
       return words.some((word) => word.toLowerCase().includes(wanted));
     });
     const option = (k) => {
@@ -379,11 +377,11 @@
       return node;
     };
     const groups = explorer.labelled
-      ? [["Mistakes", shown.filter((k) => isWrong(entryOf(k)))], ["Named right", shown.filter((k) => !isWrong(entryOf(k)))]]
+      ? [["Misclassified", shown.filter((k) => isWrong(entryOf(k)))], ["Correct", shown.filter((k) => !isWrong(entryOf(k)))]]
       : [["Series", shown]];
     list.replaceChildren(...groups.filter(([, members]) => members.length).flatMap(([name, members]) =>
       [h("li", { class: "head", role: "presentation" }, `${name} (${members.length})`), ...members.map(option)]));
-    if (!shown.length) list.append(h("li", { class: "head", role: "presentation" }, "No series is called that."));
+    if (!shown.length) list.append(h("li", { class: "head", role: "presentation" }, "No series has this name or class."));
     list.dataset.order = shown.join(" ");
     if (shown.includes(current)) list.setAttribute("aria-activedescendant", `entry-${current}`);
     else list.removeAttribute("aria-activedescendant");
@@ -406,13 +404,13 @@
     }
     const entry = entryOf(k);
     chosenClass = entry.predicted;
-    chosenCompanion = 0;
+    chosenReference = 0;
     drawDetail();
     ringPicked();
     const picked = byId("picked");
     if (picked) {
       picked.replaceChildren(h("strong", null, `Series ${entry.id}`), `: ${verdictOf(entry.truth, entry.predicted)}. `,
-        h("a", { href: "#explorer" }, "See why"));
+        h("a", { href: "#explorer" }, "Explain"));
     }
   };
   const move = (step) => {
@@ -425,12 +423,11 @@
   const drawDetail = () => {
     const entry = entryOf(current);
     byId("which").textContent = `Series ${entry.id}`;
-    const said = classed(model.classes[entry.predicted]);
     const sure = entry.p ? ` with probability ${percent(entry.p[entry.predicted])}` : "";
-    const length = plural(entry.length, "step", "steps");
-    byId("verdict").textContent = !explorer.labelled ? `${length}. The model says ${said}${sure}.`
-      : isWrong(entry) ? `${length}. It is ${classed(explorer.labels[entry.truth])}, but the model says ${said}${sure}.`
-        : `${length}. The model says ${said}${sure}, and that is right.`;
+    const answer = `${plural(entry.length, "step", "steps")}. Predicted: ${classed(model.classes[entry.predicted])}${sure}`;
+    byId("verdict").textContent = !explorer.labelled ? `${answer}.`
+      : isWrong(entry) ? `${answer}. True: ${classed(labels[entry.truth])}.`
+        : `${answer}, which is correct.`;
     drawScores(entry);
     drawMap(entry);
     drawAlignment(entry);
@@ -460,7 +457,7 @@
   const drawScores = (entry) => {
     const values = entry.p || entry.scores;
     const group = byId("scores");
-    if (!values) { group.replaceChildren(h("p", { class: "note" }, "This model gives no scores.")); return; }
+    if (!values) { group.replaceChildren(h("p", { class: "note" }, "This model has no scores.")); return; }
     let classes = entry.classes && entry.classes.length ? entry.classes : model.classes.map((_, c) => c);
     if (classes.length < model.classes.length) classes = [...classes].sort((a, b) => values[b] - values[a]);
     const low = entry.p ? 0 : Math.min(0, ...values);
@@ -484,7 +481,7 @@
     group.style.setProperty("--name", `${Math.min(18, Math.max(...classes.map((c) => model.classes[c].length)) + 7)}ch`);
     radio(group, items, chosenClass, (c) => {
       chosenClass = c;
-      chosenCompanion = 0;
+      chosenReference = 0;
       drawScores(entry);
       drawMap(entry);
       drawAlignment(entry);
@@ -502,7 +499,7 @@
     const steps = entry.bins;
     const rows = values.length / steps;
     const name = classed(model.classes[chosenClass]);
-    byId("h-map").textContent = `Which steps and channels spoke for ${name}`;
+    byId("h-map").textContent = `Contributions of steps and channels to ${name}`;
     const width = Math.max(280, place.clientWidth);
     const longest = Math.max(...Array.from({ length: rows }, (_, r) => channelName(r).length));
     const letters = Math.min(width < 500 ? 11 : 18, longest);
@@ -556,10 +553,11 @@
     place.replaceChildren(svg);
     const offset = entry.offset[slot];
     const words = byId("map-words");
-    words.replaceChildren(h("span", { class: "key for" }), `speaks for ${name}, `, h("span", { class: "key against" }), "against it. ",
-      "The cells add up to ", number(entry.scores[chosenClass] - offset), Math.abs(offset) > 1e-9 ? `; with the offset ${number(offset)} that is the score ` : ", the score",
-      Math.abs(offset) > 1e-9 ? number(entry.scores[chosenClass]) : "", ". ",
-      best[0][0] > 0 ? `Most for it: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, and ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "No channel speaks for it.");
+    const score = number(entry.scores[chosenClass]);
+    words.replaceChildren(h("span", { class: "key for" }), `for ${name}, `, h("span", { class: "key against" }), "against it. ",
+      `The cells sum to ${number(entry.scores[chosenClass] - offset)}`,
+      Math.abs(offset) > 1e-9 ? `. With the offset ${number(offset)}, the score is ${score}. ` : ", the score. ",
+      best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "No channel contributes to it.");
   };
 
   const drawAlignment = (entry) => {
@@ -568,24 +566,24 @@
     const slot = entry.classes.indexOf(chosenClass);
     const strongest = entry.strongest[slot];
     const name = classed(model.classes[chosenClass]);
-    const neighbours = model.kind === "neighbours";
-    byId("h-alignment").textContent = neighbours ? `The nearest training series of ${name}`
-      : `The landmarks that count most for ${name}`;
+    const neighbours = references.kind === "neighbours";
+    byId("h-alignment").textContent = neighbours ? `Nearest training series of ${name}`
+      : `Landmarks with the largest contributions to ${name}`;
     const items = strongest.map(([j, value], k) => ({
-      value: k, name: `Training series ${companions.index[j]}, ${plus(value)}`,
-      nodes: [`series ${companions.index[j]}: ${neighbours ? number(value) : plus(value)}`],
+      value: k, name: `Training series ${references.index[j]}, ${plus(value)}`,
+      nodes: [`series ${references.index[j]}: ${neighbours ? number(value) : plus(value)}`],
     }));
-    radio(byId("chips"), items, chosenCompanion, (k) => { chosenCompanion = k; drawAlignment(entry); });
+    radio(byId("chips"), items, chosenReference, (k) => { chosenReference = k; drawAlignment(entry); });
     if (!strongest.length) {
       place.replaceChildren();
       byId("alignment-words").textContent = `No landmark has a weight for ${name}.`;
       return;
     }
-    const [j, value] = strongest[chosenCompanion];
+    const [j, value] = strongest[chosenReference];
     const rows = entryRows(current);
-    const others = companionRows(j);
+    const others = referenceRows(j);
     const steps = entry.bins;
-    const otherSteps = Math.min(companions.length[j], content.limits.steps);
+    const otherSteps = Math.min(references.length[j], drawing.most_steps);
     const path = pathOf(entry.paths[j]);
     const width = Math.max(280, place.clientWidth);
     const lead = leading(chosenClass);
@@ -601,11 +599,11 @@
     const height = lower.y + band + 24;
     const one = traces(rows, steps, upper, span, lead);
     const two = traces(others, otherSteps, lower, span, lead);
-    // The contribution of a step belongs to all its ties.
+    // A line has the contribution of its step.
     let terms = null;
     if (entrySteps && explorer.by_step.sizes.length) {
       const flat = entrySteps(current);
-      const before = entry.strongest.slice(0, slot).reduce((sum, row) => sum + row.length, 0) + chosenCompanion;
+      const before = entry.strongest.slice(0, slot).reduce((sum, row) => sum + row.length, 0) + chosenReference;
       terms = flat.subarray(before * steps, (before + 1) * steps);
     }
     const peak = terms ? largest(terms) || 1 : 1;
@@ -620,38 +618,37 @@
         d: `M${xa} ${ya}C${xa} ${ya + gap / 2} ${xb} ${yb - gap / 2} ${xb} ${yb}`,
       });
     });
-    const labels = (drawing, values, n, x) => {
-      const marks = lead.map((k, place) => ({ k, place, y: drawing.y(values[(n - 1) * drawn.length + k]) })).sort((a, b) => a.y - b.y);
+    const channelLabels = (lines, values, n, x) => {
+      const marks = lead.map((k, place) => ({ k, place, y: lines.y(values[(n - 1) * drawn.length + k]) })).sort((a, b) => a.y - b.y);
       marks.forEach((mark, i) => { if (i) mark.y = Math.max(mark.y, marks[i - 1].y + 13); });
       return marks.map((mark) => s("text", { class: `c${mark.place}`, x: x + 7, y: (mark.y + 4).toFixed(1) }, clip(channelName(mark.k), letters)));
     };
-    const index = companions.index[j];
+    const index = references.index[j];
     const base = (box) => s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: box.y + band + 0.5, y2: box.y + band + 0.5 });
     const svg = picture(width, height,
       `Series ${entry.id} above, training series ${index} below, ${path.length} aligned pairs of steps`,
       base(upper), ties, one.nodes, two.nodes,
       s("line", { class: "axis", x1: lower.x, x2: lower.x + lower.width, y1: lower.y + 0.5, y2: lower.y + 0.5 }),
       s("text", { class: "strong halo", x: 2, y: 13 }, `Series ${clip(entry.id, 30)}, ${plural(entry.length, "step", "steps")}`),
-      s("text", { class: "strong halo", x: 2, y: height - 6 }, `Training series ${index}, ${plural(companions.length[j], "step", "steps")}`),
-      labels(one, rows, steps, upper.x + upper.width), labels(two, others, otherSteps, lower.x + lower.width));
+      s("text", { class: "strong halo", x: 2, y: height - 6 }, `Training series ${index}, ${plural(references.length[j], "step", "steps")}`),
+      channelLabels(one, rows, steps, upper.x + upper.width), channelLabels(two, others, otherSteps, lower.x + lower.width));
     place.replaceChildren(svg);
     const words = byId("alignment-words");
     if (neighbours) {
-      const whose = classed(model.classes[companions.classes[j]]);
-      words.textContent = `Training series ${index}, ${whose}: nearness ${number(value)}. Lines join aligned steps.`;
+      const whose = classed(model.classes[references.classes[j]]);
+      words.textContent = `Training series ${index}, ${whose}: nearness ${number(value)}. Lines connect aligned steps.`;
     } else {
-      const rest = entry.rest[slot];
-      const where = looks.views ? `steps that are aligned in the view “${looks.views[0][0]}”, and show its part: ` : "aligned steps, ";
-      const meaning = [`Lines join ${where}`, h("span", { class: "key for" }), `where the step speaks for ${name}, `,
-        h("span", { class: "key against" }), "where against; the thicker, the more."];
-      words.replaceChildren(...meaning, ` Training series ${index} gives ${plus(value)}, `,
-        `all landmarks not listed ${plus(rest)}.`);
+      const where = importance.comparisons
+        ? `steps aligned in the comparison “${importance.comparisons[0][0]}” and show its contributions` : "aligned steps";
+      words.replaceChildren(`Lines connect ${where}: `, h("span", { class: "key for" }), `for ${name}, `,
+        h("span", { class: "key against" }), "against it. Thicker lines have larger contributions. ",
+        `Training series ${index} contributes ${plus(value)}. All landmarks not listed contribute ${plus(entry.rest[slot])}.`);
     }
   };
 
   const drawAlone = (entry) => {
+    if (references) return;
     const place = byId("alone");
-    if (!place) return;
     const width = Math.max(280, place.clientWidth);
     const rows = entryRows(current);
     place.replaceChildren(picture(width, 150, `Series ${entry.id}, ${entry.length} steps`,
@@ -676,7 +673,7 @@
     byId("search").addEventListener("input", drawList);
     byId("previous").addEventListener("click", () => move(-1));
     byId("next").addEventListener("click", () => move(1));
-    // Single keys work while something in the explorer has the focus: elsewhere they may be the reader's own.
+    // Single keys work only while the explorer has the focus. Elsewhere the browser or a screen reader may use them.
     byId("explorer").addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT") return;
       const step = { j: 1, k: -1, ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -726,6 +723,6 @@
       if (explorer) drawDetail();
     }, 120);
   });
-  // Whatever a list holds back belongs on paper.
+  // Print all items of long lists.
   addEventListener("beforeprint", () => document.querySelectorAll(".more-button").forEach((button) => button.click()));
 })();

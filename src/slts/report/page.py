@@ -1,4 +1,4 @@
-"""From collected content to one HTML file."""
+"""Render the content as one HTML file: masthead, sections, script and style."""
 
 from __future__ import annotations
 
@@ -6,22 +6,39 @@ import base64
 import hashlib
 import json
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from slts.report.collect import collect
-from slts.report.sections import masthead, sections
-from slts.whole_files import write_whole
+from slts.report.markup import Content, count, fill, percent, resource
+from slts.report.model_html import card_section, importance_section, landmarks_section
+from slts.report.series_html import (
+    certificate_section,
+    data_section,
+    errors_section,
+    explorer_section,
+    space_section,
+)
+from slts.atomic_files import write_whole
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
+# Anchor, name in the navigation, and HTML of every section; an empty section is left out.
+_SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
+    ("errors", "Errors", errors_section),
+    ("certificate", "Guarantee", certificate_section),
+    ("importance", "Channels and metrics", importance_section),
+    ("landmarks", "Landmarks", landmarks_section),
+    ("space", "Similarity space", space_section),
+    ("explorer", "Explorer", explorer_section),
+    ("data", "Data", data_section),
+    ("card", "Model card", card_section),
+]
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-def render(content: dict[str, Any]) -> str:
-    """Write the content as a page that needs nothing besides itself.
+def render(content: Content) -> str:
+    """Render the content as a self-contained page.
 
     Parameters
     ----------
@@ -31,11 +48,17 @@ def render(content: dict[str, Any]) -> str:
     Returns
     -------
     str
-        HTML. A policy in it forbids the browser every request and every other script.
+        HTML. Its content security policy blocks all requests and all other scripts.
     """
-    script = _resource("page.js")
-    parts = sections(content)
-    nav = "".join(f'<li><a href="#{anchor}">{escape(name)}</a></li>' for anchor, name, _ in parts)
+    script = resource("page.js")
+    nav, sections = "", []
+    for anchor, name, make in _SECTIONS:
+        inner = make(content)
+        if inner:
+            nav += f'<li><a href="#{anchor}">{escape(name)}</a></li>'
+            sections.append(
+                f'<section id="{anchor}" aria-labelledby="h-{anchor}">\n{inner}\n</section>'
+            )
     provenance = content["card"]["provenance"]
     slots = {
         "policy": (
@@ -44,16 +67,15 @@ def render(content: dict[str, Any]) -> str:
         ),
         "generator": escape(provenance["library"]),
         "title": escape(content["title"]),
-        "style": _resource("page.css"),
+        "style": resource("page.css"),
         "nav": f"<ul>{nav}</ul>",
-        "masthead": masthead(content),
-        "main": "\n".join(html for _, _, html in parts),
+        "masthead": _masthead(content),
+        "main": "\n".join(sections),
         "footer": escape(f"Made {provenance['made']} by {provenance['library']}."),
         "content": _embedded(content),
         "script": script,
     }
-    # One pass: what users wrote is never searched for slots.
-    return _SLOT.sub(lambda found: slots[found.group(1)], _resource("page.html"))
+    return fill("page.html", slots)
 
 
 def write_report(
@@ -66,21 +88,21 @@ def write_report(
     title: str | None = None,
     verbose: bool = False,
 ) -> Path:
-    """Write a report on a fitted model: one HTML file that needs no network.
+    """Write a report of a fitted model: one HTML file that needs no network.
 
     Parameters
     ----------
     model
-        A fitted classifier of slts, or a search or pipeline around one.
+        A fitted slts classifier, or a search or pipeline that contains one.
     path
-        Where to write; it appears whole or not at all.
+        File to write. If the report fails, the file does not change.
     X, y
-        Series to report on, best held out from training, and their labels. Without X the report
-        is about the model alone.
+        Series for the report, preferably not used in training, and their labels. Without X the
+        report describes the model only.
     ids
         Names of the series; None numbers them.
     title
-        Heading of the report.
+        Title of the report; None uses the name of the classifier.
     verbose
         Show a progress bar.
 
@@ -107,15 +129,81 @@ def write_report(
     return target
 
 
-def _resource(name: str) -> str:
-    return files("slts.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _embedded(content: dict[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in, nor start a comment."""
+def _embedded(content: Content) -> str:
+    """JSON without characters that could end its script element or start a comment."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+
+
+def _masthead(content: Content) -> str:
+    """Title, summary in sentences, key figures."""
+    return (
+        f'<p class="kicker">Model report, {escape(content["model"]["name"])}</p>\n'
+        f"<h1>{escape(content['title'])}</h1>\n"
+        f'<p class="lede">{_lede(content)}</p>\n{_key_figures(content)}'
+    )
+
+
+def _lede(content: Content) -> str:
+    summary, certificate = content["summary"], content["certificate"]
+    n_classes, accuracy = summary["n_classes"], summary["accuracy"]
+    number = _NUMBERS[n_classes] if n_classes < len(_NUMBERS) else str(n_classes)
+    sentences = [f"This model distinguishes {number} classes."]
+    if accuracy is not None:
+        sentences.append(
+            f"It classified <strong>{accuracy['correct']:,} of {accuracy['n']:,} series</strong> "
+            f"correctly."
+        )
+    elif summary["n_series"] is not None:
+        series = count(summary["n_series"], "series", "series")
+        sentences.append(f"It was applied to {series} without labels.")
+    if certificate["given"]:
+        sentences.append(
+            f"With {percent(1 - certificate['delta'], 0)} confidence, its error on new series is "
+            f"at most {percent(certificate['bounds'][0]['value'])}."
+        )
+    references, n = content["references"], summary["n_references"]
+    if references is not None and references["kind"] == "landmarks":
+        sentences.append(f"It compares each series with {count(n, 'landmark')}.")
+    elif references is not None:
+        sentences.append(f"It predicts the class of the nearest of {n:,} training series.")
+    return " ".join(sentences)
+
+
+def _key_figures(content: Content) -> str:
+    summary, certificate = content["summary"], content["certificate"]
+    cells: list[tuple[str, str, str]] = []
+    accuracy = summary["accuracy"]
+    if accuracy is not None:
+        interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
+        if not certificate["given"]:
+            interval += "; not certified"
+        cells.append((percent(accuracy["value"]), "Accuracy", interval))
+    if certificate["given"]:
+        confidence = f"at most, with {percent(1 - certificate['delta'], 0)} confidence"
+        cells.append((percent(certificate["bounds"][0]["value"]), "Certified error", confidence))
+    if summary["n_series"] is not None:
+        low, high = (content["data"]["lengths"][key] for key in ("low", "high"))
+        steps = f"{low} to {high} steps" if low < high else f"of {count(low, 'step')}"
+        cells.append((f"{summary['n_series']:,}", "Series", steps))
+    channels = count(summary["n_channels"], "channel")
+    cells.append((str(summary["n_classes"]), "Classes", f"from {channels}"))
+    if content["references"] is not None:
+        kind = content["references"]["kind"]
+        words = {
+            "landmarks": ("Landmarks", "with nonzero weight"),
+            "neighbours": ("Training series", "stored"),
+        }
+        cells.append((f"{summary['n_references']:,}", *words[kind]))
+    if summary["n_numbers"] is not None:
+        cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))
+    figures = "".join(
+        f'<div><dt>{escape(name)}</dt><dd class="number">{escape(value)}</dd>'
+        f'<dd class="more">{escape(more)}</dd></div>'
+        for value, name, more in cells
+    )
+    return f'<dl class="figures">{figures}</dl>'

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from slts.whole_files import write_whole
+from slts.atomic_files import write_whole
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from slts import datasets
 from slts._typing import AnyArray, IntArray
-from slts.datasets.locate import data_store
+from slts.datasets.loading import open_dataset
 from slts.series import SeriesBatch, normalize_rows
 from slts.study.protocol import Protocol, seed_of
 
@@ -69,7 +69,7 @@ def available_datasets(names: tuple[str, ...]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for name in names:
         try:
-            with data_store(datasets.info(name)):
+            with open_dataset(datasets.info(name)):
                 found[name] = None
         except FileNotFoundError as error:
             found[name] = str(error)

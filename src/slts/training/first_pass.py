@@ -241,7 +241,7 @@ def _classes(counts: Sequence[_PartCounts], parts: Sequence[Part]) -> tuple[AnyA
             f"class {label} has no weight: every class needs a series whose sample_weight is "
             f"positive. Leave the class out instead."
         )
-    return classes, totals
+    return classes, np.asarray(totals, dtype=np.float64)
 
 
 def _check_labels(labels: AnyArray, part: Part) -> None:

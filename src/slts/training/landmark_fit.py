@@ -141,12 +141,13 @@ def fit_landmarks(
                 best = search(data, counts, o.parameters, splits, multiplicities, progress=progress)
             chosen = best.best_params
 
-        count = chosen["n_landmarks"]
+        count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
         if not plan.in_memory:
             part_aligner = PartAligner(
                 row_map, Aligner(aligner.landmarks[:count], o.settings, o.device, n_jobs=1),
-                found.classes, by_class, float(by_class @ found.totals), plan.batch_size, plan.chunk,
+                found.classes, by_class, float(by_class @ found.totals), plan.batch_size,
+                plan.chunk,
             )  # fmt: skip
             alignments = PartitionedAlignments(
                 source, runner, part_aligner, data.first_landmarks(count), plan, found.n_series,

@@ -161,7 +161,7 @@ class PartitionedAlignments:
         column = {c: k if metrics is not None else 0 for k, c in enumerate(sample.positives)}
         features = _SimilarityFeatures(column, sample.n_landmarks)
         found = self._solve(solvers, kept, features, progress)
-        separators = [found[c] for c in sample.positives]
+        separators: list[SeparatorSolution] = [found[c] for c in sample.positives]
         coef = np.stack([separator.coef for separator in separators])
         positive = any(self.runner.map(_some_decision_is_positive, kept, coef))
         self.runner.release(kept)

@@ -134,7 +134,7 @@ class Reservoir:
     @property
     def complete(self) -> bool:
         """Whether no series was dropped."""
-        return self.ceilings.uniform == _LAST
+        return bool(self.ceilings.uniform == _LAST)
 
     def add(
         self,

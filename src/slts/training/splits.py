@@ -45,13 +45,12 @@ def make_splits(
     if cv is None:
         return []
     order = shuffled(keys, _PURPOSE)
-    if isinstance(cv, numbers.Real) and not isinstance(cv, bool):
-        is_int = isinstance(cv, numbers.Integral)
-        if is_int and int(cv) >= 2:
+    if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
+        if int(cv) >= 2:
             return _folds(order, codes, min(int(cv), _smallest_class(codes, name)))
-        if not is_int and 0.0 < float(cv) < 1.0:
-            _smallest_class(codes, name)
-            return [_hold_out(order, codes, float(cv))]
+    elif isinstance(cv, numbers.Real) and 0.0 < float(cv) < 1.0:
+        _smallest_class(codes, name)
+        return [_hold_out(order, codes, float(cv))]
     if isinstance(cv, str | numbers.Number):
         raise ValueError(
             f"The '{name}' parameter must be an int >= 2, a hold-out fraction between 0 and 1, or "

@@ -1,4 +1,4 @@
-"""A GPU if there is one, and an emulated one anywhere."""
+"""Fixtures for a real GPU, if there is one, and for an emulated one."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ from tests.alignment.cuda.emulator import fake_cupy
 
 @pytest.fixture
 def gpu():
-    """CuPy, on a machine with a GPU; without its pool, so that compute-sanitizer sees arrays."""
+    """CuPy on a machine with a GPU, without memory pool so that compute-sanitizer sees arrays."""
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed (extra cuda)")
     try:
         device.require_gpu()
@@ -24,11 +24,11 @@ def gpu():
 
 @pytest.fixture
 def pretend(monkeypatch):
-    """Put a module in CuPy's place."""
+    """Replace CuPy by another module."""
 
     def put(module):
         monkeypatch.setitem(sys.modules, "cupy", module)
-        monkeypatch.setattr(device, "_said", set())
+        monkeypatch.setattr(device, "_logged", set())
         programs._compiled.cache_clear()
         return module
 
@@ -43,7 +43,7 @@ def programs_folder(tmp_path_factory):
 
 @pytest.fixture
 def emulated(pretend, programs_folder):
-    """A pretended GPU that runs the kernel on the CPU."""
+    """An emulated GPU that runs the kernel on the CPU."""
     if shutil.which("g++") is None or sys.platform != "linux":
         pytest.skip("the emulator needs Linux and g++")
     return pretend(fake_cupy(programs_folder))

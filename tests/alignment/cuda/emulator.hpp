@@ -1,5 +1,5 @@
-// Enough of CUDA to run kernel.cu on a CPU: the 32 lanes of a warp are fibers that change places
-// where the warp must meet. Slow, for checking results only.
+// The part of CUDA that kernel.cu needs, on a CPU. The 32 lanes of a warp are fibers that switch
+// where the warp synchronises. It is slow and serves tests only.
 #include <ucontext.h>
 
 #include <cmath>

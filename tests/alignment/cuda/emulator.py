@@ -1,4 +1,4 @@
-"""A module that looks like CuPy to slts and runs kernel.cu on the CPU, lane by lane."""
+"""A replacement for CuPy that runs kernel.cu on the CPU, lane by lane."""
 
 import ctypes
 import hashlib
@@ -21,7 +21,7 @@ extern "C" void emulate(const char* name, unsigned grid, unsigned block, void** 
 
 
 class Array(np.ndarray):
-    """NumPy's array with CuPy's pointer."""
+    """A NumPy array with the pointer attribute of CuPy."""
 
     data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
 
@@ -35,7 +35,7 @@ class OutOfMemoryError(MemoryError):
 
 
 class Kernel:
-    """A function of a module."""
+    """A function of a compiled module."""
 
     num_regs = 128
     max_dynamic_shared_size_bytes = 0
@@ -54,12 +54,14 @@ class Kernel:
 
 
 def _exact(argument):
-    assert isinstance(argument, (Array, np.generic)), "CuPy would guess the width of this"
+    assert isinstance(argument, (Array, np.generic)), (
+        "CuPy would have to guess the width of this argument"
+    )
     return argument
 
 
 def fake_cupy(folder, n_devices=1, multiprocessors=2):
-    """Make the module; programs are built in `folder`."""
+    """Make the module. It builds programs in `folder`."""
 
     class RawModule:
         def __init__(self, code, options):

@@ -1,4 +1,4 @@
-"""Every reduction on the GPU against the plain reference."""
+"""Comparison of all reductions on the GPU with the reference."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 
 
 def ragged(rng, count, lengths, d):
-    """Gaussian series, some of them with rows that repeat (ties) or vanish."""
+    """Gaussian series, some of them with repeated rows (ties) or zero rows."""
     series = []
     for k in range(count):
         rows = rng.normal(size=(int(rng.choice(lengths)), d))
@@ -33,7 +33,7 @@ def path_of(intervals):
 
 
 def check_parity(x, y, how, rng, memory=None, exact=False):
-    """Compare totals, means, paths, products, sums and projections; gives the largest error."""
+    """Compare totals, means, paths, products, sums and projections. Returns the largest error."""
     if how.band is not None and not isinstance(how.band, int):
         x = [a for a in x if all(admits_a_path(how.band, len(a), len(b)) for b in y)] or x[:1]
         y = [b for b in y if all(admits_a_path(how.band, len(a), len(b)) for a in x)]
@@ -72,7 +72,7 @@ def check_parity(x, y, how, rng, memory=None, exact=False):
                 part = path[phase == f]
                 phased_ref[f, p, q] = a[part[:, 0]].T @ b[part[:, 1]] / len(path)
 
-    # Landmarks of one group, of several, of none.
+    # Landmarks in one group, in several, in none.
     weights = np.eye(4)[rng.integers(4, size=len(y))].T[:3] / len(y)
     weights = np.vstack([weights, rng.normal(size=len(y)) / len(y), np.zeros(len(y))])
     weights = np.ascontiguousarray(weights, dtype=how.dtype)

@@ -1,4 +1,4 @@
-"""Which device works, and what is said when the one that was asked for is missing."""
+"""Choice of the device, and errors if the requested one is missing."""
 
 import logging
 import subprocess

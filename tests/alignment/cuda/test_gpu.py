@@ -1,4 +1,4 @@
-"""Parity with the reference on a real GPU: thousands of pairs."""
+"""Results on a real GPU equal the reference, for thousands of pairs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

@@ -1,10 +1,9 @@
-"""Reductions on an NVIDIA GPU, through CuPy.
+"""Alignments on an NVIDIA GPU, through CuPy.
 
-kernel.cu    the recurrence and its reductions, one source, compiled at run time
-device.py    whether there is a GPU, and which device does the work
-layout.py    landmarks sorted and packed side by side; weights by landmark (NumPy only)
+kernel.cu    the recurrence and its reductions, compiled at run time
+device.py    which device computes the alignments
 programs.py  the kernel compiled for one case: channels, precision, objective, band, reduction
-grid.py      who maps the blocks: memory, launches, results
+backend.py   layouts, memory, launches and results
 
-Needs neither CuPy nor the native extension to be imported.
+Importing these modules needs neither CuPy nor the native extension.
 """

@@ -1,4 +1,4 @@
-"""Whether there is a GPU, and which device does the work."""
+"""Which device computes the alignments."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from slts.extras import import_extra
 
 DEVICES = ("cpu", "cuda", "auto")
-# Additions and multiplications below which starting up a GPU does not pay: seconds of one core.
+# Operations below which starting a GPU takes longer than the work: seconds of one core.
 WORTH_A_GPU = 5e10
 
 _LOGGER = logging.getLogger("slts")
-_said: set[str] = set()
+_logged: set[str] = set()
 
 
 def check_device(device: str, owner: str | None = None) -> None:
-    """Refuse what names no device; `owner` is whose parameter it is."""
+    """Raise an error unless `device` names a device. `owner` has the parameter."""
     if not isinstance(device, str) or device not in DEVICES:
         of = "" if owner is None else f" of {owner}"
         raise ValueError(
@@ -25,19 +25,18 @@ def check_device(device: str, owner: str | None = None) -> None:
 
 
 def require_device(device: str, owner: str) -> None:
-    """Refuse what names no device, and a GPU that is not there: before any work, not amid it."""
+    """Raise an error before any work if the device is unknown or the GPU is missing."""
     check_device(device, owner)
     if device == "cuda":
         require_gpu()
 
 
 def runs_on_cuda(device: str, operations: float) -> bool:
-    """Whether work of so many operations goes to the GPU.
+    """Whether the GPU computes this many operations.
 
-    ``"cuda"`` must find one; ``"auto"`` takes it for large work if it is there, and logs its first
-    choice (logger "slts", level INFO).
+    ``"cuda"`` requires a GPU. ``"auto"`` uses a GPU for large work if there is one, and logs the
+    choice once (logger "slts", level INFO).
     """
-    check_device(device)
     if device == "cuda":
         require_gpu()
         return True
@@ -46,33 +45,30 @@ def runs_on_cuda(device: str, operations: float) -> bool:
     try:
         cupy = require_gpu()
     except (ImportError, RuntimeError) as error:
-        _say_once(f"device='auto' uses the CPU: {error}")
+        _log_once(f"device='auto' uses the CPU: {error}")
         return False
     name = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"]
-    _say_once(f"device='auto' uses the GPU for large work: {name.decode()}")
+    _log_once(f"device='auto' uses the GPU for large work: {name.decode()}")
     return True
 
 
 def require_gpu() -> Any:
-    """Give the module `cupy`, or say what is missing."""
+    """Return the module `cupy`, or raise an error that says what is missing."""
     cupy = import_extra("cupy", "cuda")
+    cause = None
     try:
-        count = cupy.cuda.runtime.getDeviceCount()
+        if cupy.cuda.runtime.getDeviceCount() > 0:
+            return cupy
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise RuntimeError(_no_gpu(f" ({error})")) from error
-    if count == 0:
-        raise RuntimeError(_no_gpu(""))
-    return cupy
+        cause = error
+    raise RuntimeError(
+        f"device='cuda' needs an NVIDIA GPU and its driver, but CuPy finds none"
+        f"{f' ({cause})' if cause else ''}: use device='cpu'. CuPy itself is installed (extra "
+        f"slts[cuda])."
+    ) from cause
 
 
-def _no_gpu(why: str) -> str:
-    return (
-        f"device='cuda' needs an NVIDIA GPU and its driver, and CuPy finds none{why}: use "
-        f"device='cpu'. CuPy itself is there (the extra slts[cuda])."
-    )
-
-
-def _say_once(message: str) -> None:
-    if message not in _said:
-        _said.add(message)
+def _log_once(message: str) -> None:
+    if message not in _logged:
+        _logged.add(message)
         _LOGGER.info(message)

@@ -1,20 +1,21 @@
 // The DTW recurrence and its reductions on an NVIDIA GPU, compiled at run time.
 //
-// The same recurrence as native/recurrence.hpp: it MAXIMISES the total local value, ties go to the
-// diagonal, then up (i-1, j), then left (i, j-1). Lanes are landmarks: one warp runs one series
-// against a pack of 32 landmarks of similar length. The grid is swept in tiles of ROWS series rows;
-// only the last row of a tile is kept (`frontier`), each lane its own column of it.
+// The recurrence is that of native/recurrence.hpp: it MAXIMISES the total local value and breaks
+// ties in the order diagonal, up (i-1, j), left (i, j-1). One warp aligns one series with a pack of
+// 32 landmarks of similar length, one landmark per lane. The grid is swept in tiles of ROWS series
+// rows. Only the last row of a tile is kept (`frontier`).
 //
-// Paths are walked back by the lane that owns them and stored as one interval of landmark steps per
-// series step. Reductions then turn the warp round: a thread owns elements (series step, channel)
-// and goes through the landmarks, so that every sum has one owner and one order.
+// Each lane walks its own path back and stores it as one interval of landmark steps per series
+// step. Then the roles change: in a reduction a thread owns elements (series step, channel) and
+// loops over the landmarks, so that every sum has one owner and one order of addition.
 //
-// The driver (grid.py) sets REAL, CHANNELS, NARROW, SHIFTED, BAND, REDUCTION, ROWS, WARPS,
-// BLOCKS, SHARED_FRONTIER and LONG_PATHS, and fills `job`. No fast-math: -inf means "no path here".
+// programs.py defines REAL, CHANNELS, NARROW, SHIFTED, BAND, REDUCTION, ROWS, WARPS, BLOCKS,
+// SHARED_FRONTIER and LONG_PATHS, and backend.py fills `job`. Do not use fast-math: -inf means
+// "no path".
 
 typedef REAL T;
 typedef long long int64;
-// Path lengths, and the first and last landmark step of an interval.
+// Types of path lengths and of intervals of landmark steps.
 #if LONG_PATHS
 typedef int Length;
 typedef int2 Ends;
@@ -31,11 +32,11 @@ constexpr int D = CHANNELS;
 constexpr int S = (D + 3) / 4 * 4;  // rows are padded with zeros to whole vectors
 constexpr int R = ROWS;
 constexpr int W = 32;
-constexpr int WE = W + 1;  // between the intervals of two series steps: steps lie in other banks
+constexpr int WE = W + 1;  // stride of the intervals of a series step, to avoid bank conflicts
 constexpr unsigned ALL = 0xffffffffu;
 constexpr bool TRACED = REDUCTION != SCORE;
-// Few channels (NARROW): the rows of a tile stay in registers, one column is handled at a time.
-// Many: they are read again for every two columns.
+// With few channels (NARROW) the rows of a tile stay in registers, and a tile has one column. With
+// many channels they are read again for every two columns.
 constexpr int C = NARROW ? 1 : 2;
 
 struct alignas(16) Four {
@@ -76,7 +77,7 @@ __device__ __forceinline__ Interval band_interval(double parameter, int row, int
     return {static_cast<int>(start < m ? start : m), static_cast<int>(stop < m ? stop : m)};
 }
 
-// One thread's pair; pointers that end in a lane are offset by it, with W between two columns.
+// The pair of one thread. Pointers into packs are offset by the lane; columns are W values apart.
 struct Pair {
     const T* series;  // first row; rows are S apart
     const T* series_shift;
@@ -89,7 +90,7 @@ struct Pair {
     unsigned short* moves;  // tiles x columns x W
 };
 
-// One column of a tile. `left` holds the column before and becomes this one.
+// One column of a tile. `left` holds the previous column and is replaced by this one.
 __device__ __forceinline__ void sweep_column(const Pair& g, int tile, int j, const T (&local)[R],
                                              const Interval (&bounds)[R], T (&left)[R],
                                              int (&left_length)[R], T& corner, int& corner_length) {
@@ -102,7 +103,7 @@ __device__ __forceinline__ void sweep_column(const Pair& g, int tile, int j, con
 #pragma unroll
     for (int r = 0; r < R; ++r) {
         T value = local[r];
-        // Rounding must not turn the cost of two equal rows into a gain.
+        // Rounding must not make the cost of two equal rows negative.
         if (SHIFTED) value = value < T(0) ? value : T(0);
         if (BAND) value = bounds[r].start <= j && j < bounds[r].stop ? value : none;
         const bool is_up = up > diagonal;
@@ -125,7 +126,7 @@ __device__ __forceinline__ void sweep_column(const Pair& g, int tile, int j, con
     if (TRACED) g.moves[(int64(tile) * g.n_columns + j) * W] = static_cast<unsigned short>(packed);
 }
 
-// Rows [row, row + R). The first tile begins `pad` rows above the grid: these never have a path.
+// Rows [row, row + R). The first tile begins `pad` rows above the grid, which have no path.
 template <bool First>
 __device__ __forceinline__ void sweep_tile(const Pair& g, int row, int tile, int begin, int end,
                                            const Interval (&bounds)[R], T corner) {
@@ -136,7 +137,7 @@ __device__ __forceinline__ void sweep_tile(const Pair& g, int row, int tile, int
 #pragma unroll
     for (int r = 0; r < R; ++r) {
         const int i = First && row + r < 0 ? 0 : row + r;
-        // Before the first column, the row above the grid's first holds the start of every path.
+        // The start of every path is left of the first column, one row above the grid.
         left[r] = First && r == g.pad - 1 ? T(0) : none;
         left_length[r] = 0;
         base[r] = First && row + r < 0 ? none : SHIFTED ? g.series_shift[i] : T(0);
@@ -161,7 +162,7 @@ __device__ __forceinline__ void sweep_tile(const Pair& g, int row, int tile, int
         for (int k = 0; k < D; ++k) next[k] = b[k * W];
         for (int j = begin; j < end; ++j) {
             T now[D], local[R];
-            // The store ends with a spare column, so this may run one past the end.
+            // The packs end with a spare column, so reading one column ahead is safe.
             b += D * W;
 #pragma unroll
             for (int k = 0; k < D; ++k) now[k] = next[k], next[k] = b[k * W];
@@ -213,7 +214,7 @@ __device__ __forceinline__ void sweep_tile(const Pair& g, int row, int tile, int
     }
 }
 
-// Sweeps the whole grid; afterwards the frontier holds the last series row.
+// Sweeps the whole grid. Afterwards the frontier holds the last series row.
 __device__ __forceinline__ void sweep(const Pair& g) {
     const T none = minus_infinity();
     for (int j = 0; j < g.n_columns; ++j) {
@@ -235,7 +236,7 @@ __device__ __forceinline__ void sweep(const Pair& g) {
         if (tile == 0) {
             sweep_tile<true>(g, row, tile, begin, end, bounds, g.pad == 0 ? T(0) : none);
         } else {
-            // Left of the previous tile's range the frontier is stale, and out of every band.
+            // Left of the previous tile's range the frontier is stale and outside every band.
             const T corner = begin > previous_begin ? g.frontier[(begin - 1) * W] : none;
             sweep_tile<false>(g, row, tile, begin, end, bounds, corner);
         }
@@ -249,14 +250,14 @@ __device__ __forceinline__ Ends ends(int first, int last) {
     return both;
 }
 
-// Writes the aligned columns [x, y] of every series row; gives the length of the path.
+// Writes the aligned columns [x, y] of every series row. Returns the length of the path.
 __device__ __forceinline__ int walk_back(const Pair& g, Ends* intervals) {
     int i = g.n - 1, j = g.m - 1, last = j, length = 1;
     while ((i | j) != 0) {
         const int row = i + g.pad;
         const unsigned word = g.moves[(int64(row / R) * g.n_columns + j) * W];
         unsigned move = word >> 2 * (row % R) & 3;
-        // Stays on the grid whatever the moves say.
+        // Stay on the grid, whatever the moves are.
         move = i == 0 ? LEFT : j == 0 ? UP : move;
         const int row_before = i, first = j;
         j -= move != UP;
@@ -271,7 +272,7 @@ __device__ __forceinline__ int walk_back(const Pair& g, Ends* intervals) {
     return length;
 }
 
-// What a thread must know of another lane's landmark.
+// The landmark of another lane.
 struct alignas(16) Other {
     int64 begin;  // first row in the row-major store
     T share;      // 1 / length of the path
@@ -280,8 +281,8 @@ struct alignas(16) Other {
     int n_weights, steps;
 };
 
-// One channel of the rows [in.x, in.y] of landmarks, summed. Several at a time, and up to three
-// rows without a branch, so that many loads are on their way at once.
+// Sums one channel over the rows [in.x, in.y] of landmarks, for U sums at a time and up to three
+// rows without a branch, so that many loads are in flight.
 constexpr int U = 4;
 
 __device__ __forceinline__ void sum_rows(const T* const (&channel)[U], const Ends (&in)[U],
@@ -299,8 +300,8 @@ __device__ __forceinline__ void sum_rows(const T* const (&channel)[U], const End
         for (int j = in[u].x + 3; j <= in[u].y; ++j) total[u] += channel[u][int64(j) * S];
 }
 
-// The same for elements e, e + W, ... of (series steps x channels), all of one landmark; those at
-// `size` and behind repeat the last.
+// The same for elements e, e + W, ... of (series steps x channels) of one landmark. Elements from
+// `size` on repeat the last.
 __device__ __forceinline__ void sum_elements(const T* landmark, const Ends* intervals, int e,
                                              int size, T (&total)[U]) {
     const T* channel[U];
@@ -314,7 +315,7 @@ __device__ __forceinline__ void sum_elements(const T* landmark, const Ends* inte
     sum_rows(channel, in, total);
 }
 
-// out (D x D) = series' sums, for n rows; sums are n x D.
+// out (D x D) = series' sums, for n rows. Sums are n x D.
 __device__ __forceinline__ void series_times_sums(const T* series, const T* sums, int n, int lane,
                                                   T* out) {
     for (int e = lane; e < S / 4 * D; e += W) {
@@ -340,8 +341,8 @@ struct Job {
     const T* packed;          // columns x D x W
     const T* packed_shift;
     const T* landmarks;         // rows x S
-    const int64* pack_columns;  // first column of every pack, and their number
-    const int64* begins;        // by position in the packs, as the next three
+    const int64* pack_columns;  // first column of every pack, and the number of columns
+    const int64* begins;        // by position in the packs, like the next three
     const int* steps;
     const int* order;          // landmark at this position
     const int* weights_begin;  // grouped: entries of this position
@@ -349,10 +350,10 @@ struct Job {
     const T* weights;
     const T* projected;  // projected: outer x rows x D
     unsigned char* scratch;
-    int64 scratch_size, intervals_at, sums_at;  // bytes per warp, and places in it
+    int64 scratch_size, intervals_at, sums_at;  // bytes per warp, and offsets in them
     int64 warp_space;                           // bytes of shared memory per warp
     unsigned int* counter;
-    unsigned long long* no_path;  // the first pair without one
+    unsigned long long* no_path;  // the first pair without a path
     T* out;
     int2* out_intervals;  // path: series x landmarks x out_steps
     double band;
@@ -365,17 +366,17 @@ extern "C" {
 __constant__ Job job;
 }
 
-// GROUPED: adds the landmarks of one pack. A thread owns its elements of `sums`.
+// GROUPED: adds the landmarks of one pack. Each thread owns elements of `sums`.
 __device__ __forceinline__ void add_groups(const Other* others, int lanes, const Ends* intervals,
                                            int n, int lane, int first, T* sums) {
     const int size = n * D;
     for (int e = lane; e < size; e += W) {
         const int i = e / D, k = e % D;
         if (job.n_phases == 1) {
-            // Neighbours mostly share a group: their sum stays in a register.
+            // Neighbours usually share a group, so their sum stays in a register.
             int group = -1;
             T total = 0;
-            // Lanes without a landmark have paths and no weights.
+            // Lanes without a landmark have no weights.
             for (int l = 0; l < lanes; l += U) {
                 const T* channel[U];
                 Ends in[U];
@@ -494,7 +495,7 @@ extern "C" __global__ void __launch_bounds__(WARPS* W, BLOCKS) run_pairs() {
 #endif
     g.moves = reinterpret_cast<unsigned short*>(scratch) + lane;
 #if SHARED_FRONTIER
-    // When paths are walked back the frontier has done its duty.
+    // The intervals replace the frontier, which is not needed after the sweep.
     unsigned char* room = space + warp * job.warp_space;
 #else
     unsigned char* room = scratch + job.intervals_at;
@@ -507,7 +508,7 @@ extern "C" __global__ void __launch_bounds__(WARPS* W, BLOCKS) run_pairs() {
         if (lane == 0) item = atomicAdd(job.counter, 1u);
         item = __shfl_sync(ALL, item, 0);
         if (item >= job.n_items) return;
-        // Warps that run at the same time share a pack, the longest ones first.
+        // Warps that run at the same time use the same pack. The longest packs come first.
         const int p = job.series_order[item % job.n_series];
         const int chunks = (job.n_packs + job.packs_per_item - 1) / job.packs_per_item;
         const int chunk = chunks - 1 - int(item / job.n_series);
@@ -525,7 +526,7 @@ extern "C" __global__ void __launch_bounds__(WARPS* W, BLOCKS) run_pairs() {
 
         for (int pack = pack_begin; pack < pack_end; ++pack) {
             const int first = pack * W, lanes = min(W, job.n_landmarks - first);
-            // Unused lanes repeat the first one's length, so that they widen no range.
+            // Unused lanes repeat the length of the first one, so that they do not widen a range.
             const int at = first + (lane < lanes ? lane : 0);
             const int64 column = job.pack_columns[pack];
             g.n_columns = int(job.pack_columns[pack + 1] - column);
@@ -576,7 +577,7 @@ extern "C" __global__ void __launch_bounds__(WARPS* W, BLOCKS) run_pairs() {
     }
 }
 
-// Landmark rows side by side, zeros after the end of a landmark.
+// Copies landmark rows side by side, with zeros after the end of a landmark.
 extern "C" __global__ void pack_landmarks(const T* landmarks, const T* shift,
                                           const int64* pack_columns, const int64* begins,
                                           const int* steps, int n_landmarks, T* packed,
@@ -608,7 +609,7 @@ extern "C" __global__ void project_rows(const T* series, const T* matrices, int6
     }
 }
 
-// out[e] = sum over the chunks of landmarks, in their order.
+// out[e] = sum over the chunks of landmarks, in order.
 extern "C" __global__ void add_chunks(const T* parts, int64 n_chunks, int64 size, T* out) {
     for (int64 e = int64(blockIdx.x) * blockDim.x + threadIdx.x; e < size;
          e += int64(gridDim.x) * blockDim.x) {

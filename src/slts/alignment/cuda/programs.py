@@ -1,8 +1,9 @@
-"""The kernel, compiled for one case."""
+"""The kernel compiled for one case."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
 from importlib import resources
 from threading import RLock
@@ -11,20 +12,18 @@ from typing import Any
 import numpy as np
 
 from slts.alignment.cuda.device import require_gpu
-from slts.alignment.cuda.layout import LANES
 
-SCORE, PRODUCTS, GROUPED, PROJECTED, PATH = range(5)
-
+LANES = 32
 WARPS = 4
-# Bytes of the struct `Other` of kernel.cu.
+# Bytes of the struct `Other` in kernel.cu.
 _OTHER_BYTES = {4: 32, 8: 48}
-# Measured on an H200: registers that the rows of a tile may take, and how many rows to try.
+# Measured on an H200: registers for the rows of a tile, and the numbers of rows to try.
 _TILE_REGISTERS = 84
 _TILE_ROWS = {4: (8, 6, 4), 8: (6, 4, 3)}
 _WIDE_TILE_ROWS = {4: 8, 8: 4}
-# With fewer warps at a time than this, the frontier goes to global memory instead.
+# The frontier goes to global memory if shared memory holds fewer warps than this.
 _FEW_WARPS = 8
-# Shared memory that every block costs besides its own.
+# Shared memory that the driver reserves per block.
 _RESERVED_SHARED = 1024
 
 _POINTERS = (
@@ -32,7 +31,7 @@ _POINTERS = (
     "landmarks", "pack_columns", "begins", "steps", "order", "weights_begin", "weights_group",
     "weights", "projected", "scratch",
 )  # fmt: skip
-_turns: dict[int, RLock] = {}
+# The struct `Job` in kernel.cu.
 _JOB = np.dtype(
     [(name, np.uint64) for name in _POINTERS]
     + [(name, np.int64) for name in ("scratch_size", "intervals_at", "sums_at", "warp_space")]
@@ -48,12 +47,20 @@ _JOB = np.dtype(
     align=True,
 )  # fmt: skip
 
+_device_locks: dict[int, RLock] = {}
+
+
+class Reduction(IntEnum):
+    """What is kept of a path: REDUCTION in kernel.cu."""
+
+    SCORE, PRODUCTS, GROUPED, PROJECTED, PATH = range(5)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the compiler must know."""
+    """Compile-time constants of the kernel."""
 
-    reduction: int
+    reduction: Reduction
     dtype: str
     channels: int
     shifted: bool
@@ -62,12 +69,12 @@ class Case:
 
     @property
     def item(self) -> int:
-        """Bytes of a number."""
+        """Bytes per number."""
         return np.dtype(self.dtype).itemsize
 
     @property
     def rows(self) -> int:
-        """Series rows of a tile: as many as fit in registers, or a fixed number."""
+        """Series rows per tile: as many as fit in registers, or a fixed number."""
         fitting = (r for r in _TILE_ROWS[self.item] if self._registers(r) <= _TILE_REGISTERS)
         return next(fitting, _WIDE_TILE_ROWS[self.item])
 
@@ -81,34 +88,34 @@ class Case:
 
     @property
     def blocks(self) -> int:
-        """Blocks that a multiprocessor runs at a time, which bounds their registers."""
-        plain = self.reduction != SCORE or not (self.shifted or self.band)
+        """Blocks per multiprocessor, which limits their registers."""
+        plain = self.reduction != Reduction.SCORE or not (self.shifted or self.band)
         return 4 if self.item == 4 and plain else 3
 
     @property
     def column_step(self) -> int:
-        """Columns handled at once."""
+        """Landmark columns per tile."""
         return 1 if self.narrow else 2
 
     @property
     def stride(self) -> int:
-        """Channels of a padded row."""
+        """Values of a padded row."""
         return -(-self.channels // 4) * 4
 
     def warp_space(self, columns: int, longest: int) -> int:
-        """Bytes of shared memory of one warp: frontier with lengths, or intervals in its place."""
+        """Bytes of shared memory per warp: frontier and lengths, later replaced by intervals."""
         ends = 8 if self.long_paths else 4
-        if self.reduction == SCORE:
+        if self.reduction == Reduction.SCORE:
             return columns * LANES * (self.item + ends // 2)
         return whole_lines(max(columns * LANES * self.item, self.intervals_bytes(longest)))
 
     def intervals_bytes(self, longest: int) -> int:
-        """Bytes of 32 paths, one interval per series step."""
+        """Bytes of the intervals of 32 paths, one interval per series step."""
         return longest * (LANES + 1) * (8 if self.long_paths else 4)
 
 
 class Program:
-    """One compiled case on the current device; only for the thread whose `turn` it is."""
+    """One compiled case on the current device, for the thread that holds its `device_lock`."""
 
     def __init__(self, case: Case, *, shared: bool) -> None:
         cupy = require_gpu()
@@ -118,7 +125,7 @@ class Program:
             "NARROW": int(case.narrow),
             "SHIFTED": int(case.shifted),
             "BAND": case.band,
-            "REDUCTION": case.reduction,
+            "REDUCTION": int(case.reduction),
             "ROWS": case.rows,
             "WARPS": WARPS,
             "BLOCKS": case.blocks,
@@ -137,12 +144,14 @@ class Program:
         self._cupy = cupy
 
     def shared_bytes(self, columns: int, longest: int) -> int:
-        """Shared memory of a block."""
-        others = LANES * _OTHER_BYTES[self.case.item] if self.case.reduction != SCORE else 0
+        """Bytes of shared memory per block."""
+        others = (
+            LANES * _OTHER_BYTES[self.case.item] if self.case.reduction != Reduction.SCORE else 0
+        )
         return WARPS * (others + (self.case.warp_space(columns, longest) if self.shared else 0))
 
     def resident_blocks(self, columns: int, longest: int) -> int:
-        """Blocks that the whole device runs at a time."""
+        """Blocks that the whole device runs at the same time."""
         limits = self._cupy.cuda.Device().attributes
         registers = -(-self._run_pairs.num_regs // 8) * 8 * LANES * WARPS
         by_registers: int = limits["MaxRegistersPerMultiprocessor"] // registers
@@ -152,9 +161,9 @@ class Program:
         return multiprocessors * max(1, min(by_registers, by_shared))
 
     def launch(self, blocks: int, columns: int, longest: int, **job: Any) -> None:
-        """Run every item of `job`: device arrays and numbers, by the names of kernel.cu.
+        """Run the kernel on `job`: device arrays and numbers, named as in kernel.cu.
 
-        Packs have at most so many columns, series at most so many steps.
+        `columns` and `longest` are the sizes of the longest pack and of the longest series.
         """
         record = np.zeros((), dtype=_JOB)
         for name, value in job.items():
@@ -167,16 +176,16 @@ class Program:
         self._run_pairs((blocks,), (WARPS * LANES,), (), shared_mem=shared)
 
 
-def turn(device: int) -> RLock:
-    """Lock of a device, for a whole run of blocks.
+def device_lock(device: int) -> RLock:
+    """Lock of a device, held for all blocks of one call.
 
-    One thread at a time compiles, writes the kernel's only job, and shares out the free memory.
+    One thread at a time compiles, writes the kernel's global job and divides the free memory.
     """
-    return _turns.setdefault(device, RLock())
+    return _device_locks.setdefault(device, RLock())
 
 
 def program(case: Case, columns: int, longest: int) -> Program:
-    """Give the case compiled for packs of so many columns and series of so many steps."""
+    """Return the case compiled for the longest pack and the longest series."""
     cupy = require_gpu()
     device = cupy.cuda.Device()
     available = device.attributes["MaxSharedMemoryPerMultiprocessor"]
@@ -185,7 +194,7 @@ def program(case: Case, columns: int, longest: int) -> Program:
 
 
 def whole_lines(size: int) -> int:
-    """Round up to lines of the cache."""
+    """Round up to whole cache lines."""
     return -(-size // 128) * 128
 
 

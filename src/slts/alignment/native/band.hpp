@@ -1,4 +1,4 @@
-// Bands as per-row intervals [start, stop) of admitted columns; never a dense mask.
+// A band is one interval [start, stop) of admitted columns per row, never a dense mask.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,8 @@ struct Interval {
     std::int64_t start, stop;
 };
 
-// Row i of an n x m grid. Both ends never decrease with i; the recurrence relies on it.
+// The interval of row i of an n x m grid. Both ends never decrease with i, which the recurrence
+// needs.
 inline Interval band_interval(const Band& band, std::int64_t i, std::int64_t n, std::int64_t m) {
     std::int64_t start = 0, stop = m;
     if (band.kind == Band::sakoe_chiba) {
@@ -22,7 +23,7 @@ inline Interval band_interval(const Band& band, std::int64_t i, std::int64_t n, 
         start = i + (surplus < 0 ? surplus : 0) - radius;
         stop = i + (surplus > 0 ? surplus : 0) + radius + 1;
     } else if (band.kind == Band::itakura && n > 1) {
-        // A path may run at most `slope` times steeper or flatter than the straight one.
+        // A path is at most `slope` times steeper or flatter than the straight one.
         const double slope = band.parameter, tiny = 1e-9;
         const double straight = static_cast<double>(m - 1) / static_cast<double>(n - 1);
         const double done = straight * static_cast<double>(i);

@@ -1,11 +1,11 @@
-// What one call of the kernel works on: plain data, shared by every target.
+// The arguments of one kernel call: plain data, shared by all targets.
 #pragma once
 
 #include <cstdint>
 
 namespace slts {
 
-// The integer as wide as a lane's value.
+// The integer type of the same size as the floating-point type of a lane.
 template <class T>
 struct IntOf;
 template <>
@@ -17,13 +17,22 @@ struct IntOf<double> {
     using type = std::int64_t;
 };
 
-// Rows of the recurrence handled at once; one byte holds their 2-bit moves.
+// Series rows in a tile of the recurrence. One byte holds their 2-bit moves.
 inline constexpr int kTileRows = 4;
-// Columns handled at once; packs are padded to a multiple of it.
+// Landmark columns in a tile. Packs are padded to a multiple of it.
 inline constexpr int kTileColumns = 2;
 
-// Paths walked back in turn.
+// Paths that are walked back in turns.
 inline constexpr int kWalks = 4;
+
+// Aligned landmark rows that are added without a branch.
+inline constexpr int kUnrolled = 3;
+
+// Rows are padded to a multiple of kWideRow channels, or to kNarrowRow if they have no more.
+inline constexpr int kNarrowRow = 4, kWideRow = 8;
+
+// In the order of OBJECTIVES in settings.py.
+enum class Objective : int { affinity, cost, distance };
 
 enum class Reduction : int { score, products, grouped, projected, path };
 
@@ -38,9 +47,9 @@ struct Span {
     std::int64_t begin, end;
 };
 
-// Ragged rows, row-major. `stride` >= channels pads every row with zeros so that reductions run in
-// whole chunks. `shift` (one number per row, not positive, or null) is added to every local
-// affinity: a_i.b_j + shift_i + shift_j, and the result is kept <= 0 (a cost with its sign turned).
+// Rows of all series, row-major. Each row is padded with zeros to `stride` values, so that
+// reductions work on whole chunks. `shift` is null or holds one number <= 0 per row. It makes the
+// local value a_i.b_j + shift_i + shift_j, cut off at 0: a cost with its sign changed.
 template <class T>
 struct Rows {
     const T* data = nullptr;
@@ -50,14 +59,14 @@ struct Rows {
     std::int64_t stride = 0;
 };
 
-// `lanes` landmarks of similar length side by side: columns x channels x width values at `data`.
+// Landmarks of similar length side by side: columns x channels x width values at `data`.
 struct PackInfo {
     std::int64_t first = 0;    // position of the first landmark in the length order
     std::int64_t lanes = 0;    // landmarks in this pack, <= width
     std::int64_t width = 0;    // 1, or the target's native width
     std::int64_t columns = 0;  // longest landmark, rounded up to kTileColumns
-    std::int64_t data = 0;
-    std::int64_t shift = 0;
+    std::int64_t data = 0;     // offset in Landmarks::packed
+    std::int64_t shift = 0;    // offset in Landmarks::packed_shift
 };
 
 template <class T>
@@ -70,16 +79,16 @@ struct Landmarks {
     std::int64_t count = 0;
 };
 
-// Scratch memory of one call; sizes follow from the longest series and the widest pack.
+// Scratch memory of one call, for its longest series and its widest pack.
 template <class T>
 struct Workspace {
-    T* frontier = nullptr;                       // columns x width: scores of the last finished row
+    T* frontier = nullptr;  // columns x width: scores of the last row of a tile
     typename IntOf<T>::type* lengths = nullptr;  // columns x width: their path lengths
     T* bounds = nullptr;            // series steps x 2 x width: band [start, stop) per lane
     std::uint8_t* moves = nullptr;  // tiles x columns x width
     std::int32_t* ends = nullptr;   // per walk, first and last aligned step of each series step
     T* sums = nullptr;  // groups x phases x series steps x stride: landmark rows per series row
-    Span* touched = nullptr;   // groups x phases: series steps whose sums are not zero
+    Span* touched = nullptr;   // groups x phases: series steps with sums that are not zero
     const T* zeros = nullptr;  // stride
     T* product = nullptr;      // channels x stride
 };
@@ -94,8 +103,8 @@ struct Job {
     Reduction reduction = Reduction::score;
     Workspace<T> work;
 
-    // Outputs; row `p - series_begin`, column = landmark index.
-    T* values = nullptr;                 // total of the local values along the path
+    // Outputs. The row is `p - series_begin`, the column is the landmark index.
+    T* values = nullptr;                 // total local value along the path, or null
     std::int32_t* lengths = nullptr;     // score: path length
     T* out = nullptr;                    // products, grouped, projected
     const T* matrices = nullptr;         // projected: metrics x channels x channels
@@ -105,7 +114,7 @@ struct Job {
     std::int32_t* path_first = nullptr;  // path: series steps (one pair only)
     std::int32_t* path_last = nullptr;
 
-    // Called every so often; true means stop.
+    // Called regularly during the run; true stops it.
     bool (*poll)(void*) = nullptr;
     void* poll_context = nullptr;
 };
@@ -117,7 +126,7 @@ struct Result {
     std::int64_t series = -1, landmark = -1;  // the pair without a path
 };
 
-// One target's entry points.
+// Name, test and entry points of one instruction set.
 struct Target {
     const char* name;
     bool (*usable)();

@@ -1,5 +1,5 @@
-// One call of the kernel: for each series, each pack of landmarks: sweep, then reduce.
-// Included by each target file after SLTS_TARGET, SLTS_WIDTH_FLOAT and SLTS_WIDTH_DOUBLE are set.
+// One call of the kernel: for each series and each pack of landmarks, sweep the grid and reduce the
+// paths. Each target file defines SLTS_TARGET and includes this file.
 #pragma once
 
 #include "recurrence.hpp"
@@ -7,7 +7,7 @@
 
 namespace slts::SLTS_TARGET {
 
-// About 30 ms of work between two looks at the interrupt flag.
+// Operations between two checks for an interrupt: about 30 ms.
 inline constexpr std::int64_t kPollEvery = 200'000'000;
 
 template <class T>
@@ -27,7 +27,7 @@ template <class T, int W>
 void fill_bounds(const Job<T>& job, const PackInfo& pack, std::int64_t n) {
     const std::int64_t* offsets = job.landmarks.rows.offsets;
     for (int w = 0; w < W; ++w) {
-        // Unused lanes repeat the first one, so that they widen no range.
+        // Unused lanes repeat the first one, so that they do not widen a range.
         const std::int64_t q = job.landmarks.order[pack.first + (w < pack.lanes ? w : 0)];
         const std::int64_t m = offsets[q + 1] - offsets[q];
         for (std::int64_t i = 0; i < n; ++i) {
@@ -38,7 +38,7 @@ void fill_bounds(const Job<T>& job, const PackInfo& pack, std::int64_t n) {
     }
 }
 
-// W: lanes of this pack; Native: of the target.
+// W is the width of this pack, Native the width of the target.
 template <class T, int W, int Native, bool Shifted, bool Banded>
 Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<T>& poll) {
     const Rows<T>&x = job.series, &y = job.landmarks.rows;

@@ -1,9 +1,9 @@
-// W values moving in lockstep. The recurrence is written once against this type; each target
-// (baseline, AVX2, AVX-512, NEON) compiles it at its own native width.
+// Vectors of W values. The recurrence is written once for this type, and each target (baseline,
+// AVX2, AVX-512, NEON) compiles it at its native width.
 //
-// Everything here lives in a namespace named after the target: the same template compiled with
-// other instruction sets must never be merged by the linker. For the same reason the target files
-// use no standard-library templates.
+// All code is in a namespace named after the target, because the linker must not merge the same
+// template compiled for different instruction sets. For the same reason the target files use no
+// templates of the standard library.
 #pragma once
 
 #include <cmath>
@@ -31,7 +31,7 @@ namespace slts::SLTS_TARGET {
 
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(SLTS_PORTABLE_LANES)
 
-// Compilers do not turn a compare and a select of vectors into one maximum; it is half the latency.
+// Compilers do not turn compare and select of vectors into one maximum, which has half the latency.
 template <class V>
 SLTS_INLINE V native_max(V a, V b) {
     return b > a ? b : a;
@@ -75,7 +75,7 @@ struct Lanes {
 
     static SLTS_INLINE Value broadcast(T x) { return x - Value{}; }
     static SLTS_INLINE Bits broadcast_bits(Int x) { return x - Bits{}; }
-    // sum + a * b, fused where the target can (contraction is on for the target files).
+    // sum + a * b, fused if the target has it (contraction is on for the target files).
     static SLTS_INLINE Value add_product(Value sum, Value a, T b) { return sum + a * b; }
     static SLTS_INLINE Value larger(Value a, Value b) { return native_max(a, b); }
     static SLTS_INLINE Value smaller(Value a, Value b) { return native_min(a, b); }
@@ -104,7 +104,7 @@ struct Lanes {
 
 #else
 
-// Plain arrays, for compilers without vector extensions. Same results, left to auto-vectorisation.
+// Plain arrays for compilers without vector extensions. Same results, by auto-vectorisation.
 template <class T, int W>
 struct Pack {
     T lane[W] = {};
@@ -199,7 +199,7 @@ struct Lanes {
 
 #endif
 
-// One pair alone: plain scalars behind the same interface.
+// Scalars with the same interface, for a single landmark.
 template <class T>
 struct Lanes<T, 1> {
     using Int = typename IntOf<T>::type;
@@ -208,7 +208,7 @@ struct Lanes<T, 1> {
 
     static SLTS_INLINE Value broadcast(T x) { return x; }
     static SLTS_INLINE Bits broadcast_bits(Int x) { return x; }
-    // Contraction of scalars is the compiler's choice; lanes and a lone pair must round alike.
+    // Scalars must round like vectors, but the compiler may leave them uncontracted.
     static SLTS_INLINE Value add_product(Value sum, Value a, T b) {
 #if (defined(__FMA__) || defined(__aarch64__)) && !defined(_MSC_VER)
         if constexpr (sizeof(T) == 4)
@@ -222,7 +222,7 @@ struct Lanes<T, 1> {
     static SLTS_INLINE Value larger(Value a, Value b) { return b > a ? b : a; }
     static SLTS_INLINE Value smaller(Value a, Value b) { return b < a ? b : a; }
     static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
-    // Which way a path turns is a coin toss: no branch may depend on it.
+    // The direction of a path is hard to predict: do not branch on it.
     static SLTS_INLINE Bits select_bits(bool mask, Bits a, Bits b) {
         return b ^ ((a ^ b) & -static_cast<Int>(mask));
     }

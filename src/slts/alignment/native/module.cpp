@@ -1,4 +1,4 @@
-// Python bindings. Arguments arrive validated (reductions.py); arrays in, arrays out.
+// Python bindings. The caller (cpu.py, aligner.py) has validated all arguments.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -32,7 +32,7 @@ struct CancelToken {
     std::atomic<bool> cancelled{false};
 };
 
-// Ctrl-C reaches the main thread through PyErr_CheckSignals; other threads watch the token.
+// The main thread sees Ctrl-C through PyErr_CheckSignals, other threads through the token.
 bool should_stop(void* context) {
     const auto* token = static_cast<const CancelToken*>(context);
     if (token != nullptr && token->cancelled.load(std::memory_order_relaxed)) return true;
@@ -73,7 +73,7 @@ Job<T> make_job(const RowStore<T>& x, const LandmarkStore<T>& y, Block block, Ba
     return job;
 }
 
-// Allocates scratch memory, runs without the GIL, reports (outcome, series, landmark).
+// Allocates scratch memory and runs without the GIL. Returns (outcome, series, landmark).
 template <class T>
 std::tuple<int, std::int64_t, std::int64_t> execute(Job<T>& job, const RowStore<T>& x,
                                                     const LandmarkStore<T>& y, int target_index,
@@ -191,21 +191,26 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
 
 using SeriesArray = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 
-// One series of a lone pair, read from (channels, time) with any strides.
+// As in settings.py and layouts.py.
+constexpr double kUnitNorm = 1.0 + 1e-6, kLargestNorm = 1e140, kFar = 16.0;
+
+// One series of a single pair, read from (channels, time) with any strides.
 struct PairSide {
     std::int64_t steps;
     std::int64_t offsets[2];
-    std::vector<double> rows;   // and zeros, for whole tiles of columns
-    std::vector<double> shift;  // see AlignmentSettings.shift; empty for the affinity
+    std::vector<double> rows;   // padded with zeros to whole tiles of columns
+    std::vector<double> shift;  // see AlignmentSettings.shift; empty for affinity
 
-    // False if a value is not finite or a row is too long to be used as it is.
-    bool read(const SeriesArray& series, bool normalize, int objective) {
+    // Returns false if a value is not finite or the norm of a row is too large.
+    bool read(const SeriesArray& series, bool normalize, Objective objective) {
         const auto d = static_cast<std::int64_t>(series.shape(0));
         const std::int64_t to_channel = series.stride(0), to_step = series.stride(1);
         steps = static_cast<std::int64_t>(series.shape(1));
         offsets[0] = 0, offsets[1] = steps;
         rows.assign(static_cast<std::size_t>((steps + kTileColumns - 1) * d), 0.0);
-        if (objective != 0) shift.assign(static_cast<std::size_t>(steps + kTileColumns - 1), -0.5);
+        if (objective != Objective::affinity)
+            shift.assign(static_cast<std::size_t>(steps + kTileColumns - 1), -0.5);
+        const double limit = objective == Objective::cost ? kUnitNorm : kLargestNorm;
         for (std::int64_t i = 0; i < steps; ++i) {
             double* row = rows.data() + i * d;
             const double* value = series.data() + i * to_step;
@@ -215,13 +220,12 @@ struct PairSide {
                 squares += row[k] * row[k];
                 largest = std::max(largest, std::abs(row[k]));
             }
-            // As AlignmentSettings.check_rows, which says what is wrong.
-            const double limit = objective == 1 ? 1.0 + 1e-6 : 1e140;
+            // AlignmentSettings.check_rows does the same check and raises the error.
             if (!normalize && !(squares <= limit * limit)) return false;
             if (!std::isfinite(squares) || (normalize && squares < 1e-280 && largest > 0.0)) {
                 for (std::int64_t k = 0; k < d; ++k)
                     if (!std::isfinite(row[k])) return false;
-                // Out of the range of squares: a power of two brings it back without rounding.
+                // The squares are out of range: scale by a power of two, which is exact.
                 int exponent = 0;
                 std::frexp(largest, &exponent);
                 squares = 0.0;
@@ -238,7 +242,7 @@ struct PairSide {
         return true;
     }
 
-    // Mean row if it lies far from the origin, else zero; see _far_centre in reductions.py.
+    // The mean row if it is far from the origin, else zero; see LandmarkLayouts.centred.
     std::vector<double> far_centre(std::size_t d) const {
         std::vector<double> mean(d, 0.0);
         const auto count = static_cast<std::size_t>(steps) * d;
@@ -248,10 +252,10 @@ struct PairSide {
             squares += (rows[k] - mean[k % d]) * (rows[k] - mean[k % d]);
         for (const double m : mean) farthest = std::max(farthest, std::abs(m));
         const double spread = std::sqrt(squares / static_cast<double>(count));
-        return farthest > 16.0 * spread ? mean : std::vector<double>(d, 0.0);
+        return farthest > kFar * spread ? mean : std::vector<double>(d, 0.0);
     }
 
-    // Subtracts a row from every row, and sets the shifts of the squared distance.
+    // Subtracts one row from every row and sets the shifts of the squared distance.
     void move(const std::vector<double>& at) {
         const auto d = at.size();
         for (std::int64_t i = 0; i < steps; ++i) {
@@ -270,18 +274,19 @@ struct PairSide {
     }
 };
 
-// The path of one pair as (length, 2) steps and the mean affinity along it; None if a series or a
-// setting cannot be used, or the band admits no path: the caller finds out which. Lays nothing out
-// that a single pair can do without, for short pairs cost no more than their set-up.
-nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize, int objective,
-                      int band_kind, double band_parameter) {
+// Returns the path of one pair, shape (length, 2), and the mean affinity along it. Returns None if
+// a series or a setting is invalid or the band admits no path; the caller finds out which. Avoids
+// the layouts above, because their set-up takes as long as the alignment of a short pair.
+nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize,
+                      int objective_code, int band_kind, double band_parameter) {
     const auto d = static_cast<std::int64_t>(a.shape(0));
     const int target_index = selected_target();
-    if (target_index < 0 || objective < 0) return nb::none();
+    if (target_index < 0 || objective_code < 0) return nb::none();
+    const auto objective = static_cast<Objective>(objective_code);
     PairSide x, y;
     if (!x.read(a, normalize, objective) || !y.read(b, normalize, objective)) return nb::none();
     std::vector<double> centre(static_cast<std::size_t>(d), 0.0);
-    if (objective == 2) {
+    if (objective == Objective::distance) {
         centre = y.far_centre(centre.size());
         x.move(centre), y.move(centre);
     }
@@ -321,8 +326,8 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
     std::int64_t* cell = path;
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = first[i]; j <= last[i]; ++j, cell += 2) cell[0] = i, cell[1] = j;
-    if (objective == 1) total += static_cast<double>(length);
-    if (objective == 2) {
+    if (objective == Objective::cost) total += static_cast<double>(length);
+    if (objective == Objective::distance) {
         total = 0.0;
         for (const std::int64_t* c = path; c != cell; c += 2)
             for (std::int64_t k = 0; k < d; ++k)
@@ -338,7 +343,7 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
 
 NB_MODULE(_native, m) {
     using namespace slts;
-    m.doc() = "DTW recurrence and its reductions; see slts.alignment.reductions.";
+    m.doc() = "DTW recurrence and its reductions; see slts.alignment.aligner.";
     nb::class_<CancelToken>(m, "CancelToken").def(nb::init<>()).def("cancel", [](CancelToken& t) {
         t.cancelled = true;
     });
@@ -351,17 +356,20 @@ NB_MODULE(_native, m) {
         return all;
     });
     m.def("selected_target", &selected_target);
-    m.def("band_bounds", [](int kind, double parameter, std::int64_t n, std::int64_t m_steps) {
-        std::vector<std::tuple<std::int64_t, std::int64_t>> rows;
-        const Band band{static_cast<Band::Kind>(kind), parameter};
-        for (std::int64_t i = 0; i < n; ++i) {
-            const auto in = common::band_interval(band, i, n, m_steps);
-            rows.emplace_back(in.start, in.stop);
-        }
-        return rows;
-    });
-    m.def("align_pair", &align_pair, "a"_a, "b"_a, "normalize"_a, "objective"_a, "band"_a,
-          "target"_a);
+    m.def(
+        "band_bounds",
+        [](int kind, double parameter, std::int64_t n, std::int64_t m_steps) {
+            std::vector<std::tuple<std::int64_t, std::int64_t>> rows;
+            const Band band{static_cast<Band::Kind>(kind), parameter};
+            for (std::int64_t i = 0; i < n; ++i) {
+                const auto in = common::band_interval(band, i, n, m_steps);
+                rows.emplace_back(in.start, in.stop);
+            }
+            return rows;
+        },
+        "kind"_a, "parameter"_a, "n"_a, "m"_a);
+    m.def("align_pair", &align_pair, "a"_a, "b"_a, "normalize"_a, "objective"_a, "band_kind"_a,
+          "band_parameter"_a);
     bind<float>(m, "Rows32", "Landmarks32");
     bind<double>(m, "Rows64", "Landmarks64");
 }

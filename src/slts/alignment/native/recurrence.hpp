@@ -1,9 +1,9 @@
-// The one DTW recurrence. It MAXIMISES the total local value along a monotone path; ties go to the
-// diagonal, then up (i-1, j), then left (i, j-1).
+// The DTW recurrence. It MAXIMISES the total local value along a monotone path. Ties are broken in
+// the order diagonal, up (i-1, j), left (i, j-1).
 //
-// Lanes are landmarks: one series against `width` landmarks in lockstep. The grid is swept in tiles
-// of kTileRows series rows by kTileColumns landmark columns, so that every loaded landmark value
-// meets several series rows; only the last row of a tile is kept (`frontier`).
+// One series is aligned with `width` landmarks at a time, one landmark per lane. The grid is swept
+// in tiles of kTileRows series rows by kTileColumns landmark columns, so that each loaded landmark
+// value is used for several series rows. Only the last row of a tile is kept (`frontier`).
 #pragma once
 
 #include "band.hpp"
@@ -12,7 +12,7 @@
 
 namespace slts::SLTS_TARGET {
 
-// What the sweep keeps besides the score: the path length so far, or 2-bit moves for a walk back.
+// What the sweep stores besides scores: path lengths, or 2-bit moves to walk the path back.
 enum class Keep { length, moves };
 
 inline constexpr std::uint8_t kDiagonal = 0, kUp = 1, kLeft = 2;
@@ -30,7 +30,7 @@ struct Grid {
     std::uint8_t* moves = nullptr;
 };
 
-// Columns a tile must visit; outside it every lane is out of its band.
+// Columns that a tile visits. Columns outside it are outside the band of every lane.
 struct Range {
     std::int64_t begin, end;
 };
@@ -82,7 +82,7 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
             Bits packed = empty;
             for (int r = 0; r < R; ++r) {
                 Value value = local[r][c];
-                // Rounding must not turn the cost of two equal rows into a gain.
+                // Rounding must not make the cost of two equal rows negative.
                 if (Shifted) value = L::smaller(value, zero);
                 if (Banded) {
                     const T* bound = g.bounds + (row + r) * 2 * W;
@@ -115,7 +115,8 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
     }
 }
 
-// Sweeps the whole grid; afterwards frontier[column] holds the last series row. False: stopped.
+// Sweeps the whole grid. Afterwards the frontier holds the last series row. Returns false if
+// stopped.
 template <class T, int W, bool Shifted, bool Banded, Keep K, class Poll>
 bool sweep(const Grid<T>& g, Poll&& stop) {
     using L = Lanes<T, W>;
@@ -129,8 +130,8 @@ bool sweep(const Grid<T>& g, Poll&& stop) {
         const int rows = static_cast<int>(g.n - row < kTileRows ? g.n - row : kTileRows);
         Range range{0, g.columns};
         if (Banded) {
-            // Bounds never decrease with the row: the first row starts lowest, the last ends
-            // highest.
+            // Bounds never decrease with the row: take the start of the first row and the stop of
+            // the last.
             const T* start = g.bounds + row * 2 * W;
             const T* stop_at = g.bounds + ((row + rows - 1) * 2 + 1) * W;
             T low = start[0], high = stop_at[0];
@@ -141,7 +142,7 @@ bool sweep(const Grid<T>& g, Poll&& stop) {
             range.begin = static_cast<std::int64_t>(low) / kTileColumns * kTileColumns;
             range.end = static_cast<std::int64_t>(high);
         }
-        // Left of the previous tile's range the frontier is stale, and out of every band.
+        // Left of the previous tile's range the frontier is stale and outside every band.
         auto corner = none;
         if (row == 0)
             corner = L::broadcast(T(0));
@@ -166,13 +167,15 @@ bool sweep(const Grid<T>& g, Poll&& stop) {
     return true;
 }
 
-// Walks up to kWalks lanes back from their ends, a step each in turn: one walk waits for memory
-// while the others go on. Per series row the aligned columns are [first, last].
+// The path of one lane while it is walked back. Series row i is aligned with columns
+// [first[i], last[i]].
 struct Walk {
     std::int64_t i, j, length;
     std::int32_t *first, *last;
 };
 
+// Walks up to kWalks lanes back from their ends in turns, so that the walks hide each other's
+// memory latency.
 template <int W>
 SLTS_INLINE void walk_back(const std::uint8_t* moves, std::int64_t columns, int lane, int count,
                            Walk* walks) {
@@ -185,9 +188,9 @@ SLTS_INLINE void walk_back(const std::uint8_t* moves, std::int64_t columns, int 
             if ((k.i | k.j) == 0) continue;
             const std::uint8_t byte = moves[((k.i / kTileRows) * columns + k.j) * W + lane + w];
             int move = (byte >> (2 * (k.i % kTileRows))) & 3;
-            // Stays on the grid whatever the moves say.
+            // Stay on the grid, whatever the moves are.
             move = k.i == 0 ? kLeft : k.j == 0 ? kUp : move;
-            // A left move rewrites the same entry later; a row's last write is its first column.
+            // A left move overwrites this entry, so the last write is the first column.
             k.first[k.i] = static_cast<std::int32_t>(k.j);
             k.j -= move != kUp;
             k.i -= move != kLeft;

@@ -1,5 +1,5 @@
-// What becomes of a path. A path is stored as one interval [first, last] of landmark steps per
-// series step; everything below is linear in the landmark rows summed over these intervals.
+// Reductions of a path. A path is one interval [first, last] of landmark steps per series step. All
+// reductions are linear in the landmark rows summed over these intervals.
 #pragma once
 
 #include "job.hpp"
@@ -8,8 +8,8 @@
 
 namespace slts::SLTS_TARGET {
 
-// sums[i] (+)= scale * sum of the landmark rows in `phase` aligned with series row i. Running sums
-// would spare the inner loop, but their differences lose what a large row before has drowned.
+// sums[i] (+)= scale * sum of the landmark rows in `phase` that are aligned with series row i.
+// Prefix sums would avoid the inner loop, but their differences lose digits after a large row.
 template <class T, int C, bool Add>
 SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_t stride,
                                   const Walk& path, Span rows, Span phase, T scale, T* sums) {
@@ -19,14 +19,16 @@ SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_
         const std::int64_t last = path.last[i] < phase.end - 1 ? path.last[i] : phase.end - 1;
         const T* begin = landmark + first * stride;
         const T* end = landmark + last * stride;
-        // How many rows there are is a coin toss: up to three are added without a branch.
+        // The number of rows is hard to predict: add up to kUnrolled without a branch. The spare
+        // rows of RowStore keep these pointers inside the allocation.
+        static_assert(kUnrolled == 3);
         const T* second = begin + stride <= end ? begin + stride : zeros;
         const T* third = begin + 2 * stride <= end ? begin + 2 * stride : zeros;
         T* sum = sums + i * stride;
         for (std::int64_t k = 0; k < stride; k += C) {
             auto total = L::load_unaligned(begin + k) + L::load_unaligned(second + k);
             total = total + L::load_unaligned(third + k);
-            for (const T* row = begin + 3 * stride; row <= end; row += stride)
+            for (const T* row = begin + kUnrolled * stride; row <= end; row += stride)
                 total = total + L::load_unaligned(row + k);
             total = total * scale;
             if (Add) total = total + L::load_unaligned(sum + k);
@@ -35,7 +37,7 @@ SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_
     }
 }
 
-// Q rows of the product at once: out[q] = sum_i series[i][q] * sums[i].
+// Q rows of the product at a time: out[q] = sum_i series[i][q] * sums[i].
 template <class T, int C, int Q>
 SLTS_INLINE void product_rows(const T* series, const T* sums, std::int64_t n, std::int64_t stride,
                               T* out) {
@@ -73,7 +75,7 @@ SLTS_INLINE void series_times_sums(const T* series, const T* sums, std::int64_t 
     // clang-format on
 }
 
-// Drops the padding of the rows.
+// Copies rows without their padding.
 template <class T>
 SLTS_INLINE void copy_compact(const T* padded, std::int64_t channels, std::int64_t stride, T* out) {
     for (std::int64_t q = 0; q < channels; ++q)
@@ -89,7 +91,7 @@ SLTS_INLINE T inner(const T* padded, std::int64_t channels, std::int64_t stride,
     return total;
 }
 
-// Takes the path of (series p, landmark q).
+// Reduces the path of (series p, landmark q), C channels at a time.
 template <class T, int C>
 void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
     const Rows<T>&x = job.series, &y = job.landmarks.rows;
@@ -139,13 +141,16 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
     }
 }
 
-// Rows are padded to a multiple of 8 channels, or to 4 when there are few; W is the native width.
+// Channels at a time: a row's padding divides by it, and the native width W is not exceeded.
+template <int W, int Padding>
+inline constexpr int kChunk = W < Padding ? W : Padding;
+
 template <class T, int W>
 void reduce_path(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
-    if (job.series.stride % 8 == 0)
-        reduce_path_by < T, W<8 ? W : 8>(job, p, q, path);
+    if (job.series.stride % kWideRow == 0)
+        reduce_path_by<T, kChunk<W, kWideRow>>(job, p, q, path);
     else
-        reduce_path_by < T, W<4 ? W : 4>(job, p, q, path);
+        reduce_path_by<T, kChunk<W, kNarrowRow>>(job, p, q, path);
 }
 
 template <class T>
@@ -157,7 +162,8 @@ SLTS_INLINE void start_series(const Job<T>& job, std::int64_t n) {
     for (std::int64_t k = 0; k < parts; ++k) job.work.touched[k] = {n, 0};
 }
 
-// All landmarks seen: one product per group and phase, since the series side is the same for all.
+// After all landmarks: one product per group and phase, because all landmarks share the series
+// side.
 template <class T, int W>
 SLTS_INLINE void finish_series(const Job<T>& job, std::int64_t p, std::int64_t n) {
     if (job.reduction != Reduction::grouped) return;
@@ -168,8 +174,9 @@ SLTS_INLINE void finish_series(const Job<T>& job, std::int64_t p, std::int64_t n
         const Span rows = job.work.touched[k];
         const std::int64_t count = rows.end > rows.begin ? rows.end - rows.begin : 0;
         const std::int64_t begin = count > 0 ? rows.begin * stride : 0;
-        series_times_sums < T, W<4 ? W : 4>(series + begin, job.work.sums + k * n * stride + begin,
-                                            count, d, stride, job.work.product);
+        series_times_sums<T, kChunk<W, kNarrowRow>>(series + begin,
+                                                    job.work.sums + k * n * stride + begin, count,
+                                                    d, stride, job.work.product);
         copy_compact(job.work.product, d, stride,
                      job.out + ((p - job.series_begin) * parts + k) * d * d);
     }

@@ -1,4 +1,4 @@
-// Series laid out for the kernel: padded rows, and landmarks packed side by side.
+// Layouts for the kernel: series as padded rows, landmarks side by side in packs.
 #pragma once
 
 #include <algorithm>
@@ -50,12 +50,13 @@ class AlignedArray {
 template <class T>
 class RowStore {
    public:
-    // `shift` is null (affinity) or one number per row, to be taken off (see Rows).
+    // `shift` is null or one number >= 0 per row, which is stored with its sign changed (see Rows).
     RowStore(const double* values, const std::int64_t* offsets, std::int64_t count,
              std::int64_t channels, const double* shift)
         : offsets_(offsets, offsets + count + 1), channels_(channels), stride_(padded(channels)) {
         const std::int64_t steps = offsets_.back();
-        data_ = AlignedArray<T>(static_cast<std::size_t>(steps * stride_));
+        // With the spare rows, `kUnrolled` rows from any row on end inside the allocation.
+        data_ = AlignedArray<T>(static_cast<std::size_t>((steps + kUnrolled - 1) * stride_));
         for (std::int64_t i = 0; i < steps; ++i)
             for (std::int64_t k = 0; k < channels; ++k)
                 data_.data()[i * stride_ + k] = static_cast<T>(values[i * channels + k]);
@@ -73,7 +74,8 @@ class RowStore {
 
    private:
     static std::int64_t padded(std::int64_t channels) {
-        return channels <= 4 ? 4 : (channels + 7) / 8 * 8;
+        return channels <= kNarrowRow ? kNarrowRow
+                                      : (channels + kWideRow - 1) / kWideRow * kWideRow;
     }
     std::vector<std::int64_t> offsets_;
     std::int64_t channels_, stride_;
@@ -83,7 +85,7 @@ class RowStore {
 template <class T>
 class LandmarkStore {
    public:
-    // `width` lanes to a pack; a landmark left alone gets a pack of width 1.
+    // `width` landmarks per pack. A single remaining landmark gets a pack of width 1.
     LandmarkStore(RowStore<T>&& rows, std::int64_t width) : rows_(std::move(rows)) {
         const std::int64_t count = rows_.count();
         order_.resize(static_cast<std::size_t>(count));
@@ -119,7 +121,7 @@ class LandmarkStore {
             p.columns = rows_.length(order_[first + p.lanes - 1]);
             p.columns = (p.columns + kTileColumns - 1) / kTileColumns * kTileColumns;
             p.data = data, p.shift = shift;
-            // Packs start on a cache line, as aligned loads need.
+            // Aligned loads need packs that start on a cache line.
             const std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
             data += (p.columns * rows.channels * p.width + line - 1) / line * line;
             shift += (p.columns * p.width + line - 1) / line * line;

@@ -1,4 +1,4 @@
-// Instruction sets this build carries, and the one in use.
+// Instruction sets of this build, and the selected one.
 #pragma once
 
 #include "job.hpp"
@@ -14,12 +14,12 @@ Result run_avx512(const Job<float>&);
 Result run_avx512(const Job<double>&);
 #endif
 
-// Best first; only those this processor can run.
+// Targets that this processor can run, best first.
 int count_usable_targets();
 const Target& usable_target(int k);
 
-// Index of the one that the environment variable SLTS_ISA names, of the best one if it is unset or
-// empty, -1 if it names none of them.
+// Index of the target named by the environment variable SLTS_ISA, or of the best target if it is
+// unset or empty. Returns -1 for an unknown name.
 int selected_target();
 
 }  // namespace slts

@@ -1,0 +1,384 @@
+"""Exact explanations of decisions: `explain` for one series, `summarize` for a whole model.
+
+A decision is linear in the aligned products, and a product is a sum over the cells of a path. Let
+s_ij be the sum of the rows of landmark j aligned with step i, divided by the length of the path:
+
+    decision_c = intercept_c + sum_j coef_cj sum_i a_i' M_c s_ij .
+
+The contribution of channel u at step i is sum_j coef_cj a_iu (M_c s_ij)_u. With several phases,
+s_ij is split by phase and each phase has its own metric. With several comparisons, their
+contributions are added. The constant channel is not a channel of the data: its terms belong to the
+offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import Alignment, align
+from slts.alignment.reductions import grouped_products
+from slts.models.linear_form import LinearForm
+from slts.models.row_map import RowMap
+from slts.series import SeriesBatch, as_series
+
+__all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
+
+# `summarize` explains at most this many series of a model with several metrics per class.
+_MOST_EXPLAINED = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Exact contributions to the decision values of one series.
+
+    ``offset + contributions.sum(axis=(1, 2)) == decision`` to rounding, and `decision` equals the
+    model's `decision_function`. Explanations are computed in float64. A model with
+    ``dtype="float32"`` agrees to about 1e-5 of its largest value, unless two paths nearly tie and
+    it follows the other one.
+
+    Parameters
+    ----------
+    predicted
+        The predicted class.
+    classes
+        The class that each decision value supports, shape (decisions,): all classes, or the second
+        of two. See `for_class`.
+    labels
+        All classes of the model.
+    decision
+        Decision values, shape (decisions,).
+    offset
+        The part of no step and channel: intercept and constant channel, shape (decisions,).
+    contributions
+        Shape (decisions, steps, channels).
+    landmark_indices
+        Training series used as landmarks, with a nonzero weight.
+    by_landmark
+        The part of each landmark, shape (decisions, landmarks). It includes the constant channel,
+        so these values plus the intercept sum to the decision.
+    comparison_names, by_comparison
+        The comparisons of the model and the part of each, shape (decisions, comparisons). These
+        values plus the intercept sum to the decision.
+    similarities
+        K_I to the landmarks in the first comparison, shape (landmarks,).
+    alignments
+        Path to each landmark in the first comparison. If steps of long series were averaged, paths
+        count the averaged steps.
+    channel_names
+        Names of the channels, or None.
+    """
+
+    predicted: Any
+    classes: npt.NDArray[Any]
+    labels: npt.NDArray[Any]
+    decision: FloatArray
+    offset: FloatArray
+    contributions: FloatArray
+    landmark_indices: IntArray
+    by_landmark: FloatArray
+    comparison_names: tuple[str, ...]
+    by_comparison: FloatArray
+    similarities: FloatArray
+    alignments: tuple[Alignment, ...]
+    channel_names: tuple[str, ...] | None
+    _aligned: tuple[_AlignedForm, ...]
+
+    @cached_property
+    def by_step(self) -> FloatArray:
+        """Contributions summed over channels, shape (decisions, steps)."""
+        return np.asarray(self.contributions.sum(axis=2))
+
+    @cached_property
+    def by_channel(self) -> FloatArray:
+        """Contributions summed over steps, shape (decisions, channels)."""
+        return np.asarray(self.contributions.sum(axis=1))
+
+    def of_landmark(self, position: int, comparison: int | None = None) -> FloatArray:
+        """Contributions through one landmark, shape (decisions, steps, channels).
+
+        Parameters
+        ----------
+        position
+            Position in `landmark_indices`.
+        comparison
+            Position in `comparison_names`; None sums over all comparisons.
+
+        Returns
+        -------
+        ndarray
+            The sum over all positions is `contributions`.
+        """
+        chosen = self._aligned if comparison is None else (self._aligned[comparison],)
+        only = slice(position, position + 1)
+        return np.asarray(sum(form.contributions(only)[0] for form in chosen))
+
+    def nearest_landmarks(self, count: int = 5) -> IntArray:
+        """Positions of the most similar landmarks, most similar first.
+
+        Parameters
+        ----------
+        count
+            Largest number of positions.
+
+        Returns
+        -------
+        ndarray
+            Positions in `landmark_indices`.
+        """
+        return np.argsort(-self.similarities, kind="stable")[:count]
+
+    def for_class(self, label: Any = None) -> tuple[int, float]:
+        """Find the decision value of a class and its sign.
+
+        Two classes share one decision value, which supports the second class. Multiplied by -1,
+        the value and its parts support the first class.
+
+        Parameters
+        ----------
+        label
+            The class; None is the predicted class.
+
+        Returns
+        -------
+        position : int
+            Position in `classes`.
+        sign : float
+            1 or -1: the factor for decision, offset and contributions.
+        """
+        known = self.labels.tolist()
+        wanted = self.predicted if label is None else label
+        if wanted not in known:
+            names = ", ".join(map(repr, known))
+            raise ValueError(
+                f"The 'label' parameter must be one of {names}. Got {label!r} instead."
+            )
+        position = known.index(wanted)
+        if len(self.decision) == len(known):
+            return position, 1.0
+        return 0, 1.0 if position else -1.0
+
+    def __repr__(self) -> str:
+        decisions, steps, channels = self.contributions.shape
+        return (
+            f"Explanation({decisions} decision values, {steps} steps, {channels} channels, "
+            f"{len(self.landmark_indices)} landmarks; predicted: {self.predicted})"
+        )
+
+
+def explain(model: Any, x: Any) -> Explanation:
+    """Split the decision values of one series into exact contributions.
+
+    The paths are found on the CPU, regardless of the model's `device`.
+
+    Parameters
+    ----------
+    model
+        A fitted `LocalSLTSClassifier`, `SLTSClassifier`, `BBSClassifier` (or their CV variants) or
+        `SimilaritySVC`.
+    x
+        One series, (channels, time), or a batch of one series.
+
+    Returns
+    -------
+    Explanation
+        Contributions by landmark, step and channel. With the offset they sum to
+        `model.decision_function([x])`.
+    """
+    if hasattr(model, "linear_forms"):
+        return explain_with(model, model.linear_forms(), x)
+    name = type(model).__name__
+    if hasattr(model, "best_estimator_"):
+        raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
+    raise TypeError(
+        f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
+        f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
+    )
+
+
+def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanation:
+    """`explain` for many series: the caller computes the linear forms of the model once."""
+    batch = model.check_series(_one_series(x))
+    aligned = tuple(_AlignedForm(form, batch) for form in forms)
+    parts = [form.contributions() for form in aligned]
+    contributions = np.asarray(sum(terms for terms, _ in parts))
+    intercept = np.asarray(sum(form.intercept for form in forms))
+    offset = intercept + np.asarray(sum(constant for _, constant in parts))
+    decision = offset + contributions.sum(axis=(1, 2))
+    alignments = aligned[0].alignments
+    return Explanation(
+        predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
+        classes=forms[0].positives,
+        labels=model.classes_,
+        decision=decision,
+        offset=offset,
+        contributions=contributions,
+        landmark_indices=forms[0].landmark_indices,
+        by_landmark=np.asarray(sum(form.by_landmark() for form in aligned)),
+        comparison_names=tuple(form.name for form in forms),
+        by_comparison=np.column_stack(
+            [terms.sum(axis=(1, 2)) + constant for terms, constant in parts]
+        ),
+        similarities=np.array([found.similarity for found in alignments]),
+        alignments=alignments,
+        channel_names=batch.channel_names or model.channel_names_in_,
+        _aligned=aligned,
+    )
+
+
+class _AlignedForm:
+    """One series aligned with the landmarks of one linear form."""
+
+    def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
+        self.form, self.batch = form, batch
+        self.rows = form.rows(batch).values
+        settings, alignments = form.settings, []
+        # s_ij by landmark, phase, step of the series and channel.
+        self.sums = np.zeros((len(form.landmarks), form.n_phases, *self.rows.shape))
+        for j, landmark in enumerate(form.landmarks):
+            found = align(
+                self.rows.T, landmark,
+                objective=settings.objective, band=settings.band, normalize=False,
+            )  # fmt: skip
+            i, k = found.path.T
+            phase = k * form.n_phases // landmark.shape[1]
+            np.add.at(self.sums[j], (phase, i), landmark.T[k] / found.length)
+            alignments.append(found)
+        self.alignments = tuple(alignments)
+
+    def contributions(self, landmarks: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
+        """Contributions through some landmarks, and their constant part: see `Rows.attribute`."""
+        form = self.form
+        slopes = np.zeros((len(form.coef), *self.rows.shape))
+        groups, coef, sums = form.groups[landmarks], form.coef[:, landmarks], self.sums[landmarks]
+        for g in np.unique(groups):
+            own = groups == g
+            weighted = np.tensordot(coef[:, own], sums[own], axes=1)
+            slopes += (weighted @ form.local_metrics[:, g].swapaxes(2, 3)).sum(axis=1)
+        return form.rows.attribute(self.batch, slopes)
+
+    def by_landmark(self) -> FloatArray:
+        """The part of each landmark, shape (decisions, landmarks)."""
+        form = self.form
+        values = np.zeros(form.coef.shape)
+        for g in np.unique(form.groups):
+            own = form.groups == g
+            mapped = self.rows @ form.local_metrics[:, g]
+            values[:, own] = np.tensordot(mapped, self.sums[own], axes=([1, 2, 3], [1, 2, 3]))
+        return values * form.coef
+
+
+def _one_series(x: Any) -> SeriesBatch:
+    # A list of (channels, time) arrays is a collection, any other list is one series.
+    collection = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
+    batch = as_series(x if collection or isinstance(x, SeriesBatch) else [x])
+    if len(batch) != 1:
+        raise ValueError(
+            f"The 'x' parameter must be one series, such as X[0]. Got {len(batch)} instead."
+        )
+    return batch
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSummary:
+    """Importance and size of the parts of a model, one row per decision value.
+
+    Parameters
+    ----------
+    classes
+        The class that each decision value supports.
+    channel_importance
+        Mean absolute contribution of each channel, shape (decisions, channels). For a model with
+        one metric per class the last channel can be the constant one.
+    pair_importance
+        Mean absolute contribution of each pair (channel of the series, channel of the landmarks),
+        shape (decisions, d, d). None for a model with several metrics per class.
+    comparison_names, comparison_importance
+        The comparisons, and the mean absolute part of each, shape (decisions, comparisons).
+    landmark_indices
+        Training series with a nonzero weight in at least one decision.
+    landmark_weights
+        Their weights, shape (decisions, landmarks).
+    singular_values
+        Singular values of each metric, largest first, shape (decisions, d). None for a model with
+        several metrics per class.
+    n_landmarks_used
+        Number of landmarks with a nonzero weight, per decision.
+    n_numbers
+        Numbers stored by the model: metrics, nonzero weights, values of the landmarks.
+    """
+
+    classes: npt.NDArray[Any]
+    channel_importance: FloatArray
+    pair_importance: FloatArray | None
+    comparison_names: tuple[str, ...]
+    comparison_importance: FloatArray
+    landmark_indices: IntArray
+    landmark_weights: FloatArray
+    singular_values: FloatArray | None
+    n_landmarks_used: IntArray
+    n_numbers: int
+
+
+def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelSummary:
+    """Summarize which channels, comparisons and landmarks a model uses.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier that `slts.explain` accepts. A model with one metric per class is
+        aligned on its `device`.
+    X
+        Series to average over; None averages over the model's own landmarks. For a model with
+        several metrics per class, about 100 of them are used.
+    n_jobs
+        Number of threads, by joblib's convention, for a model with one metric per class.
+
+    Returns
+    -------
+    ModelSummary
+        Importances, weights, singular values and sizes.
+    """
+    forms: tuple[LinearForm, ...] = model.linear_forms()
+    form = forms[0]
+    pairs = singular_values = None
+    one_metric = len(forms) == 1 and form.local_metrics.shape[1:3] == (1, 1)
+    if one_metric and isinstance(form.rows, RowMap):
+        rows = form.landmarks if X is None else form.rows(model.check_series(as_series(X)))
+        # Shape (series, decisions, d, d).
+        terms = np.zeros((1, *form.metrics.shape))
+        if len(form.landmarks):
+            terms = form.metrics * grouped_products(
+                rows, form.landmarks, form.coef, form.settings, device=model.device, n_jobs=n_jobs
+            )
+        pairs = np.abs(terms).mean(axis=0)
+        channels = np.abs(terms.sum(axis=3)).mean(axis=0)
+        comparisons = np.abs(terms.sum(axis=(2, 3))).mean(axis=0)[:, np.newaxis]
+        singular_values = np.linalg.svd(form.metrics, compute_uv=False).astype(np.float64)
+        n_numbers = form.metrics.size + np.count_nonzero(form.coef) + form.landmarks.values.size
+    else:
+        batch = model.landmarks_ if X is None else as_series(X)
+        # Each series is explained separately, which is slow: a part is enough for a mean.
+        count = min(len(batch), _MOST_EXPLAINED)
+        chosen = np.unique(np.linspace(0, len(batch) - 1, count).round().astype(np.int64))
+        found = [explain_with(model, forms, x) for x in batch[chosen]]
+        channels = np.mean([np.abs(one.by_channel) for one in found], axis=0)
+        comparisons = np.mean([np.abs(one.by_comparison) for one in found], axis=0)
+        n_numbers = model.n_numbers_
+    return ModelSummary(
+        classes=form.positives,
+        channel_importance=channels,
+        pair_importance=pairs,
+        comparison_names=tuple(form.name for form in forms),
+        comparison_importance=comparisons,
+        landmark_indices=form.landmark_indices,
+        landmark_weights=form.coef,
+        singular_values=singular_values,
+        n_landmarks_used=np.count_nonzero(form.coef, axis=1),
+        n_numbers=int(n_numbers),
+    )

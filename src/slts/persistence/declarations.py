@@ -1,0 +1,422 @@
+"""What model files store: one declaration for each parameter, dataclass and classifier.
+
+A new fitted attribute is one line in the structure of its classifier. A new classifier is one entry
+of `CLASSIFIERS`, and a line in `PARAMETERS` for each parameter that no other classifier has.
+Kernels trust their arguments, so a model that passes these checks must be safe to use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from slts.alignment import AlignmentSettings, Itakura
+from slts.alignment.settings import DTYPES, OBJECTIVES
+from slts.estimators import (
+    BBSClassifier,
+    BBSClassifierCV,
+    LDMLTClassifier,
+    LocalSLTSClassifier,
+    OneNNClassifier,
+    SimilaritySVC,
+    SLTSClassifier,
+    SLTSClassifierCV,
+)
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.landmark_classifier import (
+    LandmarkClassifier,
+    SolveReport,
+    TunedLandmarkClassifier,
+)
+from slts.estimators.local import RidgeReport
+from slts.learning.local import Choice
+from slts.learning.logdet import LogDetSolution, transform_rows
+from slts.learning.regularized_metric import REGULARIZERS
+from slts.models.comparisons import Comparison
+from slts.models.representations import REPRESENTATIONS, Representation
+from slts.models.row_map import RowMap
+from slts.persistence.schema import (
+    BOOL,
+    FINITE,
+    INTEGER,
+    LABEL,
+    NOTHING,
+    NUMBER,
+    NUMBERS,
+    POSITIVE,
+    SWITCH,
+    TEXT,
+    Kind,
+    Sizes,
+    Structure,
+    array,
+    at_least,
+    between,
+    codes,
+    dict_of,
+    labels,
+    one_of,
+    require,
+    series,
+    size,
+    some_of,
+    tuple_of,
+)
+from slts.series.channels import SCALES, ChannelScale, Components, Levels
+
+# Rounding can make the norm of a unit row slightly larger than 1.
+_UNIT = 1.0 + 1e-6
+_MOST_JOBS = 4096
+
+# ---- dataclasses that files can store, by name
+
+RECORDS: dict[str, tuple[type, Structure]] = {}
+
+
+def _record(type_: type, /, **declared: Any) -> Kind:
+    """Declare a dataclass by the kinds of its fields; `sizes` and `rule` as for `Structure`."""
+    structure = Structure(**declared)
+    RECORDS[type_.__name__] = type_, structure
+    return Kind(f"of type {type_.__name__}", lambda v: type(v) is type_, structure.check)
+
+
+def _spread(axis: str) -> Kind:
+    return array("float64", axis).where("positive", lambda v: (v > 0).all())
+
+
+def _scale_or_levels(representation: Representation) -> None:
+    given = (representation.scale is None) != (representation.levels is None)
+    require(given, "a representation must have either a scale or levels")
+
+
+_BAND = NOTHING | at_least(0) | _record(Itakura, max_slope=FINITE)
+_SETTINGS = _record(
+    AlignmentSettings,
+    objective=one_of(*OBJECTIVES),
+    band=_BAND,
+    normalize=SWITCH,
+    dtype=one_of(*DTYPES),
+)
+_SCALE = _record(
+    ChannelScale,
+    centre=array("float64", "channels"),
+    spread=_spread("channels"),
+    squash=BOOL,
+)
+_ROW_MAP = _record(
+    RowMap,
+    constant=NOTHING | POSITIVE,
+    settings=_SETTINGS,
+    scale=NOTHING | _SCALE,
+    sizes={"rows": lambda r, n: n["channels"] + (r.constant is not None)},
+)
+_LEVELS = _record(
+    Levels,
+    knots=array("float64", "channels", "knots[i]"),
+    ranks=array("float64", "channels", "knots[i]"),
+    n_levels=between(1, 1000),
+)
+_COMPONENTS = _record(
+    Components,
+    centre=array("float64", "features[i]"),
+    basis=array("float64", "features[i]", "components[i]"),
+)
+_REPRESENTATION = _record(
+    Representation,
+    name=one_of(*REPRESENTATIONS),
+    max_length=NOTHING | between(1, 10**9),
+    scale=NOTHING | _SCALE,
+    levels=NOTHING | _LEVELS,
+    change_spread=NOTHING | _spread("values[i]"),
+    components=NOTHING | _COMPONENTS,
+    constant=POSITIVE,
+    # Each channel gives one value or several levels; then changes, components, the constant.
+    sizes={
+        "values[i]": lambda r, n: n["channels"] * (1 if r.levels is None else r.levels.n_levels),
+        "features[i]": lambda r, n: n["values[i]"] * (1 if r.change_spread is None else 2),
+        "width[i]": lambda r, n: (
+            1 + (n["features[i]"] if r.components is None else r.components.basis.shape[1])
+        ),
+    },
+    rule=_scale_or_levels,
+)
+_COMPARISON = _record(
+    Comparison,
+    representation=_REPRESENTATION,
+    settings=_SETTINGS,
+    basis=array("float64", "width[i]", "rank[i]"),
+)
+_CHOICE = _record(
+    Choice,
+    n_phases=at_least(1),
+    penalty=POSITIVE,
+    error=NUMBER,
+    accuracy=NUMBER,
+    chosen=BOOL,
+    reason=TEXT,
+)
+_RIDGE_REPORT = _record(
+    RidgeReport,
+    stage=one_of("ridge"),
+    objective=NUMBER,
+    gap=NUMBER,
+    converged=BOOL,
+)
+_SOLVE_REPORT = _record(
+    SolveReport,
+    positive=LABEL,
+    stage=one_of("metric", "separator"),
+    gamma=POSITIVE,
+    objective=NUMBER,
+    gap=NUMBER,
+    n_iter=at_least(0),
+    converged=BOOL,
+)
+_LOGDET = _record(
+    LogDetSolution,
+    metric=array("float64", "rows", "rows"),
+    disorder=tuple_of(FINITE),
+    n_updates=at_least(0),
+    n_cycles=at_least(0),
+    converged=BOOL,
+)
+
+# ---- parameters, by name: a name means the same in every classifier
+
+_CV = (
+    INTEGER
+    | FINITE
+    | Kind("a list of splits", lambda v: isinstance(v, list | tuple) and len(v) > 0)
+)
+PARAMETERS: Mapping[str, Kind] = {
+    "C": POSITIVE,
+    "band": _BAND,
+    "calibration_cv": NOTHING | _CV,
+    "calibration_size": NOTHING | at_least(1),
+    "class_weight": NOTHING | one_of("balanced") | dict_of(LABEL, FINITE),
+    "cv": _CV,
+    "dtype": one_of(*DTYPES),
+    "fit_intercept": SWITCH,
+    "gamma": POSITIVE,
+    "gammas": NUMBERS,
+    "homogeneous": one_of("auto") | SWITCH,
+    "lam": POSITIVE,
+    "lams": NUMBERS,
+    "landmarks": TEXT | NUMBERS,
+    "margin": FINITE,
+    "max_length": NOTHING | at_least(1),
+    "metric_rank": at_least(1),
+    "metrics": one_of("class", "landmark", "shared"),
+    "n_components": at_least(1),
+    "n_cycles": at_least(0),
+    "n_jobs": NOTHING | between(-_MOST_JOBS, -1) | between(1, _MOST_JOBS),
+    "n_landmarks": NOTHING | FINITE | NUMBERS,
+    "n_phases": one_of("auto") | at_least(1),
+    "normalize": SWITCH,
+    "objective": some_of("affinity", "cost"),
+    "penalties": NUMBERS,
+    "random_state": NOTHING | at_least(0),
+    "ranking_limit": NOTHING | at_least(1),
+    "regularizer": one_of(*REGULARIZERS),
+    "representations": some_of(*REPRESENTATIONS),
+    "scale": NOTHING | one_of(*SCALES),
+    "triplets_per_series": FINITE,
+    "verbose": NOTHING | SWITCH,
+}
+# Parameters that depend on the machine. Files do not store them, and loaded models have defaults.
+MACHINE_PARAMETERS = frozenset({"device", "memory_limit"})
+
+# ---- fitted attributes
+
+
+def _check_counts(model: SeriesClassifier) -> None:
+    require(len(model.classes_) > 1, "classes_ must have two labels or more")
+    require(
+        model.n_features_in_ == (model.n_columns_in_ or model.n_channels_in_),
+        "n_features_in_ must be the number of channels, or of the columns of a table",
+    )
+    require(
+        model.n_steps_in_ >= model.n_series_in_ >= len(model.classes_),
+        "there must be a training series for each class, and a step for each series",
+    )
+
+
+_EVERY = Structure(
+    classes_=labels("classes"),
+    n_channels_in_=size(1, "channels"),
+    channel_names_in_=NOTHING | tuple_of(TEXT, "channels"),
+    n_columns_in_=NOTHING | at_least(1),
+    n_features_in_=at_least(1),
+    n_series_in_=size(2, "series"),
+    n_steps_in_=at_least(2),
+    probability_scale_=NOTHING | POSITIVE,
+    sizes={"problems": lambda m, n: len(m.positive_classes_)},
+    rule=_check_counts,
+)
+
+
+def _check_settings(model: SeriesClassifier) -> None:
+    """Compare how rows are aligned with the parameters; LDMLT always takes distances."""
+    given = model.get_params(deep=False)
+    stated = {n: given[n] for n in ("objective", "band", "normalize", "dtype") if n in given}
+    require(
+        model.row_map_.settings == AlignmentSettings(**{"objective": "distance", **stated}),
+        "its parameters dtype, objective, band or normalize have changed since fit",
+    )
+
+
+_ALIGNED = Structure(row_map_=_ROW_MAP, rule=_check_settings)
+
+
+def _indices(axis: str) -> Kind:
+    return array("int64", axis).where(
+        "distinct and not negative", lambda v: len(np.unique(v)) == len(v) and v.min() >= 0
+    )
+
+
+def _check_rows(model: Any) -> None:
+    settings, rows = model.row_map_.settings, model.training_rows_
+    require(len(rows) <= model.n_series_in_, "there are more training_rows_ than training series")
+    if settings.normalize:
+        norms = np.sqrt(np.einsum("ij,ij->i", rows.values, rows.values))
+        require(norms.max() <= _UNIT, "training_rows_ must have rows of unit norm")
+    else:
+        settings.check_rows(rows)
+
+
+_TRAINING_ROWS = Structure(
+    training_rows_=series("distinct", "rows"),
+    training_indices_=_indices("distinct"),
+    rule=_check_rows,
+)
+_NEIGHBORS = Structure(training_codes_=codes("distinct", of="classes"))
+
+
+def _check_metric(model: LDMLTClassifier) -> None:
+    same = np.array_equal(model.metric_, model.report_.metric)
+    require(same, "report_ must have the same metric as metric_")
+    # Raises an error unless the metric is positive definite.
+    transformed = transform_rows(model.training_rows_, model.metric_)
+    model.row_map_.settings.check_rows(transformed)
+
+
+_LDMLT = Structure(
+    metric_=array("float64", "rows", "rows"),
+    report_=_LOGDET,
+    rule=_check_metric,
+)
+_SVM = Structure(
+    coef_=array("float64", "problems", "distinct"),
+    intercept_=array("float64", "problems"),
+)
+_LANDMARKS = Structure(
+    landmarks_=series("landmarks", "channels"),
+    # There is no upper bound: a certified fit counts all series that it was given.
+    landmark_indices_=_indices("landmarks"),
+)
+
+
+def _check_solutions(model: LandmarkClassifier) -> None:
+    stages = ("metric", "separator") if model.learns_metric else ("separator",)
+    expected = [(positive, stage) for positive in model.positive_classes_ for stage in stages]
+    require(
+        [(report.positive, report.stage) for report in model.reports_] == expected,
+        "reports_ must have each solved problem once, in order",
+    )
+    identity = np.eye(model.metrics_.shape[-1])
+    if not model.learns_metric:
+        require((model.metrics_ == identity).all(), "metrics_ must be identities")
+
+
+_SEPARATORS = Structure(
+    coef_=array("float64", "problems", "landmarks"),
+    metrics_=array("float64", "problems", "rows", "rows"),
+    reports_=tuple_of(_SOLVE_REPORT),
+    rule=_check_solutions,
+)
+_CANDIDATE = dict_of(TEXT, FINITE)
+
+
+def _check_search(model: TunedLandmarkClassifier) -> None:
+    chosen = ["n_landmarks", "gamma", *(["lam"] if model.learns_metric else [])]
+    require(list(model.best_params_) == chosen, f"best_params_ must be {', '.join(chosen)}")
+    require(
+        model.best_params_["n_landmarks"] == len(model.landmarks_),
+        "best_params_ must have the number of landmarks",
+    )
+    table = model.cv_results_
+    lengths = {len(column) for column in table.values()}
+    require("params" in table and len(lengths) == 1, "cv_results_ must be a table")
+    require(
+        all(map(_CANDIDATE.accepts, table["params"])),
+        "cv_results_ must have the parameters that were tried",
+    )
+
+
+_COLUMN = Kind("a column", lambda v: type(v) is list or (isinstance(v, np.ndarray) and v.ndim == 1))
+_TUNED = Structure(
+    best_params_=dict_of(TEXT, POSITIVE),
+    best_score_=FINITE,
+    cv_results_=dict_of(TEXT, _COLUMN),
+    n_splits_=at_least(1),
+    rule=_check_search,
+)
+
+
+def _check_comparisons(model: LocalSLTSClassifier) -> None:
+    for settings in (comparison.settings for comparison in model.comparisons_):
+        expected = AlignmentSettings(settings.objective, model.band, normalize=False)
+        require(
+            settings == expected and settings.objective != "distance",
+            "its parameter band has changed since fit",
+        )
+
+
+_LOCAL = Structure(
+    group_names_=tuple_of(TEXT, "groups"),
+    groups_=codes("landmarks", of="groups"),
+    comparisons_=tuple_of(_COMPARISON, "comparisons"),
+    local_metrics_=tuple_of(
+        array("float64", "problems", "groups", "phases", "width[i]", "rank[i]"), "comparisons"
+    ),
+    intercept_=array("float64", "problems"),
+    selection_=tuple_of(_CHOICE),
+    reports_=tuple_of(_RIDGE_REPORT),
+    n_sampled_=NOTHING | at_least(2),
+    rule=_check_comparisons,
+)
+
+# ---- classifiers
+
+CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
+    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
+    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
+    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
+    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
+    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS),
+    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM),
+    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT),
+    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
+}
+
+
+def stored_attributes(kind: type[SeriesClassifier]) -> frozenset[str]:
+    """Names of the fitted attributes that a file stores."""
+    return frozenset().union(*(structure.fields for structure in CLASSIFIERS[kind]))
+
+
+def stored_parameters(model: SeriesClassifier) -> dict[str, Any]:
+    """Parameters that a file stores."""
+    given = model.get_params(deep=False)
+    return {name: value for name, value in given.items() if name not in MACHINE_PARAMETERS}
+
+
+def check_model(model: SeriesClassifier) -> None:
+    """Raise `ModelFileError` unless the model is as declared and safe to use."""
+    sizes = Sizes()
+    for name, value in stored_parameters(model).items():
+        PARAMETERS[name].check(f"the parameter {name}", value, sizes)
+    for structure in CLASSIFIERS[type(model)]:
+        structure.check("", model, sizes)

@@ -1,0 +1,280 @@
+"""References: the landmarks or training series that a model compares series with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import align
+from slts.explanation import explain_with
+from slts.learning.logdet import transform_rows
+from slts.report.downsampling import Bins
+from slts.report.importance import shares
+from slts.report.packing import pack, rounded
+from slts.series import SeriesBatch
+
+# References shown for one class of one series.
+STRONGEST = 4
+# Landmarks drawn for one decision value, and for all of them.
+_MOST_PER_DECISION, _MOST_LANDMARKS = 6, 240
+# Up to this many pairs of steps, the time to find a path does not depend on their number.
+_SHORT_CELLS = 10_000
+
+Drawing = Callable[[SeriesBatch], SeriesBatch]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassExplanation:
+    """Explanation of the score of one class for one series.
+
+    Attributes
+    ----------
+    strongest
+        Values of the most important references, strongest first.
+    offset
+        The part of no step and channel.
+    contributions
+        Shape (steps, channels); None if the score is not a sum over them.
+    rest
+        The value of all references that are not in `strongest`.
+    by_step
+        Contributions of the steps through each reference in `strongest`. With several comparisons,
+        they belong to the first one, like the paths.
+    """
+
+    strongest: dict[int, float]
+    offset: float = 0.0
+    contributions: FloatArray | None = None
+    rest: float = 0.0
+    by_step: Sequence[FloatArray] = ()
+
+
+# Explanations of some classes, and the paths to the references that they name.
+Explained = tuple[list[ClassExplanation], dict[int, IntArray]]
+
+
+class Landmarks:
+    """Landmarks of a model that is linear in aligned products.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier that `slts.explain` accepts.
+    draw
+        Maps series to the rows that are drawn.
+
+    Attributes
+    ----------
+    rows
+        The landmarks as they are drawn.
+    indices
+        Their positions among the training series.
+    landmarks
+        The landmarks as series; None if the model does not store them.
+    n_alignments
+        Number of alignments for one explanation; a long one counts as several short ones.
+    """
+
+    kind = "landmarks"
+
+    def __init__(self, model: Any, draw: Drawing) -> None:
+        self.model, self.forms = model, model.linear_forms()
+        form = self.forms[0]
+        # A model with one row map has mapped landmarks.
+        self.rows = form.landmarks if hasattr(model, "row_map_") else draw(model.landmarks_)
+        self.indices = form.landmark_indices
+        self.landmarks: SeriesBatch | None = None
+        if hasattr(model, "landmarks_"):
+            self.landmarks = model.landmarks_[np.isin(model.landmark_indices_, self.indices)]
+        self.n_alignments = sum(_effort(form.landmarks) for form in self.forms)
+
+    def similarities(self, batch: SeriesBatch) -> FloatArray:
+        """The model's own features: `transform`, or similarities to all training series."""
+        model = self.model
+        found = model.transform(batch) if hasattr(model, "transform") else model.nearness(batch)
+        return np.asarray(found)
+
+    def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
+        """Split the scores of one series, (channels, time), for some classes; see `slts.explain`.
+
+        The argument `similarities` is the row of the series. Only neighbours need it.
+        """
+        found = explain_with(self.model, self.forms, series)
+        explained = []
+        by_step: dict[int, FloatArray] = {}
+        for label in found.labels[classes].tolist():
+            position, sign = found.for_class(label)
+            values, used = sign * found.by_landmark[position], self.forms[0].coef[position] != 0
+            order = np.argsort(-np.abs(values), kind="stable")[:STRONGEST].tolist()
+            chosen = [j for j in order if used[j]]
+            for j in chosen:
+                if j not in by_step:
+                    by_step[j] = found.of_landmark(j, comparison=0).sum(axis=2)
+            explained.append(
+                ClassExplanation(
+                    strongest={j: values[j] for j in chosen},
+                    offset=sign * found.offset[position],
+                    contributions=sign * found.contributions[position],
+                    rest=values.sum() - values[chosen].sum(),
+                    by_step=[sign * by_step[j][position] for j in chosen],
+                )
+            )
+        return explained, {j: found.alignments[j].path for j in by_step}
+
+    @property
+    def weighted(self) -> bool:
+        """Whether landmarks have weights; otherwise metrics distinguish them."""
+        return len(self.forms) == 1 and self.forms[0].local_metrics.shape[1:3] == (1, 1)
+
+    def shares(self, similarities: FloatArray | None) -> FloatArray:
+        """Share of each landmark in each decision, shape (decisions, landmarks).
+
+        Parameters
+        ----------
+        similarities
+            For a model without weights, the shares are means over these series; None takes the
+            landmarks. Shares of weights keep their sign.
+        """
+        if self.weighted:
+            return shares(self.forms[0].coef)
+        if similarities is None:
+            similarities = self.similarities(self.model.landmarks_)
+        terms = np.abs(similarities).reshape(len(similarities), -1, len(self.indices))
+        return shares(terms.mean(axis=0))
+
+
+class Neighbours:
+    """Training series of a nearest-neighbour classifier, with the attributes of `Landmarks`."""
+
+    kind = "neighbours"
+    landmarks = None
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.rows = model.training_rows_
+        self.indices = np.arange(len(self.rows))
+        # An explanation needs paths to the nearest series only.
+        effort = _effort(self.rows) / max(1, len(self.rows))
+        self.n_alignments = round(STRONGEST * len(model.classes_) * effort)
+
+    def similarities(self, batch: SeriesBatch) -> FloatArray:
+        """Nearness to every training series."""
+        return np.asarray(self.model.nearness(batch))
+
+    def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
+        """Find the nearest training series of each class and the paths to them."""
+        explained = []
+        for c in classes.tolist():
+            members = np.flatnonzero(self.model.training_codes_ == c)
+            order = np.argsort(-similarities[members], kind="stable")[:STRONGEST]
+            nearest = members[order].tolist()
+            explained.append(ClassExplanation({j: similarities[j] for j in nearest}))
+        rows = self.model.row_map_(self.model.check_series([series]))
+        return explained, {j: self._path(rows, j) for one in explained for j in one.strongest}
+
+    def _path(self, rows: SeriesBatch, j: int) -> IntArray:
+        model, other = self.model, self.rows[j : j + 1]
+        if hasattr(model, "metric_"):
+            rows, other = (transform_rows(batch, model.metric_) for batch in (rows, other))
+        settings = model.row_map_.settings
+        return align(
+            rows[0], other[0], objective=settings.objective, band=settings.band, normalize=False
+        ).path
+
+
+References = Landmarks | Neighbours
+
+
+def references_of(model: Any, draw: Drawing) -> References | None:
+    """The references of a model; None if it is not known to have any."""
+    if hasattr(model, "linear_forms"):
+        return Landmarks(model, draw)
+    return Neighbours(model) if hasattr(model, "nearness") else None
+
+
+def references_content(
+    references: References,
+    named: list[int],
+    similarities: FloatArray | None,
+    channels: IntArray,
+) -> dict[str, Any]:
+    """References that the page draws.
+
+    Parameters
+    ----------
+    references
+        All references of the model.
+    named
+        References that the explorer shows, in the order of its numbering.
+    similarities
+        Similarities of the series of the report; None without series.
+    channels
+        Channels to draw.
+
+    Returns
+    -------
+    dict
+        Arrays with one entry per drawn reference: those of the explorer, then other landmarks with
+        large shares. ``gallery`` has the landmarks of each decision value, largest share first.
+    """
+    share = gallery = classes = None
+    order = list(named)
+    if isinstance(references, Landmarks):
+        share = references.shares(similarities)
+        count = max(1, min(_MOST_PER_DECISION, _MOST_LANDMARKS // len(share)))
+        heaviest = []
+        for values in np.abs(share):
+            first = np.argsort(-values, kind="stable")[:count]
+            heaviest.append([int(j) for j in first if values[j] > 0])
+        order = list(dict.fromkeys([*named, *(j for row in heaviest for j in row)]))
+        gallery = [
+            {"used": int(np.count_nonzero(values)), "shown": [order.index(j) for j in row]}
+            for values, row in zip(share, heaviest, strict=True)
+        ]
+    else:
+        classes = references.model.training_codes_[order].tolist()
+    drawn = [references.rows[j].T[:, channels] for j in order]
+    return {
+        "kind": references.kind,
+        "index": references.indices[order].tolist(),
+        "length": [len(rows) for rows in drawn],
+        "rows": pack([Bins.of(len(rows)).sample(rows) for rows in drawn], bits=16),
+        "classes": classes,
+        "share": None if share is None else rounded(share[:, order].T, 3),
+        "weighted": isinstance(references, Landmarks) and references.weighted,
+        "gallery": gallery,
+    }
+
+
+def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
+    """How series are drawn, and a sentence about it.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier. Series are drawn as it aligns them, if it has one row map.
+    batch
+        Otherwise, the mean and standard deviation of these series standardise the channels.
+    """
+    if hasattr(model, "row_map_"):
+        unit = ", with steps of unit length" if model.row_map_.settings.normalize else ""
+        return model.row_map_, f"Series are drawn as the model aligns them{unit}."
+    if batch is None:
+        return (lambda batch: batch), "Series are drawn unchanged."
+    mean, spread = batch.values.mean(axis=0), batch.values.std(axis=0)
+    spread[spread == 0] = 1.0
+
+    def standardised(batch: SeriesBatch) -> SeriesBatch:
+        values = np.ascontiguousarray((batch.values - mean) / spread)
+        return SeriesBatch.from_checked(values, batch.offsets, batch.channel_names)
+
+    return standardised, "Series are drawn with standardised channels."
+
+
+def _effort(rows: SeriesBatch) -> int:
+    """Time of aligning a series with each of these, in alignments of short series."""
+    return int(np.maximum(1, rows.lengths.astype(np.int64) ** 2 // _SHORT_CELLS).sum())

@@ -1,0 +1,181 @@
+"""An aligner lays its landmarks out once, and gives the same bits however it is shared."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, replace
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+from slts import DataError, Itakura, align, as_series
+from slts.alignment import Aligner, AlignmentSettings, cpu
+from slts.alignment.extension import native
+
+
+def noise(rng, count, offset=0.0):
+    return as_series([rng.normal(size=(3, n)) + offset for n in rng.integers(8, 30, size=count)])
+
+
+@pytest.fixture
+def layouts(monkeypatch):
+    """Widths of all landmark layouts made from here on."""
+    widths = []
+    for name in ("Landmarks32", "Landmarks64"):
+        kind = getattr(native, name)
+
+        def make(values, offsets, shift, width, kind=kind):
+            widths.append(width)
+            return kind(values, offsets, shift, width)
+
+        monkeypatch.setattr(native, name, make)
+    return widths
+
+
+@pytest.fixture
+def aligner(rng):
+    how = AlignmentSettings("cost")
+    return Aligner(how.prepare(noise(rng, 21)), how)
+
+
+@pytest.fixture
+def series(rng):
+    return AlignmentSettings("cost").prepare(noise(rng, 9))
+
+
+def results(aligner, series):
+    weights = np.random.default_rng(1).normal(size=(2, len(aligner.landmarks)))
+    metrics = np.random.default_rng(2).normal(size=(2, 3, 3))
+    return (
+        aligner.similarities(series),
+        aligner.distances(series),
+        aligner.products(series),
+        aligner.grouped(series, weights),
+        aligner.grouped(series, weights, n_phases=2),
+        aligner.projected(series, metrics),
+    )
+
+
+def assert_same_bits(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# -- layouts
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("objective", ["cost", "distance"])
+def test_landmarks_are_laid_out_once_for_all_calls(rng, layouts, dtype, objective):
+    how = AlignmentSettings(objective, dtype=dtype)
+    aligner = Aligner(how.prepare(noise(rng, 21)), how)
+    series = how.prepare(noise(rng, 9))
+    assert not layouts
+    first = results(aligner, series)
+    assert_same_bits(results(aligner, series), first)
+    results(aligner, series[:2])
+    assert len(layouts) == 1
+
+
+def test_long_series_need_one_more_layout_without_lanes(aligner, series, layouts, monkeypatch):
+    expected = results(aligner, series)
+    monkeypatch.setattr(cpu, "_MOVES_BYTES", 0)
+    assert_same_bits(results(aligner, series), expected)
+    results(aligner, series)
+    assert len(layouts) == 2
+    assert layouts[1] == 1
+
+
+def test_landmarks_far_from_the_origin_are_centred_once(rng, layouts):
+    how = AlignmentSettings("distance", normalize=False)
+    aligner = Aligner(noise(rng, 21, offset=1e4), how)
+    series = noise(rng, 9, offset=1e4)
+    first = aligner.distances(series)
+    np.testing.assert_array_equal(aligner.distances(series), first)
+    assert len(layouts) == 1
+
+
+def test_replacing_threads_or_device_keeps_the_layout(aligner, series, layouts):
+    expected = results(aligner, series)
+    assert_same_bits(results(replace(aligner, n_jobs=2), series), expected)
+    assert_same_bits(results(replace(aligner, device="auto"), series), expected)
+    assert len(layouts) == 1
+
+
+def test_replacing_landmarks_or_settings_makes_another_layout(aligner, series, layouts):
+    aligner.similarities(series)
+    fewer = replace(aligner, landmarks=aligner.landmarks[:5])
+    np.testing.assert_array_equal(fewer.similarities(series), aligner.similarities(series)[:, :5])
+    single = replace(aligner, settings=AlignmentSettings("cost", dtype="float32"))
+    assert single.similarities(series).dtype == np.float32
+    assert len(layouts) == 3
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, lambda aligner: pickle.loads(pickle.dumps(aligner))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_copies_make_their_own_layout_and_give_the_same_bits(aligner, series, layouts, copied):
+    expected = results(aligner, series)
+    twin = copied(replace(aligner, n_jobs=2))
+    assert (twin.settings, twin.device, twin.n_jobs) == (aligner.settings, "cpu", 2)
+    assert_same_bits(results(twin, series), expected)
+    assert len(layouts) == 2
+
+
+def test_threads_that_start_together_share_one_layout(aligner, series, layouts):
+    expected = results(Aligner(aligner.landmarks, aligner.settings), series)
+    start = Barrier(4)
+
+    def compute(_):
+        start.wait()
+        return results(aligner, series)
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(compute, range(4)):
+            assert_same_bits(found, expected)
+    assert len(layouts) == 2
+
+
+def test_an_aligner_cannot_be_changed(aligner):
+    with pytest.raises(FrozenInstanceError):
+        aligner.n_jobs = 2
+
+
+# -- subsets and paths
+
+
+def test_a_subset_gives_the_columns_of_the_whole(aligner, series):
+    chosen = [7, 0, 12]
+    some = replace(aligner, n_jobs=2).subset(chosen)
+    assert (some.settings, some.n_jobs) == (aligner.settings, 2)
+    np.testing.assert_array_equal(
+        some.similarities(series), aligner.similarities(series)[:, chosen]
+    )
+    np.testing.assert_array_equal(some.products(series), aligner.products(series)[:, chosen])
+
+
+@pytest.mark.parametrize("objective", ["affinity", "cost", "distance"])
+def test_a_path_is_that_of_align(rng, objective):
+    how = AlignmentSettings(objective, band=12)
+    series, landmarks = how.prepare(noise(rng, 2)), how.prepare(noise(rng, 3))
+    aligner = Aligner(landmarks, how)
+    found = aligner.path(series[1:], 2)
+    expected = align(series[1], landmarks[2], objective=objective, band=12, normalize=False)
+    np.testing.assert_array_equal(found.path, expected.path)
+    assert (found.length, found.similarity) == expected[1:]
+    assert found.similarity == pytest.approx(aligner.similarities(series)[1, 2], abs=1e-12)
+
+
+def test_a_band_without_a_path_names_both_series(rng):
+    how = AlignmentSettings(band=Itakura(1.0))
+    landmarks = as_series([np.ones((2, 3)), np.ones((2, 5))])
+    with pytest.raises(DataError, match=r"series 0 of X \(length 3\).*series 1 of Y \(length 5\)"):
+        Aligner(landmarks, how).path(landmarks[:1], 1)
+
+
+def test_an_unknown_device_is_an_error(aligner):
+    with pytest.raises(ValueError, match=r"'device' parameter must be one of.*'gpu'"):
+        replace(aligner, device="gpu")

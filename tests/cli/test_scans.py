@@ -1,0 +1,340 @@
+"""Commands on files that are read in parts: Parquet in row groups, patterns, lists, CSV."""
+
+import io
+import json
+import logging
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("pyarrow")
+pytest.importorskip("narwhals")
+
+import pyarrow.parquet as pq
+
+import slts
+from slts import SeriesBatch, as_series
+from slts.cli import scoring
+from tests.files.forms import csv_text, list_table, long_table
+
+
+def draw(n_series, seed, names=("no", "yes")):
+    """Two classes that are told apart most of the time."""
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n_series) % 2
+    shift = np.outer(2 * codes - 1, [0.4, 0.0, 0.2])
+    batch = as_series(
+        [rng.normal(size=(3, rng.integers(5, 12))) + move[:, np.newaxis] for move in shift]
+    )
+    ids = np.array([f"r{i:03d}" for i in range(n_series)])
+    return SeriesBatch(batch.values, batch.offsets, ("c1", "c2", "c3")), np.array(names)[codes], ids
+
+
+def write(path, data, form=long_table, **options):
+    pq.write_table(form(*data), path, row_group_size=50, **options)
+    return path
+
+
+def write_parts(folder, data, count=11):
+    """Write files that end inside series; return a pattern."""
+    folder.mkdir()
+    table = long_table(*data)
+    size = -(-table.num_rows // count)
+    for number in range(count):
+        part = table.slice(number * size, size)
+        pq.write_table(part, folder / f"part-{number}.parquet")
+    return folder / "part-*.parquet"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Training data, and test data as Parquet, as Parquet with lists, as CSV and as a pattern."""
+    folder, test = tmp_path_factory.mktemp("parts"), draw(200, 1)
+    text = folder / "test.csv"
+    text.write_text(csv_text(long_table(*test)))
+    return {
+        "train": write(folder / "train.parquet", draw(200, 0)),
+        "parquet": write(folder / "test.parquet", test),
+        "lists": write(folder / "lists.parquet", test, list_table),
+        "csv": text,
+        "pattern": write_parts(folder / "test", test),
+    }
+
+
+def train(data, path, *options):
+    arguments = ["fit", data, "--model", path, "--method", "slts", "--quiet", *options]
+    assert slts.cli.main([*map(str, arguments), "--param", "n_landmarks=10"]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(files, tmp_path_factory):
+    return train(files["train"], tmp_path_factory.mktemp("model") / "model.slts")
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory):
+    """A model whose classes are the integers 1 and 2."""
+    folder = tmp_path_factory.mktemp("numbered")
+    data = write(folder / "train.parquet", draw(100, 0, (1, 2)))
+    path = train(data, folder / "model.slts", "--label", "speaker")
+    assert slts.load(path).classes_.dtype.kind == "i"
+    return path
+
+
+# -- Several files
+
+
+def test_models_and_predictions_from_a_pattern(files, trained, tmp_path, run):
+    pattern = write_parts(tmp_path / "parts", draw(200, 0))
+    other = train(pattern, tmp_path / "model.slts")
+    outputs = [run("predict", model, files["parquet"], "--quiet") for model in (trained, other)]
+    assert outputs[0] == outputs[1]
+    assert outputs[0][0] == 0
+    assert run("predict", trained, files["pattern"], "--quiet") == outputs[0]
+
+
+def test_files_of_a_pattern_are_not_overwritten(trained, tmp_path, run):
+    pattern = write_parts(tmp_path / "parts", draw(30, 1))
+    inside = tmp_path / "parts" / "part-7.parquet"
+    before = inside.read_bytes()
+    code, _, messages = run("predict", trained, pattern, "--out", inside)
+    assert code == 1
+    assert "would overwrite" in messages
+    assert inside.read_bytes() == before
+
+
+def test_a_pattern_without_a_file_and_a_folder_of_two_kinds(trained, tmp_path, run):
+    code, _, messages = run("predict", trained, tmp_path / "x*.parquet")
+    assert code == 1
+    assert "x*.parquet" in messages
+    write_parts(tmp_path / "parts", draw(30, 1))
+    (tmp_path / "parts" / "labels.csv").write_text("file,label\n")
+    code, _, messages = run("predict", trained, tmp_path / "parts")
+    assert code == 1
+    assert "part-0.parquet" in messages
+    assert "labels.csv" in messages
+
+
+# -- fit
+
+
+def test_messages_of_fit(files, tmp_path, run):
+    level, handlers = logging.getLogger("slts").level, logging.getLogger("slts").handlers[:]
+    arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
+    code, output, messages = run(*arguments, "--test", files["csv"], "--memory-limit", "2GB")
+    assert code == 0, messages
+    line = "columns: id=recording, time=t, label=speaker, channels=c1..c3"
+    assert messages.splitlines()[:2] == [line, line]
+    # What the library logs.
+    assert " of 2.0 GB (" in messages
+    assert "trained on 200 series (3 channels, 2 classes)" in output
+    assert "on held-out series: accuracy" in output
+    assert run(*arguments, "--quiet")[::2] == (0, "")
+    logger = logging.getLogger("slts")
+    assert (logger.level, logger.handlers) == (level, handlers)
+
+
+def test_the_number_of_series_in_a_sample_is_printed(files, tmp_path, run, monkeypatch):
+    fit = slts.LocalSLTSClassifier.fit
+
+    def fit_to_a_sample(self, *arguments):
+        fit(self, *arguments)
+        self.n_sampled_ = 120
+        return self
+
+    monkeypatch.setattr(slts.LocalSLTSClassifier, "fit", fit_to_a_sample)
+    arguments = ["fit", files["train"], "--model", tmp_path / "m.slts"]
+    assert "trained on 120 of 200 series" in run(*arguments)[1]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "stdin"])
+@pytest.mark.parametrize("method", ["bbs", "1nn"])
+def test_the_same_series_are_held_out_in_every_form(
+    form, method, files, tmp_path, run, monkeypatch
+):
+    """The split is that of scikit-learn, and the model is trained on the other series only."""
+    from sklearn.model_selection import train_test_split
+
+    data = "-" if form == "stdin" else files[form]
+    text = files["csv"].read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    path = tmp_path / "m.slts"
+    options = ["--test-size", "0.3", "--random-state", 7, "--json"]
+    code, output, messages = run("fit", data, "--model", path, "--method", method, *options)
+    assert code == 0, messages
+    X, y, _ = draw(200, 1)
+    kept, left = train_test_split(np.arange(200), test_size=0.3, random_state=7, stratify=y)
+    found, model = json.loads(output), slts.load(path)
+    assert (found["n_series"], found["held_out"]["n"]) == (140, 60)
+    assert found["held_out"]["right"] == np.count_nonzero(model.predict(X[left]) == y[left])
+    if method == "1nn":
+        assert model.predict(X[kept]).tolist() == y[kept].tolist()
+
+
+def test_a_limit_that_is_too_small_names_one_that_suffices(files, tmp_path, run):
+    path = tmp_path / "m.slts"
+    arguments = ["fit", files["train"], "--model", path, "--method", "slts"]
+    code, _, messages = run(*arguments, "--memory-limit", "30kB")
+    assert code == 1
+    assert "Error: --memory-limit is too small: 30 kB" in messages
+    assert not path.exists()
+    named = messages.split("30 kB, and ")[1].split(" would do")[0]
+    code, _, messages = run(*arguments, "--memory-limit", named)
+    assert code == 0, messages
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "size"),
+    [("fit", "much"), ("fit", "0"), ("fit", "-3GB"), ("evaluate", "2PB"), ("certify", "2PB")],
+)
+def test_a_memory_limit_that_is_not_a_size(command, size, files, trained, tmp_path, run):
+    path = tmp_path / "m.slts"
+    arguments = [files["train"], "--model", path]
+    if command != "fit":
+        arguments = [trained, files["parquet"]]
+    code, _, messages = run(command, *arguments, f"--memory-limit={size}")
+    assert code == 2
+    words = " ".join(messages.replace("│", " ").split())
+    assert "--memory-limit" in words
+    assert f"such as 2GB or 512MiB, got {size}" in words
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(("method", "group"), [("slts", 0), ("slts", 30), ("local", 30)])
+def test_a_damaged_row_group_leaves_no_model(method, group, tmp_path, run):
+    data = write(tmp_path / "train.parquet", draw(200, 0))
+    with pq.ParquetFile(data) as file:
+        assert file.metadata.num_row_groups > 30
+        column = file.metadata.row_group(group).column(4)
+        place = column.dictionary_page_offset or column.data_page_offset
+    content = bytearray(data.read_bytes())
+    content[place : place + 16] = b"\xff" * 16
+    data.write_bytes(content)
+    path = tmp_path / "m.slts"
+    code, output, messages = run("fit", data, "--model", path, "--method", method)
+    assert (code, output) == (1, "")
+    assert str(data) in messages.split("Error: ")[1]
+    assert "bug" not in messages
+    assert [file.name for file in tmp_path.iterdir()] == ["train.parquet"]
+
+
+def test_an_error_in_a_row_names_the_row(tmp_path, run):
+    X, y, ids = draw(200, 0)
+    values, row = X.values[:, 0].copy(), int(X.offsets[133])
+    values[row] = np.nan
+    table = long_table(X, y, ids)
+    data = tmp_path / "train.parquet"
+    pq.write_table(table.set_column(3, "c1", [values]), data, row_group_size=50)
+    code, _, messages = run("fit", data, "--model", tmp_path / "m.slts")
+    assert code == 1
+    assert f"{data}, row {row} (series 'r133'): 'c1' is missing" in messages
+    assert [file.name for file in tmp_path.iterdir()] == ["train.parquet"]
+
+
+def test_notes_of_readers_are_printed_once(tmp_path, run):
+    data = tmp_path / "train.csv"
+    table = long_table(*draw(40, 0)).sort_by([("recording", "ascending"), ("t", "descending")])
+    data.write_text(csv_text(table))
+    test_on = ["--test-size", "0.5"]
+    code, _, messages = run(
+        "fit", data, "--model", tmp_path / "m.slts", "--method", "bbs", *test_on
+    )
+    assert code == 0, messages
+    assert messages.count("steps were sorted by 't'") == 1
+
+
+# -- evaluate and certify
+
+
+@pytest.mark.parametrize("form", ["parquet", "lists", "csv", "pattern"])
+def test_scores_and_certificates_are_those_of_series_in_memory(form, files, trained, run):
+    X, y, _ = draw(200, 1)
+    model = slts.load(trained)
+    predicted, _, probabilities = model.outputs(X)
+    expected = scoring.scores(model.classes_, predicted, probabilities, y)
+    certificate = slts.certify(model, X, y).to_dict()
+    code, output, messages = run("evaluate", trained, files[form], "--json")
+    assert code == 0, messages
+    found = json.loads(output)
+    assert found.pop("log_loss") == pytest.approx(expected.pop("log_loss"))
+    assert found.pop("certificate") == certificate
+    assert found == expected | {"data": str(files[form])}
+    assert 0.6 < found["accuracy"] < 1.0
+    code, output, messages = run("certify", trained, files[form], "--json")
+    assert code == 0, messages
+    assert json.loads(output) == certificate | {"data": str(files[form])}
+
+
+@pytest.mark.parametrize("command", ["evaluate", "certify"])
+def test_training_series_give_no_certificate(command, files, trained, run):
+    code, _, messages = run(command, trained, files["train"])
+    assert code == int(command == "certify")
+    assert ("no certificate: " in messages) == (command == "evaluate")
+    assert "landmark" in messages
+
+
+def test_the_training_sample_can_be_certified(files, trained, run):
+    code, output, messages = run("certify", trained, files["train"], "--sample", "training")
+    assert code == 0, messages
+    assert "training" in output
+
+
+@pytest.mark.parametrize("names", [("1", "2"), (1.0, 2.0), ("1.0", "2.0"), (1, 2)], ids=repr)
+def test_labels_become_classes_of_the_model(names, numbered, tmp_path, run):
+    """The model has the classes 1 and 2; files have text, or numbers with a fraction."""
+    X, y, _ = draw(100, 1, (1, 2))
+    right = int(np.count_nonzero(slts.load(numbered).predict(X) == y))
+    data = draw(100, 1, names)
+    parquet, text = write(tmp_path / "test.parquet", data), tmp_path / "test.csv"
+    text.write_text(csv_text(long_table(*data)))
+    for file in (parquet, text):
+        code, output, messages = run("evaluate", numbered, file, "--label", "speaker", "--json")
+        assert code == 0, messages
+        found = json.loads(output)
+        assert (found["classes"], found["right"]) == ([1, 2], right)
+        assert run("certify", numbered, file, "--label", "speaker")[0] == 0
+
+
+def test_numbers_become_text_if_the_classes_are_text(tmp_path, run):
+    data = write(tmp_path / "train.parquet", draw(40, 0, ("1", "2")))
+    path = train(data, tmp_path / "m.slts", "--label", "speaker")
+    numbers = write(tmp_path / "numbers.parquet", draw(100, 1, (1, 2)))
+    code, output, messages = run("evaluate", path, numbers, "--label", "speaker", "--json")
+    assert code == 0, messages
+    found = json.loads(output)
+    assert found["classes"] == ["1", "2"]
+    assert found["accuracy"] > 0.6
+
+
+@pytest.mark.parametrize("command", ["evaluate", "certify"])
+def test_unknown_and_missing_labels_are_errors(command, trained, tmp_path, run):
+    X, y, ids = draw(100, 1)
+    odd = write(tmp_path / "odd.parquet", (X, np.where(ids == "r070", "maybe", y), ids))
+    code, output, messages = run(command, trained, odd)
+    assert (code, output) == (1, "")
+    assert "label 'maybe' of series 'r070' is not a class of the model" in messages
+    plain = tmp_path / "plain.parquet"
+    pq.write_table(long_table(X, y, ids, label=False), plain, row_group_size=50)
+    code, output, messages = run(command, trained, plain)
+    assert (code, output) == (1, "")
+    assert "has no label column: name it with --label" in messages
+    arrays = tmp_path / "arrays.npz"
+    np.savez(arrays, values=X.values, offsets=X.offsets)
+    code, output, messages = run(command, trained, arrays)
+    assert (code, output) == (1, "")
+    assert "has no labels" in messages
+
+
+def test_standard_input_is_evaluated(files, trained, run, monkeypatch):
+    expected = json.loads(run("evaluate", trained, files["csv"], "--json")[1])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(files["csv"].read_bytes())))
+    code, output, messages = run("evaluate", trained, "-", "--json", "--verbose")
+    assert code == 0, messages
+    assert "MemoryScan(" in messages
+    found = json.loads(output)
+    assert found.pop("log_loss") == pytest.approx(expected.pop("log_loss"))
+    assert found == expected | {"data": found["data"]}

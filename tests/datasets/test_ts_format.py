@@ -1,0 +1,168 @@
+"""Reading of .ts files: what the format allows, and the line named by an error."""
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+from slts.datasets import read_ts
+from slts.errors import DataError
+from slts.series import SeriesBatch
+
+HEADER = "@problemName P\n@timeStamps false\n@classLabel true a b\n"
+
+
+def read(text, **options):
+    return read_ts(io.StringIO(text), **options)
+
+
+def test_series_of_unequal_length_and_several_channels():
+    X, y = read(HEADER + "@univariate false\n@equalLength false\n@data\n1,2:3,4:a\n5:6:b\n")
+    assert isinstance(X, SeriesBatch)
+    assert [x.tolist() for x in X] == [[[1, 2], [3, 4]], [[5], [6]]]
+    assert y.tolist() == ["a", "b"]
+
+
+def test_identifiers_may_have_any_case_and_order_and_labels_keep_theirs():
+    X, y = read("@CLASSLABEL TRUE Up down\n@TimeStamps FALSE\n@DATA\n1:Up\n2:down\n")
+    assert (len(X), y.tolist()) == (2, ["Up", "down"])
+
+
+def test_comments_and_blank_lines_are_passed_over_anywhere():
+    text = "# one\n%two\n\n@classLabel true a\n#three\n@data\n#four\n\n1,2:a\n   \n# five\n3:a\n\n"
+    assert len(read(text)[0]) == 2
+
+
+def test_spaces_around_values_and_labels_do_not_matter():
+    X, y = read("  @classLabel   true\ta  b \n@data\n 1 , 2 : a \n")
+    assert (X.values.ravel().tolist(), y.tolist()) == ([1, 2], ["a"])
+
+
+def test_series_without_labels():
+    X, y = read("@classLabel false\n@univariate false\n@data\n1:2\n3:4\n")
+    assert y is None
+    assert X.n_channels == 2
+
+
+def test_targets_are_numbers():
+    _, y = read("@targetLabel true\n@data\n1,2:0.5\n1,2:-3e2\n")
+    assert y.dtype == np.float64
+    assert y.tolist() == [0.5, -300.0]
+
+
+def test_missing_values_become_nan_on_request():
+    X, y = read(HEADER + "@missing true\n@data\n1,?,NaN:a\n?:b\n", missing="nan")
+    assert isinstance(X, list)
+    np.testing.assert_array_equal(X[0], [[1, np.nan, np.nan]])
+    np.testing.assert_array_equal(X[1], [[np.nan]])
+    assert y.tolist() == ["a", "b"]
+
+
+def test_missing_targets_become_nan_on_request():
+    text = "@targetLabel true\n@data\n1,2:?\n"
+    assert np.isnan(read(text, missing="nan")[1]).all()
+    with pytest.raises(DataError, match=r"target '\?' is not a number"):
+        read(text)
+
+
+def test_a_full_header_is_read():
+    text = (
+        "@problemName My problem\n@problemName Other\n@timeStamps false\n@missing true\n"
+        "@univariate false\n@dimension 2\n@equalLength true\n@seriesLength 3\n"
+        "@classLabel true x y\n@data\n1,2,3:4,5,6:x\n"
+    )
+    X, y = read(text)
+    assert (X[0].shape, y.tolist()) == ((2, 3), ["x"])
+
+
+def test_paths_byte_order_marks_and_compressed_files(tmp_path):
+    text = HEADER + "@data\n1,2:a\n"
+    plain, packed = tmp_path / "x.ts", tmp_path / "x.ts.gz"
+    plain.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert read_ts(plain)[0] == read_ts(str(packed))[0] == read(text)[0]
+
+
+def test_damaged_files_are_refused_by_name(tmp_path):
+    binary = tmp_path / "binary.ts"
+    binary.write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(DataError, match=r"binary\.ts is not a \.ts file in UTF-8"):
+        read_ts(binary)
+    packed = tmp_path / "x.ts.gz"
+    whole = gzip.compress((HEADER + "@data\n1,2:a\n").encode())
+    for content in (whole[:-12], b"plain text", whole[:20] + b"\xff\xff\xff" + whole[23:]):
+        packed.write_bytes(content)
+        with pytest.raises(DataError, match=r"x\.ts\.gz"):
+            read_ts(packed)
+    with pytest.raises(FileNotFoundError):
+        read_ts(tmp_path / "absent.ts")
+
+
+BAD = {
+    r"has time stamps \(@timeStamps true\)": "@timeStamps true\n@classLabel true a\n@data\n",
+    r"line 4 \(series 0\): values in brackets are time stamps": (
+        "\n@classLabel true a\n@data\n(2007-01-01,1.5),(2007-01-02,1.5):a\n"
+    ),
+    r"no line @data": HEADER,
+    r"the file has no line @data": "",
+    r"line 4: expected a header line that begins with @, got '1,2:a'": HEADER + "1,2:a\n",
+    r"@data must be alone": HEADER + "@data now\n",
+    r"no series after @data": HEADER + "@data\n# none\n",
+    r"does not say whether its series have labels": "@data\n1:a\n",
+    r"does not say whether": "@targetLabel false\n@data\n1:a\n",
+    r"remove one": "@classLabel true a\n@targetLabel true\n@data\n1:1\n",
+    r"@classLabel true must be followed by the labels": "@classLabel true\n@data\n1:a\n",
+    r"@classLabel must be true or false, got 'a'": "@classLabel a b\n@data\n1:a\n",
+    r"@classLabel must be true or false, got ''": "@classLabel\n@data\n1:a\n",
+    r"@univariate must be true or false, got 'yes'": HEADER + "@univariate yes\n@data\n1:a\n",
+    r"@dimensions must be a positive integer, got '0'": HEADER + "@dimensions 0\n@data\n1:a\n",
+    r"@serieslength must be a positive integer, got '-2'": HEADER + "@seriesLength -2\n@data\n",
+    r"line 5: @missing true contradicts the earlier @missing false": (
+        HEADER + "@missing false\n@missing true\n@data\n1:a\n"
+    ),
+    r"line 6 \(series 1\): label 'c' is not one of those after @classLabel: a b": (
+        HEADER + "@data\n1:a\n1:c\n"
+    ),
+    r"label 'A' is not": HEADER + "@data\n1:A\n",
+    r"line 5 \(series 0\): expected values, a colon and a label": HEADER + "@data\n1,2\n",
+    r"target 'high' is not a number": "@targetLabel true\n@data\n1:high\n",
+    r"channel 0, step 1: 'x' is not a number": HEADER + "@data\n1,x:a\n",
+    r"channel 1, step 2: '' is not a number": HEADER + "@data\n1,2,3:4,5,:a\n",
+    r"channel 0, step 0: '1_000' is not a number": HEADER + "@data\n1_000:a\n",
+    r"channel 0, step 0: '0x10' is not a number": HEADER + "@data\n0x10:a\n",
+    r"channel 0, step 0 is inf": HEADER + "@data\ninf:a\n",
+    r"channel 0, step 1 is missing \(\?\): impute": HEADER + "@data\n1,?:a\n",
+    r"line 6 \(series 1\): 2 channels, expected 1 \(as in the first": HEADER
+    + "@data\n1:a\n1:2:a\n",
+    r"2 channels, expected 1 \(@univariate true\)": HEADER + "@univariate true\n@data\n1:2:a\n",
+    r"2 channels, expected 3 \(@dimensions 3\)": HEADER + "@dimensions 3\n@data\n1:2:a\n",
+    r"channel 1 has 1 steps and channel 0 has 2": HEADER + "@data\n1,2:3:a\n",
+    r"line 7 \(series 1\): 1 steps, expected 2": HEADER + "@equalLength true\n@data\n1,2:a\n1:a\n",
+    r"2 steps, expected 3": HEADER + "@equalLength true\n@seriesLength 3\n@data\n1,2:a\n",
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_format_errors_name_the_line(message):
+    with pytest.raises(DataError, match=message):
+        read(BAD[message])
+
+
+def test_infinity_raises_an_error_even_if_missing_values_do_not():
+    with pytest.raises(DataError, match=r"is -inf"):
+        read(HEADER + "@data\n?,-inf:a\n", missing="nan")
+
+
+def test_a_largest_length_does_not_bind_series_of_unequal_length():
+    text = HEADER + "@equalLength false\n@seriesLength 3\n@data\n1,2:a\n1,2,3:a\n"
+    assert read(text)[0].lengths.tolist() == [2, 3]
+
+
+def test_foreign_identifiers_are_passed_over():
+    assert len(read("@author someone\n" + HEADER + "@data\n1:a\n")[0]) == 1
+
+
+def test_missing_has_two_settings():
+    with pytest.raises(DataError, match=r"missing must be 'error' or 'nan', got 'drop'"):
+        read(HEADER + "@data\n1:a\n", missing="drop")

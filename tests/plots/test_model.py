@@ -1,0 +1,91 @@
+"""Plots of models show the numbers of the model."""
+
+import numpy as np
+import pytest
+
+import slts
+from slts.explanation import explain
+from slts.plots import (
+    plot_contributions,
+    plot_landmark_weights,
+    plot_local_metrics,
+    plot_metric,
+)
+
+
+def test_a_metric_is_drawn_with_zero_in_the_middle(fitted):
+    model, _, _ = fitted
+    image = plot_metric(model, "b").images[0]
+    np.testing.assert_array_equal(image.get_array(), model.metrics_[1])
+    low, high = image.get_clim()
+    assert low == -high
+
+
+def test_local_metrics_are_drawn_by_group_and_phase_on_one_scale(fitted):
+    _, X, y = fitted
+    model = slts.LocalSLTSClassifier(random_state=0, n_phases=2).fit(X, y)
+    figure = plot_local_metrics(model, "c", comparison=1)
+    form = model.linear_forms()[1]
+    maps = [ax for ax in figure.axes if ax.images]
+    assert len(maps) == 3 * 2
+    limits = {ax.images[0].get_clim() for ax in maps}
+    assert limits == {(-abs(form.local_metrics[2]).max(), abs(form.local_metrics[2]).max())}
+    np.testing.assert_array_equal(maps[3].images[0].get_array(), form.local_metrics[2, 1, 1])
+    assert form.name in figure.get_suptitle()
+
+
+def test_landmark_weights_are_sorted_and_named_by_training_series(fitted):
+    model, _, _ = fitted
+    ax = plot_landmark_weights(model, "a", count=3)
+    widths = [abs(bar.get_width()) for bar in ax.patches]
+    assert widths == sorted(widths)
+    top = int(ax.get_yticklabels()[-1].get_text())
+    assert top == model.landmark_indices_[np.argmax(np.abs(model.coef_[0]))]
+
+
+def test_contributions_are_drawn_for_the_predicted_class(fitted):
+    model, X, _ = fitted
+    found = explain(model, X[1])
+    ax = plot_contributions(found)
+    position = np.argmax(found.decision)
+    np.testing.assert_array_equal(ax.images[0].get_array(), found.contributions[position].T)
+    assert f"class {found.classes[position]}" in ax.get_title()
+
+
+def test_two_classes_have_opposite_maps(fitted):
+    _, X, y = fitted
+    chosen = np.flatnonzero(y != "c")
+    model = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(
+        [X[i] for i in chosen], y[chosen]
+    )
+    found = explain(model, X[0])
+    assert found.predicted == "a"
+    for label, sign in ((None, -1), ("a", -1), ("b", 1)):
+        ax = plot_contributions(found, label)
+        np.testing.assert_array_equal(ax.images[0].get_array(), sign * found.contributions[0].T)
+        assert f"class {label or 'a'}: decision {sign * found.decision[0]:.3f}" in ax.get_title()
+    with pytest.raises(ValueError, match=r"one of 'a', 'b'\. Got 'c'"):
+        plot_contributions(found, "c")
+
+
+@pytest.mark.parametrize("plot", [plot_metric, plot_landmark_weights])
+def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
+    model, X, y = fitted
+    with pytest.raises(ValueError, match=r"one of 'a', 'b', 'c'\. Got 'z'"):
+        plot(model, "z")
+    with pytest.raises(TypeError, match="OneNNClassifier does not have one metric per class"):
+        plot(slts.OneNNClassifier().fit(X, y), "a")
+
+
+def test_weights_of_a_similarity_svc_are_drawn(fitted):
+    _, X, y = fitted
+    ax = plot_landmark_weights(slts.SimilaritySVC(calibration_cv=None).fit(X, y), "a", count=5)
+    assert len(ax.patches) == 5
+    assert "of 45 landmarks" in ax.get_title()
+
+
+def test_given_axes_are_used(fitted):
+    from matplotlib import pyplot
+
+    _, axes = pyplot.subplots(1, 2)
+    assert plot_metric(fitted[0], "a", ax=axes[1]) is axes[1]

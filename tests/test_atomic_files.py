@@ -1,0 +1,95 @@
+"""Files are written completely or not at all."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from slts import atomic_files
+from slts.atomic_files import write_whole
+
+needs_posix = pytest.mark.skipif(os.name == "nt", reason="signals, modes and links of POSIX")
+
+
+@pytest.fixture
+def old(tmp_path):
+    path = tmp_path / "m.slts"
+    path.write_bytes(b"the old file")
+    return path
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["disk", "key"])
+def test_a_failure_leaves_the_old_file_and_nothing_else(old, step, error, monkeypatch):
+    def fail(*args):
+        raise error
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(type(error)):
+        write_whole(old, b"new")
+    assert old.read_bytes() == b"the old file"
+    assert os.listdir(old.parent) == [old.name]
+
+
+@needs_posix
+def test_a_killed_process_leaves_the_old_file(old):
+    # The module alone, without the package: the import is fast.
+    program = (
+        "import os, runpy, signal, sys; module = runpy.run_path(sys.argv[1]); "
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL); "
+        "module['write_whole'](sys.argv[2], b'new')"
+    )
+    done = subprocess.run([sys.executable, "-c", program, atomic_files.__file__, str(old)])
+    assert done.returncode == -signal.SIGKILL
+    assert old.read_bytes() == b"the old file"
+
+
+def test_a_new_file_replaces_the_old_one(old):
+    write_whole(old, b"new")
+    assert old.read_bytes() == b"new"
+    assert os.listdir(old.parent) == [old.name]
+
+
+@needs_posix
+def test_the_file_has_ordinary_permissions(tmp_path):
+    write_whole(tmp_path / "m.slts", b"new")
+    (tmp_path / "plain").write_bytes(b"")
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("m.slts", "plain")]
+    assert modes[0] == modes[1]
+
+
+@needs_posix
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "target").mkdir()
+    target, link = tmp_path / "target" / "real.slts", tmp_path / "m.slts"
+    target.write_bytes(b"the old file")
+    link.symlink_to(target)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("name", ["ä" * 120 + ".slts", "長" * 80 + ".slts"])
+def test_names_can_be_as_long_as_the_system_allows(name, tmp_path):
+    write_whole(tmp_path / name, b"new")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        write_whole(tmp_path / "nowhere" / "m.slts", b"new")
+
+
+def test_a_folder_is_not_replaced(tmp_path):
+    (tmp_path / "m.slts").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path / "m.slts", b"new")
+
+
+def test_a_relative_name_is_enough(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_whole("m.slts", b"new")
+    assert (tmp_path / "m.slts").read_bytes() == b"new"

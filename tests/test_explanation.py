@@ -1,0 +1,220 @@
+"""Contributions are exact, for all kinds of models and in every sum."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV
+
+import slts
+from slts.explanation import explain, summarize
+
+FEW = {"n_phases": 3, "n_components": 7, "max_length": 7}
+MODELS = {
+    "slts": lambda **o: slts.SLTSClassifier(calibration_cv=None, **o),
+    "slts cv": lambda **o: slts.SLTSClassifierCV(gammas=[1e-3, 1e-2], lams=[0.1], cv=2, **o),
+    "bbs": lambda **o: slts.BBSClassifier(calibration_cv=None, **o),
+    "bbs cv": lambda **o: slts.BBSClassifierCV(gammas=[1e-3, 1e-2], cv=2, **o),
+    "svm": lambda **o: slts.SimilaritySVC(calibration_cv=None, fit_intercept=True, **o),
+    "local": lambda homogeneous, **o: slts.LocalSLTSClassifier(**FEW, **o),
+}
+
+
+def problem(seed, n_classes, channels, n=24):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    means = 2 * rng.normal(size=(n_classes, channels, 1))
+    return [rng.normal(size=(channels, rng.integers(3, 12))) + means[c] for c in y], y
+
+
+@settings(max_examples=10)
+@given(
+    seed=st.integers(0, 10_000),
+    n_classes=st.integers(2, 3),
+    channels=st.integers(1, 4),
+    objective=st.sampled_from(["affinity", "cost"]),
+    homogeneous=st.sampled_from(["auto", True, False]),
+    band=st.sampled_from([None, 3]),
+)
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore:The metric of class|Every one-vs-rest:UserWarning")
+def test_offset_and_contributions_sum_to_the_decision(
+    name, seed, n_classes, channels, objective, homogeneous, band
+):
+    X, y = problem(seed, n_classes, channels)
+    options = {"objective": objective, "homogeneous": homogeneous, "band": band}
+    model = MODELS[name](random_state=0, **options).fit(X, y)
+    intercept = sum(form.intercept for form in model.linear_forms())
+    for x in X[:3]:
+        found = explain(model, x)
+        decision = np.atleast_1d(model.decision_function([x])[0])
+        np.testing.assert_allclose(found.decision, decision, atol=1e-9)
+        total = found.offset + found.contributions.sum(axis=(1, 2))
+        np.testing.assert_allclose(total, decision, atol=1e-9)
+        assert found.contributions.shape == (len(decision), x.shape[1], channels)
+        for parts in (found.by_landmark, found.by_comparison):
+            np.testing.assert_allclose(parts.sum(axis=1) + intercept, decision, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = problem(3, 3, 4, n=45)
+    return slts.SLTSClassifier(random_state=0).fit(X, y), X, y
+
+
+def test_steps_channels_and_landmarks_are_sums_of_the_same_terms(fitted):
+    model, X, _ = fitted
+    found = explain(model, X[0])
+    np.testing.assert_allclose(found.by_step.sum(axis=1) + found.offset, found.decision)
+    np.testing.assert_allclose(found.by_channel.sum(axis=1) + found.offset, found.decision)
+    parts = [found.of_landmark(j) for j in range(len(found.landmark_indices))]
+    np.testing.assert_allclose(sum(parts), found.contributions, atol=1e-12)
+    # Without a constant channel, the part of a landmark is the sum of its contributions.
+    sums = [part.sum(axis=(1, 2)) for part in parts]
+    np.testing.assert_allclose(found.by_landmark.T, sums, atol=1e-12)
+
+
+def test_a_constant_channel_is_part_of_landmarks_and_of_the_offset(fitted):
+    _, X, y = fitted
+    model = slts.BBSClassifier(homogeneous=True, random_state=0, calibration_cv=None).fit(X, y)
+    found = explain(model, X[0])
+    parts = [found.of_landmark(j).sum(axis=(1, 2)) for j in range(len(found.landmark_indices))]
+    constant = found.by_landmark - np.transpose(parts)
+    np.testing.assert_allclose(constant.sum(axis=1), found.offset, atol=1e-12)
+    assert np.abs(found.offset).max() > 1e-3
+
+
+def test_the_predicted_class_is_that_of_the_model(fitted):
+    model, X, _ = fitted
+    assert [explain(model, x).predicted for x in X[:5]] == model.predict(X[:5]).tolist()
+    found = explain(model, X[0])
+    assert found.classes[np.argmax(found.decision)] == found.predicted
+
+
+def test_alignments_and_nearest_landmarks_are_those_of_the_similarity(fitted):
+    model, X, _ = fitted
+    found = explain(model, X[0])
+    K = slts.similarity([X[0]], [X[j] for j in found.landmark_indices])[0]
+    np.testing.assert_allclose(found.similarities, K)
+    assert found.nearest_landmarks(1)[0] == np.argmax(K)
+    for j, alignment in zip(found.landmark_indices, found.alignments, strict=True):
+        np.testing.assert_array_equal(alignment.path, slts.align(X[0], X[j]).path)
+
+
+def test_permuting_channels_permutes_contributions(fitted):
+    _, X, y = fitted
+    order = [2, 0, 3, 1]
+    options = {"landmarks": range(0, len(X), 2), "calibration_cv": None}
+    plain = slts.SLTSClassifier(**options).fit(X, y)
+    shuffled = slts.SLTSClassifier(**options).fit([x[order] for x in X], y)
+    one = explain(plain, X[4]).contributions
+    other = explain(shuffled, X[4][order]).contributions
+    # Both solve the same problem to its gap, not to the last bit.
+    np.testing.assert_allclose(other, one[:, :, order], atol=1e-3 * np.abs(one).max())
+
+
+def test_channel_names_are_those_of_the_training_series():
+    values = np.random.default_rng(0).normal(size=(40, 2))
+    batch = slts.SeriesBatch(values, np.arange(0, 41, 4), ["left", "right"])
+    model = slts.BBSClassifier(random_state=0).fit(batch, np.arange(10) % 2)
+    assert explain(model, batch[0]).channel_names == ("left", "right")
+
+
+def test_other_models_raise_an_error(fitted):
+    _, X, y = fitted
+    with pytest.raises(TypeError, match="OneNNClassifier cannot be explained"):
+        explain(slts.OneNNClassifier().fit(X, y), X[0])
+
+    search = GridSearchCV(slts.BBSClassifier(random_state=0), {"gamma": [1e-2]}, cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="best_estimator_"):
+        explain(search, X[0])
+
+
+def test_several_series_raise_an_error(fitted):
+    model, X, _ = fitted
+    for several in (slts.as_series(X[:2]), X[:2]):
+        with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2"):
+            explain(model, several)
+
+
+def test_removing_the_steps_of_largest_contribution_hurts_more_than_removing_others(data_folder):
+    X, y = slts.datasets.load("arabic_digits", "train")
+    X_test, y_test = slts.datasets.load("arabic_digits", "test")
+    chosen = np.random.default_rng(0).permutation(len(X))[:800]
+    model = slts.SLTSClassifier(40, gamma=1e-3, random_state=0, calibration_cv=None)
+    model.fit(X[chosen], y[chosen])
+    rng = np.random.default_rng(1)
+    shown = rng.permutation(len(X_test))[:400]
+    without_top, without_random = [], []
+    for k in shown:
+        x = X_test[k]
+        found = explain(model, x)
+        by_step = found.by_step[np.argmax(found.decision)]
+        count = max(1, round(0.2 * len(by_step)))
+        if count == len(by_step):
+            continue
+        without_top.append(np.delete(x, np.argsort(-by_step)[:count], axis=1))
+        without_random.append(np.delete(x, rng.permutation(len(by_step))[:count], axis=1))
+    truth = y_test[shown][: len(without_top)]
+    assert len(without_top) == len(shown)
+    hurt = np.mean(model.predict(without_top) != truth)
+    unhurt = np.mean(model.predict(without_random) != truth)
+    assert hurt > unhurt + 0.02
+
+
+def test_two_classes_share_one_decision_value_with_opposite_signs(rng):
+    y = np.array(["no", "yes"])[np.arange(30) % 2]
+    X = [rng.normal(size=(2, 8)) + 2.0 * (c == "yes") for c in y]
+    model = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(X, y)
+    found = [explain(model, x) for x in X[:6]]
+    assert [one.predicted for one in found] == model.predict(X[:6]).tolist()
+    assert {one.predicted for one in found} == {"no", "yes"}
+    for one in found:
+        assert one.labels.tolist() == ["no", "yes"]
+        assert one.for_class("yes") == (0, 1.0)
+        assert one.for_class("no") == (0, -1.0)
+        position, sign = one.for_class()
+        assert sign * one.decision[position] >= 0
+    with pytest.raises(ValueError, match=r"one of 'no', 'yes'\. Got 'perhaps'"):
+        found[0].for_class("perhaps")
+
+
+@pytest.fixture(scope="module")
+def one_channel_decides():
+    """A model and series whose classes differ in channel 1 only."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    shift = np.array([[0.0, 0.0, 0.0], [-3.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
+    X = [rng.normal(size=(3, 10)) + shift[:, [c]] for c in y]
+    return slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(X, y), X
+
+
+def test_the_deciding_channel_is_the_most_important(one_channel_decides):
+    found = summarize(*one_channel_decides)
+    assert (found.channel_importance[[0, 2]].argmax(axis=1) == 1).all()
+    assert found.pair_importance.shape == (3, 3, 3)
+    assert (found.channel_importance <= found.pair_importance.sum(axis=2) + 1e-12).all()
+
+
+def test_importance_is_the_mean_absolute_contribution(one_channel_decides):
+    model, X = one_channel_decides
+    found = summarize(model, X[:5])
+    explained = [explain(model, x) for x in X[:5]]
+    mean = np.mean([np.abs(one.by_channel) for one in explained], axis=0)
+    np.testing.assert_allclose(found.channel_importance, mean, atol=1e-12)
+    local = slts.LocalSLTSClassifier(9, n_phases=2, random_state=0).fit(X, np.arange(60) % 3)
+    found = summarize(local, X[:5])
+    explained = [explain(local, x) for x in X[:5]]
+    mean = np.mean([np.abs(one.by_comparison) for one in explained], axis=0)
+    np.testing.assert_allclose(found.comparison_importance, mean, atol=1e-12)
+    assert found.n_numbers == local.n_numbers_
+
+
+def test_singular_values_and_sizes_are_those_of_the_model(one_channel_decides):
+    model, _ = one_channel_decides
+    found = summarize(model)
+    for metric, values in zip(model.metrics_, found.singular_values, strict=True):
+        np.testing.assert_allclose(np.sum(values**2), np.sum(metric**2))
+    np.testing.assert_array_equal(found.n_landmarks_used, np.count_nonzero(model.coef_, axis=1))
+    steps = model.landmarks_.lengths[model.coef_.any(axis=0)].sum()
+    assert found.n_numbers == 27 + np.count_nonzero(model.coef_) + 3 * steps
