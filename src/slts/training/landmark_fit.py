@@ -118,6 +118,11 @@ def fit_landmarks(
 
         # The first series are a uniform sample; those that top up rare classes come last.
         tuning = np.union1d(np.arange(plan.n_tuning), np.arange(sample.n_uniform, len(sample)))
+        in_memory = isinstance(source, ArraySource)
+        splits = make_splits(
+            o.cv, found.codes[tuning], sample.keys[tuning], name=o.cv_name,
+            indices=found.indices[tuning] if in_memory else None, n_series=found.n_series,
+        )  # fmt: skip
         multiplicities = found.multiplicities(tuning)
         by_class = class_weights(o.class_weight, classes, found.totals)
         weights = multiplicities * by_class[found.codes[tuning]]
@@ -129,11 +134,6 @@ def fit_landmarks(
                 weights=weights / weights.mean(), n_classes=len(classes),
                 regularizer=o.regularizer, n_jobs=o.n_jobs,
             )  # fmt: skip
-        in_memory = isinstance(source, ArraySource)
-        splits = make_splits(
-            o.cv, data.codes, sample.keys[tuning], name=o.cv_name,
-            indices=found.indices[tuning] if in_memory else None, n_series=found.n_series,
-        )  # fmt: skip
         counts, best = _landmark_counts(o, found, len(landmarks)), None
         chosen = {"n_landmarks": counts[0], **o.parameters[0]}
         if splits:
