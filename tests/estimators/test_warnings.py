@@ -55,7 +55,7 @@ def test_a_good_fit_warns_of_nothing(kind, two, recwarn):
 
 
 def test_warnings_point_at_the_line_that_called(three, tmp_path):
-    files = pytest.importorskip("tests.estimators.stream_data")
+    files = pytest.importorskip("tests.estimators.scan_data")
     X, y, _, _ = three
     only_b = np.flatnonzero(y == 1)
     path = files.write_long(tmp_path / "data.parquet", X, np.array(["a", "b", "c"])[y])
