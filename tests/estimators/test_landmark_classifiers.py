@@ -126,23 +126,6 @@ def test_only_landmarks_in_use_are_aligned_in_prediction(three, alignments):
     assert alignments == [(30, used)]
 
 
-@every(LANDMARKED)
-@pytest.mark.parametrize("landmarks", ["random", "kmedoids", "dselect"])
-def test_the_same_seed_gives_the_same_model(kind, landmarks, three):
-    X, y, X_test, _ = three
-    first, second = (quick(kind, landmarks=landmarks, random_state=5).fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.landmark_indices_, second.landmark_indices_)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    np.testing.assert_array_equal(first.metrics_, second.metrics_)
-    np.testing.assert_array_equal(first.predict_proba(X_test), second.predict_proba(X_test))
-
-
-def test_another_seed_draws_other_landmarks(three):
-    X, y, _, _ = three
-    one, other = (slts.BBSClassifier(12, random_state=s).fit(X, y) for s in (0, 1))
-    assert set(one.landmark_indices_) != set(other.landmark_indices_)
-
-
 def test_a_generator_as_random_state_moves_on(three):
     X, y, _, _ = three
     generator = np.random.RandomState(0)
@@ -151,15 +134,6 @@ def test_a_generator_as_random_state_moves_on(three):
     assert set(first) != set(
         clone(model).set_params(random_state=generator).fit(X, y).landmark_indices_
     )
-
-
-@every(LANDMARKED)
-def test_two_threads_give_the_model_of_one(kind, three):
-    X, y, X_test, _ = three
-    one, two = (quick(kind, n_jobs=n).fit(X, y) for n in (1, 2))
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-    np.testing.assert_array_equal(one.metrics_, two.metrics_)
-    np.testing.assert_array_equal(one.predict_proba(X_test), two.predict_proba(X_test))
 
 
 @every(LANDMARKED)
@@ -212,30 +186,6 @@ def test_only_lam_gamma_squared_matters(three):
         one.decision_function(X_test), other.decision_function(X_test), rtol=0, atol=1e-4
     )
     np.testing.assert_array_equal(one.predict(X_test), other.predict(X_test))
-
-
-@every(UNTUNED)
-def test_a_weight_of_zero_leaves_a_series_out(kind, three):
-    X, y, X_test, _ = three
-    settings = {"landmarks": np.arange(9), "calibration_cv": None}
-    weights = np.where(np.arange(36) < 27, 2.0, 0.0)
-    weighted = kind(**settings).fit(X, y, sample_weight=weights)
-    short = kind(**settings).fit(X[:27], y[:27])
-    for one, other in zip(weighted.reports_, short.reports_, strict=True):
-        assert one.objective == pytest.approx(other.objective, rel=2e-6, abs=1e-9)
-    np.testing.assert_allclose(weighted.metrics_, short.metrics_, rtol=1e-2, atol=1e-4)
-    np.testing.assert_array_equal(weighted.predict(X_test), short.predict(X_test))
-
-
-@every(UNTUNED)
-def test_a_weight_of_two_is_the_series_twice(kind, three):
-    X, y, _, _ = three
-    settings = {"landmarks": np.arange(9), "calibration_cv": None}
-    weights = np.where(np.arange(36) % 2 == 0, 2.0, 1.0)
-    weighted = kind(**settings).fit(X, y, sample_weight=weights)
-    repeated = kind(**settings).fit(X + X[::2], np.concatenate([y, y[::2]]))
-    for one, other in zip(weighted.reports_, repeated.reports_, strict=True):
-        assert one.objective == pytest.approx(other.objective, rel=2e-6, abs=1e-9)
 
 
 @every([*LANDMARKED, slts.SimilaritySVC])
