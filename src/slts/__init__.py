@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from slts.persistence import load, save
     from slts.series import SeriesBatch, as_series
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Alignment",

@@ -121,7 +121,8 @@ def test_a_pattern_without_a_file_and_a_folder_of_two_kinds(trained, tmp_path, r
 # -- fit
 
 
-def test_messages_of_fit(files, tmp_path, run):
+def test_messages_of_fit(files, tmp_path, run, monkeypatch):
+    monkeypatch.setattr("slts.training.landmark_fit.MOST_TUNING", 100)
     level, handlers = logging.getLogger("slts").level, logging.getLogger("slts").handlers[:]
     arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
     code, output, messages = run(*arguments, "--test", files["csv"], "--memory-limit", "2GB")
@@ -181,7 +182,7 @@ def test_a_limit_that_is_too_small_names_one_that_suffices(files, tmp_path, run)
     assert code == 1
     assert "Error: --memory-limit is too small: 30 kB" in messages
     assert not path.exists()
-    named = messages.split("30 kB, and ")[1].split(" would do")[0]
+    named = messages.split("A limit of ")[1].split(" is sufficient")[0]
     code, _, messages = run(*arguments, "--memory-limit", named)
     assert code == 0, messages
     assert path.exists()

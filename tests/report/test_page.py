@@ -230,7 +230,7 @@ def test_a_failed_report_does_not_change_the_file(model, three, tmp_path, monkey
 def test_the_report_of_370_series_takes_less_than_four_megabytes():
     X, y = slts.datasets.load("japanese_vowels", "train")
     X_test, y_test = slts.datasets.load("japanese_vowels", "test")
-    model = slts.BBSClassifier(20, calibration_cv=None, random_state=0).fit(X, y)
+    model = slts.BBSClassifier(30, calibration_cv=None, random_state=0).fit(X, y)
     content = collect(model, X_test, y_test)
     assert len(content["explorer"]["entries"]) == 370
     assert all(len(entry["classes"]) == 9 for entry in content["explorer"]["entries"])

@@ -69,11 +69,8 @@ limits = st.floats(6.0, 12.0).map(lambda power: float(int(10**power)))
 @given(shapes(), limits)
 def test_what_is_needed_and_kept_is_within_the_limit(at, limit):
     plan, work = at(limit)
-    if plan.in_memory:
-        assert work.in_memory <= limit
-        assert plan.n_tuning == work.n_sample == work.n_series
-        return
-    assume(plan.needed <= limit)
+    assert (plan is None) == (work.complete and work.in_memory <= limit)
+    assume(plan is not None and plan.needed <= limit)
     assert plan.needed + plan.resident <= limit * (1 + 1e-12)
     assert plan.spilled == (0.0 if plan.remote else max(0.0, plan.kept - plan.resident))
     assert plan.needed == plan.sample + plan.tuning + max(plan.reading, plan.solving)
@@ -86,16 +83,16 @@ def test_what_is_needed_and_kept_is_within_the_limit(at, limit):
 @given(shapes(), limits)
 def test_the_suggested_limit_is_sufficient(at, limit):
     plan, _ = at(limit)
-    assume(not plan.in_memory and plan.needed > limit)
+    assume(plan is not None and plan.needed > limit)
     with pytest.raises(ValueError, match="'memory_limit' parameter of it is too small") as caught:
         plan.check("it")
     named = re.search(r"A limit of (\S+ [kMG]B) is sufficient", str(caught.value))
     enough = parse_bytes(named[1])
     assert enough > limit
     better, work = at(float(enough))
-    assert better.in_memory or better.needed <= enough
+    assert better is None or better.needed <= enough
     # It is not much more than that: half of it is too little, or the sample would be smaller.
-    assert enough <= 2.5 * max(better.needed, plan.needed, work.in_memory, 1e6)
+    assert enough <= 2.5 * max(plan.needed, work.in_memory, better.needed if better else 0, 1e6)
 
 
 def test_all_in_memory_may_be_less_than_parts():
@@ -103,13 +100,12 @@ def test_all_in_memory_may_be_less_than_parts():
     work = replace(USUAL, **small, n_landmarks=10, complete=True)
     assert work.in_memory == 2 * 4.8 * MB + 1000 * 8 * (10 * 13**2 + 2 * 10 * 13**2)
     limit = work.in_memory
-    assert MemoryPlan.make(work, limit, Runner()).in_memory
-    assert not MemoryPlan.make(work, limit - 1, Runner()).in_memory
-    MemoryPlan.make(work, limit, Runner()).check("it")
+    assert MemoryPlan.make(work, limit, Runner()) is None
+    assert MemoryPlan.make(work, limit - 1, Runner()) is not None
     with pytest.raises(ValueError, match=r"too small: 5 MB\. A limit of 51 MB is sufficient"):
         MemoryPlan.make(work, 5 * MB, Runner()).check("it")
     # A sample is never held in memory instead of all series.
-    assert not MemoryPlan.make(replace(work, complete=False), GB, Runner()).in_memory
+    assert MemoryPlan.make(replace(work, complete=False), GB, Runner()) is not None
 
 
 def test_the_error_lists_what_needs_memory():
@@ -194,7 +190,7 @@ def test_a_disk_that_is_too_small_is_an_error(monkeypatch):
 
 def test_a_plan_is_logged_in_one_line(caplog):
     plan = MemoryPlan(
-        limit=2.0 * GB, in_memory=False, sample=100.0 * MB, tuning=200.0 * MB, reading=300.0 * MB,
+        limit=2.0 * GB, sample=100.0 * MB, tuning=200.0 * MB, reading=300.0 * MB,
         solving=400.0 * MB, kept=7.0 * GB, n_tuning=1000, batch_size=64, chunk=1 << 20,
         at_once=5, rows_bytes=20.0 * MB, remote=False, enough=1.0 * GB,
     )  # fmt: skip

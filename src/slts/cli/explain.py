@@ -16,7 +16,7 @@ from slts.cli.terminal import CommandError, show_json, show_table
 from slts.explanation import Explanation, explain
 from slts.extras import import_extra
 from slts.series import SeriesBatch
-from slts.whole_files import whole_file
+from slts.atomic_files import whole_file
 
 _BATCH_SIZE = 1024
 _PICTURES = (".png", ".svg", ".pdf")

@@ -22,7 +22,6 @@ from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
 from slts.files import Columns
-from slts.files.dataset import join
 from slts.persistence import save
 
 METHODS = {
@@ -165,7 +164,7 @@ def _train(estimator: Any, scan: ReportedScan | SubsetScan, messages: Messages) 
     start = time.monotonic()
     try:
         with messages.echo_log():
-            estimator.fit(*_training_arguments(estimator, scan))
+            estimator.fit(scan)
     except (ValueError, TypeError) as error:
         limit = f"The 'memory_limit' parameter of {type(estimator).__name__}"
         message = str(error).replace(limit, "--memory-limit").replace("(n_jobs)", "(--jobs)")
@@ -173,18 +172,6 @@ def _train(estimator: Any, scan: ReportedScan | SubsetScan, messages: Messages) 
     # The model that is saved does not print progress.
     estimator.set_params(verbose=False)
     return time.monotonic() - start
-
-
-def _training_arguments(estimator: Any, scan: ReportedScan | SubsetScan) -> tuple[Any, ...]:
-    """TEMPORARY: read all series for classifiers whose `fit` does not take a scan yet.
-
-    When all of them do, `_train` calls ``estimator.fit(scan)``, and this function goes.
-    """
-    if "memory_limit" in estimator.get_params():
-        return (scan,)
-    parts = scan.parts()
-    found = join(b for part in parts for b in part.batches(labels=True, batch_size=1 << 14))
-    return found.series, found.labels
 
 
 def _print(

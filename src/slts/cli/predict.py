@@ -18,7 +18,7 @@ from slts.cli.data import load_model, read_batches
 from slts.cli.output_paths import check_output_path
 from slts.cli.terminal import plain, show_json
 from slts.extras import import_extra
-from slts.whole_files import whole_file
+from slts.atomic_files import whole_file
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 _STDOUT = "-"

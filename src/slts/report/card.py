@@ -38,23 +38,33 @@ def card(
     n_numbers
         Numbers that the model stores, if known.
     """
-    found, classifier = predictions, type(inner)
+    own = type(inner)
+    facts = [["Classifier", f"{own.__module__.partition('.')[0]}.{own.__name__}"]]
+    facts += _facts(inner)
+    if n_numbers is not None:
+        facts.append(["Numbers stored", f"{n_numbers:,}"])
     # Parameters found by a search, of scikit-learn or of the classifier itself.
     chosen = {**getattr(model, "best_params_", {}), **getattr(inner, "best_params_", {})}
+    if chosen:
+        text = ", ".join(f"{name} = {value}" for name, value in chosen.items())
+        facts.append(["Chosen by the search", text])
+    provenance = [
+        ["Software", ", ".join(f"{name} {version(name)}" for name in _PACKAGES)],
+        ["Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"],
+    ]
+    fingerprint = model_fingerprint(inner)
+    if fingerprint is not None:
+        provenance.append(["Fingerprint of the model", fingerprint])
+    if predictions is not None:
+        fingerprint = data_fingerprint(predictions.batch, predictions.labels)
+        provenance.append(["Fingerprint of the data", fingerprint])
     return {
-        "classifier": f"{classifier.__module__.partition('.')[0]}.{classifier.__name__}",
-        "parameters": _parameters(inner),
-        "chosen": [[name, str(value)] for name, value in chosen.items()],
-        "facts": _facts(inner, n_numbers),
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "library": f"slts {__version__}",
+        "facts": facts,
         "limits": _limits(inner),
-        "provenance": {
-            "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            "library": f"slts {__version__}",
-            "software": ", ".join(f"{name} {version(name)}" for name in _PACKAGES),
-            "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
-            "model": model_fingerprint(inner),
-            "data": None if found is None else data_fingerprint(found.batch, found.labels),
-        },
+        "provenance": provenance,
+        "parameters": _parameters(inner),
     }
 
 
@@ -88,7 +98,8 @@ def _digest(arrays: list[Any]) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def _parameters(model: Any) -> list[dict[str, Any]]:
+def _parameters(model: Any) -> list[list[str]]:
+    """Name, value and origin of every parameter."""
     if not hasattr(model, "get_params"):
         return []
     try:
@@ -96,18 +107,16 @@ def _parameters(model: Any) -> list[dict[str, Any]]:
     except TypeError:
         # The classifier has required arguments.
         defaults = {}
-    texts = {name: repr(value) for name, value in model.get_params(deep=False).items()}
-    return [
-        {
-            "name": name,
-            "value": text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…",
-            "default": name in defaults and repr(defaults[name]) == text,
-        }
-        for name, text in texts.items()
-    ]
+    rows = []
+    for name, value in model.get_params(deep=False).items():
+        text = repr(value)
+        default = name in defaults and repr(defaults[name]) == text
+        shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        rows.append([name, shown, "default" if default else "set"])
+    return rows
 
 
-def _facts(model: Any, n_numbers: int | None) -> list[list[str]]:
+def _facts(model: Any) -> list[list[str]]:
     n_channels = getattr(model, "n_channels_in_", getattr(model, "n_features_in_", "not recorded"))
     facts = [["Classes", str(len(model.classes_))], ["Channels", str(n_channels)]]
     if hasattr(model, "n_series_in_"):
@@ -125,8 +134,6 @@ def _facts(model: Any, n_numbers: int | None) -> list[list[str]]:
         facts.append(["Solver", f"{problems}, {solved}; largest duality gap {gap:g}"])
     if hasattr(model, "best_score_"):
         facts.append(["Validation accuracy in the search", f"{100 * model.best_score_:.1f}%"])
-    if n_numbers is not None:
-        facts.append(["Numbers stored", f"{n_numbers:,}"])
     return facts
 
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from slts.report.markup import (
-    MOST_COLUMNS,
-    Cell,
-    Content,
-    heading,
-    items,
-    meter,
-    percent,
-    table,
-)
+from slts.report.markup import MOST_COLUMNS, Cell, Content, heading, items, meter, percent, table
 
 # Largest number of class names in the model card.
 _MOST_NAMES = 60
@@ -80,13 +71,14 @@ def _channels(content: Content) -> str:
 
 def _comparisons(comparisons: list[list[Any]]) -> str:
     peak = max(share for _, share in comparisons) or 1.0
+    rows = [[name, Cell(meter(share / peak, f"{100 * share:.1f}"))] for name, share in comparisons]
+    caption = (
+        "The model compares series in several ways, each with its own alignments and metrics. The "
+        "table shows the share of each comparison in the scores, in percent."
+    )
+    columns = ["", "total left"]
     return "<h3>Comparisons</h3>" + table(
-        "Importance of comparisons",
-        [[name, Cell(meter(share / peak, f"{100 * share:.1f}"))] for name, share in comparisons],
-        columns=["", "total left"],
-        css="tint",
-        caption="The model compares series in several ways, each with its own alignments and "
-        "metrics. The table shows the share of each comparison in the scores, in percent.",
+        "Importance of comparisons", rows, columns=columns, css="tint", caption=caption
     )
 
 
@@ -123,12 +115,8 @@ def landmarks_section(content: Content) -> str:
         )
         name = model["classes"][model["decision_classes"][decision]]
         rows.append([name, str(row["used"]), heaviest])
-    listing = table(
-        "Landmarks",
-        rows,
-        head=["Class", "Landmarks", "Largest: training series and share"],
-        columns=["", "n", "text"],
-    )
+    head = ["Class", "Landmarks", "Largest: training series and share"]
+    listing = table("Landmarks", rows, head=head, columns=["", "n", "text"])
     return (
         heading("landmarks", "Landmarks" + (" and their weights" if weighted else ""))
         + "<p>A landmark is a training series that the model compares new series with. "
@@ -156,44 +144,20 @@ def _about_shares(classes: list[str], *, weighted: bool) -> str:
 
 def card_section(content: Content) -> str:
     """Facts, limits, provenance and parameters."""
-    card = content["card"]
-    facts = [["Classifier", card["classifier"]], *card["facts"]]
-    if card["chosen"]:
-        chosen = ", ".join(f"{name} = {value}" for name, value in card["chosen"])
-        facts.append(["Chosen by the search", chosen])
-    titles = {
-        "made": "Report made",
-        "library": "Library",
-        "software": "Software",
-        "python": "Python",
-        "model": "Fingerprint of the model",
-        "data": "Fingerprint of the data",
-    }
-    provenance = [
-        [title, card["provenance"][key]] for key, title in titles.items() if card["provenance"][key]
+    card, names = content["card"], content["model"]["classes"]
+    provenance = [["Report made", card["made"]], ["Library", card["library"]], *card["provenance"]]
+    parameters = [
+        [Cell(f"<code>{escape(name)}</code>"), Cell(f"<code>{escape(value)}</code>"), origin]
+        for name, value, origin in card["parameters"]
     ]
-    parameters = table(
-        "Parameters",
-        [
-            [
-                Cell(f"<code>{escape(p['name'])}</code>"),
-                Cell(f"<code>{escape(p['value'])}</code>"),
-                "default" if p["default"] else "set",
-            ]
-            for p in card["parameters"]
-        ],
-        head=["Name", "Value", "Origin"],
-        columns=["", "text", ""],
-    )
-    names = content["model"]["classes"]
+    head, text = ["Name", "Value", "Origin"], ["", "text"]
     listed = ", ".join(names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    text = ["", "text"]
     return (
         heading("card", "Model card")
-        + f'<div class="pair"><div><h3>Model</h3>{table("Model", facts, columns=text)}'
+        + f'<div class="pair"><div><h3>Model</h3>{table("Model", card["facts"], columns=text)}'
         f'<p class="note" style="margin-top:.8rem">Classes: {escape(listed)}{more}.</p>'
         f"<h3>Limits</h3>{items(card['limits'])}"
-        f"<h3>Provenance</h3>{table('Provenance', provenance, columns=text)}</div>"
-        f"<div><h3>Parameters</h3>{parameters}</div></div>"
+        f"<h3>Provenance</h3>{table('Provenance', provenance, columns=text)}</div><div>"
+        f"<h3>Parameters</h3>{table('Parameters', parameters, head=head, columns=text)}</div></div>"
     )

@@ -59,19 +59,19 @@ def render(content: Content) -> str:
             sections.append(
                 f'<section id="{anchor}" aria-labelledby="h-{anchor}">\n{inner}\n</section>'
             )
-    provenance = content["card"]["provenance"]
+    card = content["card"]
     slots = {
         "policy": (
             f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'; "
             f"base-uri 'none'; form-action 'none'"
         ),
-        "generator": escape(provenance["library"]),
+        "generator": escape(card["library"]),
         "title": escape(content["title"]),
         "style": resource("page.css"),
         "nav": f"<ul>{nav}</ul>",
         "masthead": _masthead(content),
         "main": "\n".join(sections),
-        "footer": escape(f"Made {provenance['made']} by {provenance['library']}."),
+        "footer": escape(f"Made {card['made']} by {card['library']}."),
         "content": _embedded(content),
         "script": script,
     }
@@ -193,12 +193,9 @@ def _key_figures(content: Content) -> str:
     channels = count(summary["n_channels"], "channel")
     cells.append((str(summary["n_classes"]), "Classes", f"from {channels}"))
     if content["references"] is not None:
-        kind = content["references"]["kind"]
-        words = {
-            "landmarks": ("Landmarks", "with nonzero weight"),
-            "neighbours": ("Training series", "stored"),
-        }
-        cells.append((f"{summary['n_references']:,}", *words[kind]))
+        landmarks = content["references"]["kind"] == "landmarks"
+        words = ("Landmarks", "with nonzero weight") if landmarks else ("Training series", "stored")
+        cells.append((f"{summary['n_references']:,}", *words))
     if summary["n_numbers"] is not None:
         cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))
     figures = "".join(

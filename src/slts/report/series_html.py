@@ -65,25 +65,20 @@ def _confusion_table(content: Content) -> str:
         correct = counts[i] if i < len(counts) else 0
         recall = percent(correct / total) if total else "no series"
         rows.append([name, *cells, Cell(recall, "total")])
-    return table(
-        "Confusion matrix",
-        rows,
-        head=[Cell("true", "corner"), *content["model"]["classes"], "correct"],
-        css="tint",
-        caption="Rows: true class. Columns: predicted class.",
-    )
+    head = [Cell("true", "corner"), *content["model"]["classes"], "correct"]
+    caption = "Rows: true class. Columns: predicted class."
+    return table("Confusion matrix", rows, head=head, css="tint", caption=caption)
 
 
 def _confused_pairs(content: Content) -> str:
     labels, pairs = content["labels"], content["confusion"]["confused"]
     shown = pairs[:_MOST_PAIRS]
+    rows = [[labels[p["truth"]], labels[p["predicted"]], str(p["count"])] for p in shown]
+    head = ["True class", "Predicted class", "Series"]
+    caption = f"The {len(shown)} most frequent of {len(pairs)} pairs of confused classes."
+    columns = ["", "", "n"]
     return table(
-        "Confused classes",
-        [[labels[p["truth"]], labels[p["predicted"]], str(p["count"])] for p in shown],
-        head=["True class", "Predicted class", "Series"],
-        columns=["", "", "n"],
-        css="plain short",
-        caption=f"The {len(shown)} most frequent of {len(pairs)} pairs of confused classes.",
+        "Confused classes", rows, head=head, columns=columns, css="plain short", caption=caption
     )
 
 
@@ -98,13 +93,10 @@ def _misclassified(content: Content) -> str:
         rows.append([entry["id"], labels[entry["truth"]], labels[entry["predicted"]], probability])
     n_wrong = explorer["n_wrong"]
     some = "The" if n_wrong == len(rows) else f"{len(rows)} of {n_wrong:,}"
+    head, columns = ["Series", "True class", "Predicted class", "Probability"], ["", "", "", "n"]
+    caption = f"{some} misclassified series."
     return table(
-        "Misclassified series",
-        rows,
-        head=["Series", "True class", "Predicted class", "Probability"],
-        columns=["", "", "", "n"],
-        css="plain short",
-        caption=f"{some} misclassified series.",
+        "Misclassified series", rows, head=head, columns=columns, css="plain short", caption=caption
     )
 
 

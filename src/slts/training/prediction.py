@@ -59,10 +59,11 @@ def _over_parts(
 ) -> Iterator[tuple[AnyArray, AnyArray]]:
     """Yield results and labels of every part that has series."""
     check_scan_channels(source, model.channel_names_in_)
-    single = copy.copy(model)
-    single.n_jobs, single.verbose = 1, False
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
-    shared = (single, method, labels)
+    quiet = copy.copy(model)
+    # Parts run in threads, so each uses one; a single part uses all threads itself.
+    quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
+    shared = (quiet, method, labels)
     with (
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
         task_runner(model.n_jobs, source) as runner,
