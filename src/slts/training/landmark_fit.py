@@ -29,7 +29,7 @@ from slts.training.partitioned_alignments import PartAligner, PartitionedAlignme
 from slts.training.sampling import SampleSize
 from slts.training.search import SearchResult, search
 from slts.training.source import ArraySource, memory_limit, task_runner
-from slts.training.splits import make_splits
+from slts.training.splits import Split, make_splits
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
@@ -114,6 +114,10 @@ def fit_landmarks(
         # The first series are a uniform sample; those that top up rare classes come last.
         n_tuning = sample.n_uniform if plan is None else plan.n_tuning
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
+        splits = make_splits(
+            o.cv, found.codes[tuning], sample.keys[tuning], name=o.cv_name, n_series=found.n_series,
+            indices=found.indices[tuning] if isinstance(source, ArraySource) else None,
+        )  # fmt: skip
         multiplicities = found.multiplicities(tuning)
         by_class = class_weights(o.class_weight, classes, found.totals)
         weights = multiplicities * by_class[found.codes[tuning]]
@@ -125,7 +129,7 @@ def fit_landmarks(
                 weights=weights / weights.mean(), n_classes=len(classes),
                 regularizer=o.regularizer, n_jobs=o.n_jobs,
             )  # fmt: skip
-        chosen, best = _choose_parameters(o, source, found, data, tuning, multiplicities)
+        chosen, best = _choose_parameters(o, found, data, splits, multiplicities)
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
         if plan is not None:
@@ -158,18 +162,12 @@ def fit_landmarks(
 
 def _choose_parameters(
     o: LandmarkOptions,
-    source: SeriesSource,
     found: FirstPass,
     data: SampleAlignments,
-    tuning: IntArray,
+    splits: Sequence[Split],
     multiplicities: FloatArray,
 ) -> tuple[dict[str, Any], SearchResult | None]:
     """Return the parameters with the best held-out accuracy, and all scores if there are any."""
-    in_memory = isinstance(source, ArraySource)
-    splits = make_splits(
-        o.cv, data.codes, found.sample.keys[tuning], name=o.cv_name,
-        indices=found.indices[tuning] if in_memory else None, n_series=found.n_series,
-    )  # fmt: skip
     counts = _landmark_counts(o, found, data.n_landmarks)
     if not splits:
         return {"n_landmarks": counts[0], **o.parameters[0]}, None

@@ -1,4 +1,4 @@
-"""Labelled series as Parquet files, for tests of what is read part by part."""
+"""Labelled series, and the same as tables and Parquet files."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,19 +19,24 @@ def draw(rng, n_series, *, n_classes=3, noise=1.0):
     return series, labels
 
 
-def write_long(path, series, labels, *, first=0, rows=97):
-    """One row per step; row groups end anywhere."""
+def long_table(series, labels, ids=None):
+    """One row per step; series are numbered unless they have identifiers."""
     lengths = [x.shape[1] for x in series]
     values = np.concatenate(series, axis=1)
-    table = pa.table(
+    return pa.table(
         {
-            "id": np.repeat(np.arange(first, first + len(series)), lengths),
+            "id": np.repeat(np.arange(len(series)) if ids is None else ids, lengths),
             "t": np.concatenate([np.arange(n) for n in lengths]),
             "label": np.repeat(labels, lengths),
             **dict(zip(CHANNELS, values, strict=True)),
         }
     )
-    pq.write_table(table, path, row_group_size=rows)
+
+
+def write_long(path, series, labels, *, first=0, rows=97):
+    """One row per step; row groups end anywhere."""
+    ids = np.arange(first, first + len(series))
+    pq.write_table(long_table(series, labels, ids), path, row_group_size=rows)
     return path
 
 
