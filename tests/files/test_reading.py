@@ -184,6 +184,7 @@ def test_semicolons_decimal_commas_and_a_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
 def test_blocks_end_inside_lines(suffix, tmp_path, monkeypatch):
     monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 12)
+    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 0)
     rows = "".join(f"series {i // 100},{i % 100},{i},{-i}\r\n" for i in range(5_000))
     path = tmp_path / f"data.csv{suffix}"
     write_compressed(path, f"\ufeffid,t,x,z\r\n{rows}".encode())

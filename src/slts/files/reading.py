@@ -274,7 +274,8 @@ class FilePart(TablePart):
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series; in a small file, the rows of a series need not be contiguous."""
-        if self.columns.lists or self.path.stat().st_size > _SMALL_FILE:
+        small = not is_compressed(self.path) and self.path.stat().st_size <= _SMALL_FILE
+        if self.columns.lists or not small:
             yield from super().batches(labels=labels, batch_size=batch_size)
             return
         whole = read_whole([self], labels=labels)
