@@ -44,14 +44,10 @@ ALLOWED = {
         "guarantees",
     }
     | {"persistence"},
-    "study": FOUNDATION
-    | {"series", "alignment", "execution", "landmarks", "learning", "estimators"}
-    | {"datasets", "plots"},
-    "bench": FOUNDATION | {"series", "estimators", "study"},
     "files": FOUNDATION | {"series", "datasets"},
     "cli": FOUNDATION
     | {"series", "execution", "learning", "estimators", "datasets", "files", "explanation"}
-    | {"guarantees", "persistence", "plots", "report", "study", "bench"},
+    | {"guarantees", "persistence", "plots", "report"},
     "__main__": {"cli"},
 }
 

@@ -8,8 +8,6 @@ evaluate.py     ``slts evaluate``: how good a model is on labelled series
 explain.py      ``slts explain``: why a series was given its label
 certify.py      ``slts certify``: what is guaranteed about a model
 report.py       ``slts report``: a page about a model
-reproduce.py    ``slts reproduce``: the paper's experimental study
-bench.py        ``slts bench``: accuracy beside other libraries
 datasets.py     ``slts datasets``: list, describe and download the data sets
 options.py      options that several commands have
 methods.py      classifiers by the names they have on the command line
@@ -18,8 +16,6 @@ large_data.py   data too large for memory, read part by part
 answers.py      labels, probabilities and scores of a model
 predictions.py  predictions as CSV, JSON lines or Parquet
 places.py       whether a file can be written where it is asked for
-studies.py      what `reproduce` and `bench` share
-progress.py     progress of a run of many units
 terminal.py     what goes to standard output and what to standard error
 
 Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong, 130 interrupted.

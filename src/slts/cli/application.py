@@ -13,18 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from slts import __version__
-from slts.cli import (
-    bench,
-    certify,
-    datasets,
-    demo,
-    evaluate,
-    explain,
-    fit,
-    predict,
-    report,
-    reproduce,
-)
+from slts.cli import certify, datasets, demo, evaluate, explain, fit, predict, report
 from slts.cli.terminal import CommandError
 from slts.errors import DataError, ModelFileError
 
@@ -43,9 +32,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "explain": explain.explain_prediction,
     "certify": certify.certify_model,
     "report": report.report,
-    "reproduce": reproduce.reproduce_study,
 }
-_GROUPS = {"bench": bench.commands, "datasets": datasets.commands}
+_GROUPS = {"datasets": datasets.commands}
 
 for _name, _command in _COMMANDS.items():
     application.command(_name)(_command)
