@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -53,8 +54,8 @@ class Study:
 
     Parameters
     ----------
-    help
-        For the command line.
+    folder, help
+        Default output folder, and description on the command line.
     words
         What ``--only`` accepts besides data sets; see `parse_only`.
     plan, collect, draw
@@ -67,6 +68,7 @@ class Study:
         Whether the document that ``--markdown`` writes shows the figures.
     """
 
+    folder: str
     help: str
     words: Mapping[str, tuple[str, ...]]
     plan: Callable[[Protocol, Selection, Mapping[str, str]], list[Unit]]
@@ -79,6 +81,7 @@ class Study:
 
 STUDIES = {
     "reproduce": Study(
+        "reproduction",
         "Repeat the experiments of the paper and compare with its tables and figures.",
         REPRODUCTION_WORDS,
         plan_reproduction,
@@ -89,6 +92,7 @@ STUDIES = {
         pictures=False,
     ),
     "accuracy": Study(
+        "accuracy",
         "Compare the classifiers with their ablations and with those of aeon.",
         ACCURACY_WORDS,
         plan_accuracy,
@@ -272,7 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0 (done), 1 (failed), 2 (wrong arguments) or 130 (stopped)."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    study, out = STUDIES[options.study], options.out or Path(_FOLDERS[options.study])
+    study = STUDIES[options.study]
+    out = options.out or Path(study.folder)
     protocol = FAST if options.fast else FULL
     if options.splits is not None:
         protocol = dataclasses.replace(protocol, n_splits=options.splits)
@@ -311,15 +316,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if report.outcome.failures else 0
 
 
-_FOLDERS = {"reproduce": "reproduction", "accuracy": "accuracy"}
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m study", description=__doc__)
     commands = parser.add_subparsers(dest="study", required=True)
     for name, study in STUDIES.items():
         command = commands.add_parser(name, help=study.help, description=study.help)
-        command.add_argument("--out", type=Path, help=f"output folder (default: {_FOLDERS[name]})")
+        command.add_argument("--out", type=Path, help=f"output folder (default: {study.folder})")
         command.add_argument(
             "--only",
             metavar="NAMES",
@@ -337,4 +339,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    # SIGTERM stops a run as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

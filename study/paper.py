@@ -159,7 +159,7 @@ class Claim:
         return f"SLTS is {self.relation} {METHOD_TITLES[self.other]} {place}{amount}"
 
 
-# The sets where the paper claims a gain with few landmarks.
+# The data sets where the paper claims a gain with few landmarks.
 FEW_LANDMARK_SETS = ("auslan", "arabic_digits", "japanese_vowels")
 
 CLAIMS = (

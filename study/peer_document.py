@@ -112,29 +112,40 @@ def _tests(tables: Table) -> list[Block]:
 
 
 def _costs(tables: Table) -> list[Block]:
-    columns = [name for name in tables["datasets"] if name not in ROBOT_TASKS]
+    columns = {TITLES[name]: [name] for name in tables["datasets"] if name not in ROBOT_TASKS}
     robot = [name for name in tables["datasets"] if name in ROBOT_TASKS]
-    header = ("method", *(TITLES[name] for name in columns), *(["LP1-5, each"] if robot else []))
+    if robot:
+        columns["LP1-5, each"] = robot
     seconds, numbers = [], []
     for row in tables["accuracy"]:
-        if row["group"] != "main":
-            continue
-        own = tables["costs"][row["method"]]
-        cells = [[own[name]] if name in own else [] for name in columns]
-        cells += [[own[name] for name in robot if name in own]] if robot else []
-        title = BY_NAME[row["method"]].title
-        means = [{k: sum(c[k] for c in cell) / len(cell) for k in cell[0]} if cell else None
-                 for cell in cells]  # fmt: skip
-        seconds.append(
-            (title, *(f"{_short(c['fit'])} + {_short(c['predict'])}" if c else "-" for c in means))
-        )
-        numbers.append((title, *(f"{round(c['numbers']):,}" if c else "-" for c in means)))
+        if row["group"] == "main":
+            own = tables["costs"][row["method"]]
+            means = [_mean([own[n] for n in names if n in own]) for names in columns.values()]
+            title = BY_NAME[row["method"]].title
+            seconds.append((title, *map(_seconds, means)))
+            numbers.append((title, *(f"{m['numbers']:,.0f}" if m else "-" for m in means)))
+    if not seconds:
+        return []
     caption = "Processor seconds to fit + to predict the test set, one thread."
     return [
         "## Time and size",
-        Grid("seconds", caption, header, tuple(seconds)),
-        Grid("numbers", "Numbers that a fitted model stores.", header, tuple(numbers)),
-    ] if seconds else []  # fmt: skip
+        Grid("seconds", caption, ("method", *columns), tuple(seconds)),
+        Grid(
+            "numbers", "Numbers that a fitted model stores.", ("method", *columns), tuple(numbers)
+        ),
+    ]
+
+
+def _mean(costs: Sequence[Table]) -> Table:
+    """Return the mean of each cost; nothing if there is none."""
+    return {name: sum(c[name] for c in costs) / len(costs) for c in costs[:1] for name in c}
+
+
+def _seconds(cost: Table) -> str:
+    def short(seconds: float) -> str:
+        return f"{seconds:.{2 if seconds < 10 else 1 if seconds < 100 else 0}f}"
+
+    return f"{short(cost['fit'])} + {short(cost['predict'])}" if cost else "-"
 
 
 def _variants(tables: Table) -> list[Block]:
@@ -240,10 +251,6 @@ def _starred(cell: Table | None) -> str:
 
 def _minus(value: float | None) -> float | None:
     return None if value is None else -value
-
-
-def _short(seconds: float) -> str:
-    return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.{1 if seconds >= 10 else 2}f}"
 
 
 def _relative_time(costs: Table, base: Table) -> str:

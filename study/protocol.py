@@ -161,7 +161,9 @@ FAST = dataclasses.replace(
     name="fast",
     n_splits=2,
     fewer_splits=tuple(
-        ("arabic_digits", name, 1) for name in ("similarity", "ldmlt", "main", "ablation", "option")
+        (dataset, name, 1)
+        for dataset in ("arabic_digits", "auslan")
+        for name in ("similarity", "ldmlt", "main", "ablation", "option")
     ),
     gammas=(1e-3, 1e-2),
     lams=(0.1,),

@@ -240,7 +240,7 @@ def landmark_gains(panels: Mapping[str, Sequence[Table]]) -> str:
     ]
     for name in FEW_LANDMARK_SETS:
         if name in panels:
-            cases = " and ".join(
+            cases = "; ".join(
                 f"{point['bbs']['mean']:.1f} and {point['slts']['mean']:.1f} with "
                 f"{point['landmarks']} landmarks"
                 for point in (panels[name][0], panels[name][-1])
