@@ -17,7 +17,7 @@ demo: $(VENV)/.demo  ## train on an embedded data set; model and report in demo-
 	$(BIN)/slts demo --out demo-output
 
 test: $(VENV)/.dev  ## run the tests; FAST=1 leaves the slow ones out (set SLTS_DATA for those on the UCI originals)
-	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(FAST),-m "not slow")
+	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter-out 0,$(FAST)),-m "not slow")
 
 lint: $(VENV)/.dev  ## check style, formatting and types
 	$(BIN)/ruff check .
