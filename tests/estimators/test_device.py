@@ -28,7 +28,9 @@ SMALL = [
     slts.OneNNClassifier(random_state=0),
     slts.SimilaritySVC(random_state=0),
     slts.LDMLTClassifier(n_cycles=1, triplets_per_series=2.0, random_state=0),
-    slts.LocalSLTSClassifier(8, representations="values", objective="cost", n_phases=1, random_state=0),
+    slts.LocalSLTSClassifier(
+        8, representations="values", objective="cost", n_phases=1, random_state=0
+    ),
 ]
 OVER_LANDMARKS = [
     slts.SLTSClassifier(12, gamma=0.05, random_state=0),

@@ -18,8 +18,8 @@ import slts
 from slts import DataError
 from slts.estimators import landmark_stream, local, memory_plan, streams
 from slts.execution import Mapper, shelf
-from slts.files.row_groups import ParquetPart
-from tests.estimators.stream_data import CHANNELS, draw, write_lists, write_long
+from slts.files.parquet_parts import ParquetPart
+from tests.estimators.scan_data import CHANNELS, draw, write_lists, write_long
 
 N = 400
 LANDMARKED = [slts.SLTSClassifier, slts.BBSClassifier, slts.SLTSClassifierCV, slts.BBSClassifierCV]
