@@ -18,6 +18,7 @@ OTHER_PAGES = [ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONT
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_blocks_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -63,3 +64,16 @@ def test_links_lead_to_files_and_labels(page):
         assert any((page.parent / f"{name}{suffix}").exists() for suffix in (".md", ".rst")), name
     for name in re.findall(r"\{ref\}`(?:[^`<]+<)?([^`<>]+)>?`", text):
         assert any(f"({name})=" in other.read_text(encoding="utf-8") for other in PAGES), name
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_named_sources_and_targets_exist(page):
+    if not (ROOT / "benchmarks").exists():
+        pytest.skip("this is not a clone of the repository")
+    text = page.read_text(encoding="utf-8")
+    roots = (ROOT, ROOT / "src" / "slts", ROOT / "src" / "slts" / "alignment")
+    for name in re.findall(r"[`\s]([\w/*]+/[\w*]+\.(?:py|pyi|[hc]pp|cu|js))\b", text):
+        assert any(list(root.glob(name)) for root in roots), name
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE):
+        assert f"\n{target}:" in makefile, target
