@@ -66,7 +66,7 @@ def test_links_lead_to_files_and_labels(page):
         assert any(f"({name})=" in other.read_text(encoding="utf-8") for other in PAGES), name
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)
 def test_named_sources_and_targets_exist(page):
     if not (ROOT / "benchmarks").exists():
         pytest.skip("this is not a clone of the repository")
