@@ -1,6 +1,10 @@
 """What every test may use: a seeded generator, reproducible examples, and data on request."""
 
 import os
+
+# One BLAS thread: the arrays are small, and several test processes share the cores.
+os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+
 import zipfile
 from pathlib import Path
 

@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Alignment, align
-from slts.alignment.reductions import grouped_products
+from slts.alignment import Aligner, Alignment, align
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch, as_series
@@ -353,9 +352,8 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         # Shape (series, decisions, d, d).
         terms = np.zeros((1, *form.metrics.shape))
         if len(form.landmarks):
-            terms = form.metrics * grouped_products(
-                rows, form.landmarks, form.coef, form.settings, device=model.device, n_jobs=n_jobs
-            )
+            aligner = Aligner(form.landmarks, form.settings, model.device, n_jobs)
+            terms = form.metrics * aligner.grouped(rows, form.coef)
         pairs = np.abs(terms).mean(axis=0)
         channels = np.abs(terms.sum(axis=3)).mean(axis=0)
         comparisons = np.abs(terms.sum(axis=(2, 3))).mean(axis=0)[:, np.newaxis]

@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-__all__ = ["dask_client", "import_extra", "running_client"]
+__all__ = ["LazyModule", "dask_client", "import_extra", "running_client"]
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
@@ -41,6 +41,17 @@ def import_extra(module: str, extra: str) -> ModuleType:
             f'{package} is required here but is not installed: pip install "slts[{extra}]"',
             name=error.name,
         ) from error
+
+
+class LazyModule:
+    """A module of an extra that is imported when one of its attributes is used."""
+
+    def __init__(self, module: str, extra: str) -> None:
+        self._module = module
+        self._extra = extra
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_extra(self._module, self._extra), name)
 
 
 def dask_client() -> Any | None:

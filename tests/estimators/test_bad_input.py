@@ -1,37 +1,19 @@
-"""Errors name what is wrong, what is expected and what was given; before any work is done."""
+"""Errors name the argument, what is expected and what was given, before any alignment."""
 
 import re
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import KFold
 
 import slts
+from tests.estimators.kinds import LANDMARKED, TUNED, every, every_kind, quick
 
-KINDS = [
-    slts.SLTSClassifier,
-    slts.SLTSClassifierCV,
-    slts.BBSClassifier,
-    slts.BBSClassifierCV,
-    slts.LocalSLTSClassifier,
-    slts.OneNNClassifier,
-    slts.SimilaritySVC,
-    slts.LDMLTClassifier,
-]
-OVER_LANDMARKS = KINDS[:4]
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-over_landmarks = pytest.mark.parametrize("kind", OVER_LANDMARKS, ids=lambda kind: kind.__name__)
-
-
-def quick(kind, **parameters):
-    if kind is slts.LDMLTClassifier:
-        parameters |= {"n_cycles": 1, "triplets_per_series": 1.0}
-    return kind(random_state=0, **parameters)
+over_landmarks = every(LANDMARKED)
 
 
 @every_kind
-def test_one_class_is_refused(kind, two):
+def test_one_class_is_an_error(kind, two):
     X, _, _, _ = two
     with pytest.raises(slts.DataError, match=r"one class only, 'a': .* at least two"):
         kind().fit(X, ["a"] * len(X))
@@ -46,13 +28,13 @@ def test_numbers_of_series_and_labels_must_agree(kind, two):
 
 @every_kind
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
-def test_nothing_is_answered_before_fit(kind, method, two):
+def test_prediction_before_fit_is_an_error(kind, method, two):
     with pytest.raises(NotFittedError, match=kind.__name__):
         getattr(kind(), method)(two[2])
 
 
 @over_landmarks
-def test_nothing_is_transformed_before_fit(kind, two):
+def test_transform_before_fit_is_an_error(kind, two):
     with pytest.raises(NotFittedError):
         kind().transform(two[2])
     with pytest.raises(NotFittedError):
@@ -68,7 +50,7 @@ def test_channels_must_be_those_of_training(kind, two):
 
 
 @every_kind
-def test_a_missing_value_is_refused_with_its_place(kind, two):
+def test_the_error_of_a_missing_value_names_the_series(kind, two):
     X, y, X_test, _ = two
     model = quick(kind).fit(X, y)
     broken = [x.copy() for x in X_test]
@@ -86,51 +68,59 @@ def lonely(three):
     return [X[i] for i in chosen], y[chosen]
 
 
-@pytest.mark.parametrize(
-    ("kind", "parameter"),
-    [
-        (slts.SLTSClassifier, "calibration_cv"),
-        (slts.BBSClassifier, "calibration_cv"),
-        (slts.SimilaritySVC, "calibration_cv"),
-        (slts.SLTSClassifierCV, "cv"),
-        (slts.BBSClassifierCV, "cv"),
-    ],
-)
+HELD_OUT_BY = {
+    slts.SLTSClassifier: "calibration_cv",
+    slts.BBSClassifier: "calibration_cv",
+    slts.SimilaritySVC: "calibration_cv",
+    slts.SLTSClassifierCV: "cv",
+    slts.BBSClassifierCV: "cv",
+}
+
+
+@every(HELD_OUT_BY)
 @pytest.mark.parametrize("value", [3, 0.3])
-def test_a_class_of_one_cannot_be_held_out(kind, parameter, value, three):
+def test_the_only_series_of_a_class_is_learned_and_never_held_out(kind, value, three):
     X, y = lonely(three)
-    message = f"class 2 has one member only: {parameter} needs at least two"
-    with pytest.raises(slts.DataError, match=message):
-        kind(**{parameter: value}).fit(X, y)
+    given = {HELD_OUT_BY[kind]: value}
+    given |= {"C": 100.0} if kind is slts.SimilaritySVC else {"n_landmarks": 13}
+    model = quick(kind, **given).fit(X, y)
+    assert 2 in model.predict(X)
+    assert model.predict_proba(X).shape == (13, 3)
 
 
-@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier])
-def test_a_class_of_one_is_learned_where_nothing_is_held_out(kind, three):
+@every(HELD_OUT_BY)
+@pytest.mark.parametrize("value", [3, 0.3])
+def test_some_class_needs_two_distinct_series_to_hold_one_out(kind, value, three, alignments):
+    X, y = [three[0][0], three[0][1]], three[1][:2]
+    name = HELD_OUT_BY[kind]
+    given = {name: value} | ({} if kind is slts.SimilaritySVC else {"n_landmarks": 2})
+    # A repeated series is one series.
+    with pytest.raises(slts.DataError, match=f"No class has two distinct series, but {name} needs"):
+        quick(kind, **given).fit(X * 2, [*y, *y])
+    assert not alignments
+    if name == "calibration_cv":
+        model = quick(kind, **given | {name: None}).fit(X, y)
+        assert not hasattr(model, "predict_proba")
+
+
+@every([slts.OneNNClassifier, slts.LDMLTClassifier])
+def test_the_only_series_of_a_class_is_a_neighbour_like_any_other(kind, three):
     X, y = lonely(three)
-    model = kind(1.0, gamma=1e-3, calibration_cv=None, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X[-1:]), [2])
-    assert not hasattr(model, "predict_proba")
-
-
-@pytest.mark.parametrize("kind", [slts.OneNNClassifier, slts.LDMLTClassifier, slts.SimilaritySVC])
-def test_a_class_of_one_is_a_neighbour_like_any_other(kind, three):
-    X, y = lonely(three)
-    settings = {"C": 100.0, "calibration_cv": None} if kind is slts.SimilaritySVC else {}
-    np.testing.assert_array_equal(quick(kind, **settings).fit(X, y).predict(X[-1:]), [2])
+    np.testing.assert_array_equal(quick(kind).fit(X, y).predict(X[-1:]), [2])
 
 
 @over_landmarks
 @pytest.mark.parametrize("value", [0, -1, 1.5, 0.0, 31, "x", True, np.nan])
-def test_a_wrong_number_of_landmarks_is_refused(kind, value, two):
+def test_a_wrong_number_of_landmarks_is_an_error(kind, value, two):
     X, y, _, _ = two
     message = f"'n_landmarks' parameter must be an int from 1 to 30.*Got {re.escape(repr(value))}"
     with pytest.raises(ValueError, match=message):
         kind(value).fit(X, y)
 
 
-@pytest.mark.parametrize("kind", [slts.SLTSClassifierCV, slts.BBSClassifierCV])
+@every(TUNED)
 @pytest.mark.parametrize(("values", "message"), [([5, 31], "Got 31 instead"), ([], "empty list")])
-def test_a_wrong_list_of_numbers_of_landmarks_is_refused(kind, values, message, two):
+def test_a_wrong_list_of_numbers_of_landmarks_is_an_error(kind, values, message, two):
     X, y, _, _ = two
     with pytest.raises(ValueError, match=f"'n_landmarks' parameter.*{message}"):
         kind(values).fit(X, y)
@@ -142,7 +132,7 @@ def test_a_wrong_list_of_numbers_of_landmarks_is_refused(kind, values, message, 
     ["medoids", [], [0, 30], [-1, 2], [0.5], [3, 3], [[0, 1]], [True, False]],
     ids=repr,
 )
-def test_unusable_landmarks_are_refused(kind, value, two, alignments):
+def test_unusable_landmarks_are_errors(kind, value, two, alignments):
     X, y, _, _ = two
     message = f"'landmarks' parameter of {kind.__name__} .* between 0 and 29.*Got "
     with pytest.raises(ValueError, match=message + re.escape(repr(value))):
@@ -184,24 +174,18 @@ def test_a_grid_must_hold_positive_numbers(kind, parameter, value, two, alignmen
     assert not alignments
 
 
-@pytest.mark.parametrize(
-    ("kind", "parameter"),
-    [
-        (slts.SLTSClassifier, "calibration_cv"),
-        (slts.SLTSClassifierCV, "cv"),
-        (slts.BBSClassifierCV, "cv"),
-    ],
-)
+@every(HELD_OUT_BY)
 @pytest.mark.parametrize("value", [0, 1, -3, 1.5, -0.2, True, "x", np.nan], ids=repr)
-def test_a_wrong_cv_is_refused(kind, parameter, value, two, alignments):
+def test_a_wrong_cv_is_an_error(kind, value, two, alignments):
     X, y, _, _ = two
+    parameter = HELD_OUT_BY[kind]
     message = f"'{parameter}' parameter must be an int >= 2, a hold-out fraction .* or a splitter"
     with pytest.raises(ValueError, match=f"{message}. Got {value!r}"):
         kind(**{parameter: value}).fit(X, y)
     assert not alignments
 
 
-@pytest.mark.parametrize("kind", [*OVER_LANDMARKS, slts.SimilaritySVC])
+@every([*LANDMARKED, slts.SimilaritySVC])
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -213,23 +197,23 @@ def test_a_wrong_cv_is_refused(kind, parameter, value, two, alignments):
     ],
     ids=["too few", "two columns", "negative", "all zero", "missing"],
 )
-def test_wrong_sample_weights_are_refused(kind, weights, message, two, alignments):
+def test_wrong_sample_weights_are_errors(kind, weights, message, two, alignments):
     X, y, _, _ = two
     with pytest.raises(ValueError, match=message):
         kind().fit(X, y, sample_weight=weights)
     assert not alignments
 
 
-@pytest.mark.parametrize("kind", [*OVER_LANDMARKS, slts.OneNNClassifier, slts.SimilaritySVC])
+@every([*LANDMARKED, slts.OneNNClassifier, slts.SimilaritySVC])
 @pytest.mark.parametrize(("parameter", "value"), [("objective", "best"), ("band", -1)])
-def test_wrong_settings_of_the_alignment_are_refused(kind, parameter, value, two):
+def test_wrong_settings_of_the_alignment_are_errors(kind, parameter, value, two):
     X, y, _, _ = two
     with pytest.raises(ValueError, match=f"'?{parameter}'?.*{value!r}"):
         kind(**{parameter: value}).fit(X, y)
 
 
-def test_a_calibration_split_without_a_class_is_refused_by_the_svm(three):
+def test_a_calibration_split_without_a_class_is_an_error_by_the_svm(three):
     X, y = three[:2]
-    order = np.argsort(y, kind="stable")
+    pairs = [(np.flatnonzero(y != 0), np.flatnonzero(y == 0))]
     with pytest.raises(slts.DataError, match="leaves class 0 out of a training part"):
-        slts.SimilaritySVC(calibration_cv=KFold(3)).fit([X[i] for i in order], np.asarray(y)[order])
+        slts.SimilaritySVC(calibration_cv=pairs).fit(X, y)

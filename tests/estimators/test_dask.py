@@ -12,7 +12,7 @@ import slts
 from slts import DataError
 from slts.estimators.streams import mapper_for
 from slts.execution import DaskMapper, ThreadMapper
-from tests.estimators.stream_data import CHANNELS, draw, write_long
+from tests.estimators.scan_data import CHANNELS, draw, write_long
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 dask = pytest.importorskip("dask", reason="needs the extra dask")

@@ -1,4 +1,4 @@
-"""Where estimators align, and how precisely: `device` and `dtype`."""
+"""Device and precision of the alignments: `device` and `dtype`."""
 
 import inspect
 import logging
@@ -17,32 +17,32 @@ from slts.landmarks import select_landmarks
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
 from tests.estimators.conftest import make_ragged
+from tests.estimators.kinds import KINDS, LANDMARKED, quick
 
 pretend, programs_folder, emulated = cuda.pretend, cuda.programs_folder, cuda.emulated
 
-SMALL = [
-    slts.SLTSClassifier(8, random_state=0),
-    slts.SLTSClassifierCV([8, 10], gammas=[1e-2], lams=[0.1], random_state=0),
-    slts.BBSClassifier(8, landmarks="kmedoids", random_state=0),
-    slts.BBSClassifierCV(8, landmarks="dselect", gammas=[1e-3, 1e-2], random_state=0),
-    slts.OneNNClassifier(random_state=0),
-    slts.SimilaritySVC(random_state=0),
-    slts.LDMLTClassifier(n_cycles=1, triplets_per_series=2.0, random_state=0),
-    slts.LocalSLTSClassifier(8, representations="values", objective="cost", n_phases=1, random_state=0),
-]
-OVER_LANDMARKS = [
-    slts.SLTSClassifier(12, gamma=0.05, random_state=0),
-    slts.SLTSClassifierCV([8, 12], gammas=[0.03, 0.1], lams=[0.1], random_state=0),
-    slts.BBSClassifier(12, gamma=0.05, landmarks="kmedoids", random_state=0),
-    slts.BBSClassifierCV(12, gammas=[0.03, 0.1], random_state=0),
-]
-every_estimator = pytest.mark.parametrize("estimator", SMALL, ids=lambda e: type(e).__name__)
-every_landmark_classifier = pytest.mark.parametrize("estimator", OVER_LANDMARKS, ids=repr)
+# Some choose landmarks by alignments, some compare several numbers of landmarks.
+GIVEN = {
+    slts.SLTSClassifierCV: {"n_landmarks": [8, 12], "gammas": [0.03, 0.1]},
+    slts.BBSClassifier: {"landmarks": "kmedoids", "gamma": 0.05},
+    slts.BBSClassifierCV: {"landmarks": "dselect", "gammas": [0.03, 0.1]},
+    slts.SLTSClassifier: {"gamma": 0.05},
+}
+SMALL = [quick(kind, **GIVEN.get(kind, {})) for kind in KINDS]
+OVER_LANDMARKS = [quick(kind, **GIVEN[kind]) for kind in LANDMARKED]
+
+
+def by_name(estimator):
+    return type(estimator).__name__
+
+
+every_estimator = pytest.mark.parametrize("estimator", SMALL, ids=by_name)
+every_landmark_classifier = pytest.mark.parametrize("estimator", OVER_LANDMARKS, ids=by_name)
 
 
 @pytest.fixture
 def cuda_grids(emulated, monkeypatch):
-    """Sizes (series, landmarks) of everything that the pretended GPU aligns from here on."""
+    """Sizes (series, landmarks) of everything that the emulated GPU aligns."""
     log = []
     init = CudaBackend.__init__
 
@@ -61,7 +61,7 @@ def test_every_estimator_has_a_device():
 
 
 @every_estimator
-def test_the_gpu_answers_as_the_cpu_and_nothing_else_aligns(
+def test_gpu_and_cpu_agree_and_nothing_is_aligned_elsewhere(
     estimator, three, cuda_grids, alignments, tmp_path
 ):
     X, y, new, _ = three
@@ -70,14 +70,14 @@ def test_the_gpu_answers_as_the_cpu_and_nothing_else_aligns(
     assert cuda_grids
     assert not alignments
     on_cpu = clone(estimator).fit(X, y)
-    # Local metrics are learned from float32, on either device.
+    # Local metrics are learned from float32 on both devices.
     close = 1e-5 if isinstance(estimator, slts.LocalSLTSClassifier) else 1e-9
     np.testing.assert_allclose(decisions, on_cpu.decision_function(new), rtol=0, atol=close)
     np.testing.assert_array_equal(on_gpu.predict(new), on_cpu.predict(new))
     np.testing.assert_allclose(on_gpu.predict_proba(new), on_cpu.predict_proba(new), atol=close)
     if hasattr(estimator, "transform"):
         np.testing.assert_allclose(on_gpu.transform(new), on_cpu.transform(new), atol=close)
-    # A file knows nothing of the GPU.
+    # Files do not store the device.
     slts.save(on_gpu, tmp_path / "m.slts")
     count = len(cuda_grids)
     loaded = slts.load(tmp_path / "m.slts")
@@ -86,17 +86,6 @@ def test_the_gpu_answers_as_the_cpu_and_nothing_else_aligns(
     assert len(cuda_grids) == count
     loaded.set_params(device="cuda").predict(new)
     assert len(cuda_grids) > count
-
-
-def test_realigned_paths_are_found_on_the_gpu(two, cuda_grids, alignments):
-    X, y, new, _ = two
-    model = slts.SLTSClassifier(6, calibration_cv=None, random_state=0, device="cuda")
-    found = model.fit(X, y).decision_function(new)
-    features = model.transform(new)
-    assert not alignments
-    model = clone(model).set_params(device="cpu").fit(X, y)
-    np.testing.assert_allclose(found, model.decision_function(new), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(features, model.transform(new), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["kmedoids", "dselect"])
@@ -124,7 +113,7 @@ def test_certificates_and_summaries_align_on_the_gpu(three, cuda_grids, alignmen
 
 @every_estimator
 @pytest.mark.parametrize("name", ["gpu", "CUDA", None, ["cpu"]])
-def test_other_devices_are_refused(estimator, name, two):
+def test_other_devices_are_errors(estimator, name, two):
     X, y, new, _ = two
     expected = (
         rf"The 'device' parameter of {type(estimator).__name__} must be one of "
@@ -137,7 +126,7 @@ def test_other_devices_are_refused(estimator, name, two):
         model.predict(new)
 
 
-def test_select_landmarks_refuses_other_devices_even_where_nothing_is_aligned(two):
+def test_select_landmarks_checks_the_device_even_if_nothing_is_aligned(two):
     with pytest.raises(ValueError, match="'device' parameter of select_landmarks must be one of"):
         select_landmarks(two[0], 2, device="gpu")
 
@@ -153,7 +142,7 @@ def test_without_cupy_cuda_is_an_error_in_fit_and_in_prediction(estimator, two, 
         model.predict(new)
 
 
-def test_without_a_gpu_cuda_is_an_error_before_anything_is_learned(pretend, tmp_path, two):
+def test_without_a_gpu_cuda_is_an_error_at_once(pretend, tmp_path, two):
     pretend(fake_cupy(tmp_path, n_devices=0))
     # Without calibration, fitting aligns nothing.
     model = slts.OneNNClassifier(calibration_size=None, device="cuda")
@@ -163,7 +152,7 @@ def test_without_a_gpu_cuda_is_an_error_before_anything_is_learned(pretend, tmp_
 
 
 @every_estimator
-def test_auto_without_a_gpu_uses_the_cpu_and_says_so_once(
+def test_auto_without_a_gpu_uses_the_cpu_and_logs_it_once(
     estimator, two, pretend, tmp_path, monkeypatch, caplog
 ):
     X, y, new, _ = two
@@ -180,7 +169,7 @@ def test_auto_without_a_gpu_uses_the_cpu_and_says_so_once(
 
 
 @every_landmark_classifier
-def test_half_the_digits_give_nearly_the_same_answers(estimator, three, tmp_path):
+def test_single_precision_gives_nearly_the_same_outputs(estimator, three, tmp_path):
     X, y, new, _ = three
     double, single = (
         clone(estimator).set_params(dtype=t).fit(X, y) for t in ("float64", "float32")
@@ -192,41 +181,35 @@ def test_half_the_digits_give_nearly_the_same_answers(estimator, three, tmp_path
         found, expected = (getattr(model, method)(new) for model in (single, double))
         assert np.abs(found - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
     assert (single.decision_function(new) != double.decision_function(new)).any()
-    # The file says how precisely the model aligns.
+    explained = slts.explain(single, new[0])
+    np.testing.assert_allclose(
+        explained.offset + explained.contributions.sum(axis=(1, 2)),
+        single.decision_function(new[:1])[0],
+        atol=1e-5 * max(1.0, np.abs(explained.decision).max()),
+    )
+    # The file stores the precision.
     slts.save(single, tmp_path / "m.slts")
     loaded = slts.load(tmp_path / "m.slts")
     assert loaded.dtype == "float32"
     np.testing.assert_array_equal(loaded.decision_function(new), single.decision_function(new))
 
 
-@every_landmark_classifier
-def test_explanations_sum_to_decisions_of_half_the_digits(estimator, three):
-    X, y, new, _ = three
-    model = clone(estimator).set_params(dtype="float32").fit(X, y)
-    found = slts.explain(model, new[0])
-    np.testing.assert_allclose(
-        found.offset + found.contributions.sum(axis=(1, 2)),
-        model.decision_function(new[:1])[0],
-        atol=1e-5 * max(1.0, np.abs(found.decision).max()),
-    )
-
-
-def test_half_the_digits_take_half_the_memory():
-    X, y = make_ragged(2, 60, seed=0, channels=24)
+def test_single_precision_takes_half_the_memory():
+    X, y = make_ragged(2, 40, seed=0, channels=24)
     peaks = {}
     for dtype in ("float64", "float32"):
-        model = slts.SLTSClassifier(60, dtype=dtype, random_state=0)
+        model = slts.SLTSClassifier(40, dtype=dtype, calibration_cv=None, random_state=0)
         tracemalloc.start()
         model.fit(X, y)
         peaks[dtype] = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    products = 120 * 60 * 24**2 * 8
+    products = 80 * 40 * 24**2 * 8
     assert peaks["float64"] > products
     assert peaks["float64"] - peaks["float32"] > 0.45 * products
 
 
 @pytest.mark.parametrize("dtype", ["float16", "double", None, np.float32])
-def test_other_precisions_are_refused(dtype, two):
+def test_other_precisions_are_errors(dtype, two):
     for kind in (slts.SLTSClassifier, slts.BBSClassifierCV):
         expected = rf"'dtype' parameter of {kind.__name__} must be one of \('float64', 'float32'\)"
         with pytest.raises(ValueError, match=expected):
@@ -250,7 +233,7 @@ def command(two, tmp_path, capsys):
     from slts.cli import main
 
     X, y, new, truth = two
-    slts.save(slts.SLTSClassifier(6, random_state=0).fit(X, y), tmp_path / "m.slts")
+    slts.save(slts.BBSClassifier(6, random_state=0).fit(X, y), tmp_path / "m.slts")
     batch = slts.as_series(new)
     np.savez(tmp_path / "new.npz", values=batch.values, offsets=batch.offsets, y=truth)
     places = {"MODEL": tmp_path / "m.slts", "DATA": tmp_path / "new.npz"}
@@ -281,7 +264,7 @@ def test_commands_align_on_the_gpu(line, command, cuda_grids, alignments, tmp_pa
 
 
 @every_command
-def test_commands_say_that_there_is_no_gpu(line, command, pretend, tmp_path, monkeypatch):
+def test_commands_report_that_there_is_no_gpu(line, command, pretend, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pretend(fake_cupy(tmp_path, n_devices=0))
     code, message = command(*line, "--device", "cuda")

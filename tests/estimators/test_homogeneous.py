@@ -1,19 +1,10 @@
-"""The homogeneous channel: with one channel, amplitude is all there is."""
+"""The homogeneous channel: with one channel, unit rows keep nothing but the sign."""
 
 import numpy as np
 import pytest
 
 import slts
-
-KINDS = [
-    slts.SLTSClassifier,
-    slts.SLTSClassifierCV,
-    slts.BBSClassifier,
-    slts.BBSClassifierCV,
-    slts.OneNNClassifier,
-    slts.SimilaritySVC,
-    slts.LDMLTClassifier,
-]
+from tests.estimators.kinds import ROW_MAPPED, every, quick
 
 
 @pytest.fixture(scope="module")
@@ -25,29 +16,23 @@ def amplitudes():
     return X[:60], y[:60], X[60:], y[60:]
 
 
-def made(kind, **parameters):
-    if kind is slts.LDMLTClassifier:
-        parameters |= {"n_cycles": 1, "triplets_per_series": 1.0}
-    return kind(random_state=0, **parameters)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@every(ROW_MAPPED)
 @pytest.mark.parametrize("homogeneous", ["auto", True])
 def test_amplitude_is_learned_with_the_constant_channel(kind, homogeneous, amplitudes):
     X, y, X_test, y_test = amplitudes
-    model = made(kind, homogeneous=homogeneous).fit(X, y)
+    model = quick(kind, homogeneous=homogeneous).fit(X, y)
     assert model.score(X_test, y_test) >= 0.95
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@every(ROW_MAPPED)
 @pytest.mark.filterwarnings("ignore:The metric of class:UserWarning")
-def test_without_it_unit_rows_tell_nothing(kind, amplitudes):
+def test_without_it_amplitude_is_lost(kind, amplitudes):
     X, y, X_test, y_test = amplitudes
-    model = made(kind, homogeneous=False).fit(X, y)
+    model = quick(kind, homogeneous=False).fit(X, y)
     assert model.score(X_test, y_test) == 0.5
 
 
-@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier])
+@every([slts.SLTSClassifier, slts.BBSClassifier])
 @pytest.mark.parametrize(
     ("channels", "homogeneous", "size"),
     [(1, "auto", 2), (1, False, 1), (2, "auto", 2), (2, True, 3), (2, False, 2)],
@@ -57,7 +42,7 @@ def test_metrics_have_the_size_of_the_rows_that_are_aligned(kind, channels, homo
     rng = np.random.default_rng(0)
     y = np.arange(24) % 2
     X = rng.normal(size=(24, channels, 5)) + y[:, None, None]
-    model = kind(homogeneous=homogeneous, random_state=0).fit(X, y)
+    model = quick(kind, homogeneous=homogeneous, calibration_cv=None).fit(X, y)
     assert model.metrics_.shape == (1, size, size)
     assert model.landmarks_.n_channels == channels
 
@@ -77,7 +62,7 @@ def test_the_constant_is_the_root_mean_square_of_the_training_rows(amplitudes):
 
 
 @pytest.mark.parametrize("value", ["yes", None, 2])
-def test_anything_else_is_refused(value, amplitudes):
+def test_other_values_are_errors(value, amplitudes):
     X, y, _, _ = amplitudes
     with pytest.raises(ValueError, match=f"'homogeneous' parameter must be .* Got {value!r}"):
         slts.SLTSClassifier(homogeneous=value).fit(X, y)

@@ -1,39 +1,34 @@
-"""BBS and SLTS: what they store is what they decide by."""
+"""BBS and SLTS: decisions follow from the fitted attributes."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import slts
+from tests.estimators.kinds import LANDMARKED, every, quick
 
-KINDS = [slts.SLTSClassifier, slts.BBSClassifier]
-TUNED = [slts.SLTSClassifierCV, slts.BBSClassifierCV]
-ALL = KINDS + TUNED
-
-
-def by_name(kind):
-    return kind.__name__
+UNTUNED = [slts.SLTSClassifier, slts.BBSClassifier]
 
 
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
+@every(LANDMARKED)
 @pytest.mark.parametrize(("problem", "n_problems"), [("two", 1), ("three", 3)])
 def test_two_classes_are_one_problem_and_more_are_one_each(kind, problem, n_problems, request):
     X, y, X_test, _ = request.getfixturevalue(problem)
-    model = kind(12, random_state=0).fit(X, y)
+    model = quick(kind).fit(X, y)
     assert model.coef_.shape == (n_problems, 12)
     assert model.metrics_.shape == (n_problems, 3, 3)
     expected = (len(X_test),) if n_problems == 1 else (len(X_test), n_problems)
     assert model.decision_function(X_test).shape == expected
 
 
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
+@every(LANDMARKED)
 @pytest.mark.parametrize("problem", ["two", "three"])
 @pytest.mark.parametrize("objective", ["affinity", "cost"])
 def test_decisions_are_the_weighted_similarities_to_the_landmarks(
     kind, problem, objective, request
 ):
     X, y, X_test, _ = request.getfixturevalue(problem)
-    model = kind(12, objective=objective, random_state=0).fit(X, y)
+    model = quick(kind, objective=objective).fit(X, y)
     T = slts.aligned_products(X_test, model.landmarks_, objective=objective)
     expected = np.einsum("ijde,cde,cj->ic", T, model.metrics_, model.coef_)
     values = model.decision_function(X_test)
@@ -41,12 +36,12 @@ def test_decisions_are_the_weighted_similarities_to_the_landmarks(
     np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=0, atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
+@every(LANDMARKED)
 @pytest.mark.parametrize("problem", ["two", "three"])
 def test_the_predicted_class_has_the_largest_decision_and_probability(kind, problem, request):
     X, y, X_test, _ = request.getfixturevalue(problem)
     labels = np.array(["b", "a", "c"])[y]
-    model = kind(12, random_state=0).fit(X, labels)
+    model = quick(kind).fit(X, labels)
     values, proba = model.decision_function(X_test), model.predict_proba(X_test)
     best = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
     np.testing.assert_array_equal(model.predict(X_test), model.classes_[best])
@@ -55,11 +50,11 @@ def test_the_predicted_class_has_the_largest_decision_and_probability(kind, prob
     assert proba.min() >= 0
 
 
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
+@every(LANDMARKED)
 @pytest.mark.parametrize("problem", ["two", "three"])
 def test_transform_gives_the_similarities_under_the_metrics(kind, problem, request):
     X, y, X_test, _ = request.getfixturevalue(problem)
-    model = kind(8, random_state=0).fit(X, y)
+    model = quick(kind, n_landmarks=8).fit(X, y)
     features, names = model.transform(X_test), model.get_feature_names_out()
     metrics = model.metrics_ if "SLTS" in kind.__name__ else [np.eye(3)]
     expected = np.hstack([slts.similarity(X_test, model.landmarks_, metric=M) for M in metrics])
@@ -70,22 +65,26 @@ def test_transform_gives_the_similarities_under_the_metrics(kind, problem, reque
     assert names[0] == (problem_of_first + first if "SLTS" in kind.__name__ else first)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=by_name)
+@every(UNTUNED)
 def test_landmarks_are_the_training_series_their_indices_name(kind, three):
     X, y, _, _ = three
-    model = kind(10, random_state=0).fit(X, y)
+    model = quick(kind, n_landmarks=10).fit(X, y)
     for index, landmark in zip(model.landmark_indices_, model.landmarks_, strict=True):
         np.testing.assert_array_equal(landmark, X[index])
     assert len(set(model.landmark_indices_)) == 10
 
 
 @pytest.mark.parametrize("method", ["random", "kmedoids", "dselect"])
-def test_landmarks_are_those_select_landmarks_gives(method, three):
+def test_more_landmarks_begin_with_the_fewer(method, three):
     X, y, _, _ = three
-    model = slts.BBSClassifier(12, landmarks=method, calibration_cv=None, random_state=3).fit(X, y)
-    seed = np.random.RandomState(3).randint(2**31 - 1)
-    expected = slts.select_landmarks(X, 12, method=method, random_state=seed)
-    np.testing.assert_array_equal(model.landmark_indices_, expected)
+    few, many = (
+        slts.BBSClassifier(n, landmarks=method, calibration_cv=None, random_state=3).fit(X, y)
+        for n in (9, 18)
+    )
+    same = few.landmark_indices_ == many.landmark_indices_[:9]
+    # Medoids of fewer clusters are others.
+    assert same.all() == (method != "kmedoids")
+    assert len(set(many.landmark_indices_)) == 18
 
 
 @pytest.mark.parametrize(("asked", "got"), [(None, 18), (7, 7), (0.25, 9), (1.0, 36), (0.01, 1)])
@@ -97,17 +96,17 @@ def test_the_number_of_landmarks_is_an_int_a_fraction_or_half(asked, got, three)
     assert len(model.landmarks_) == got
 
 
-def test_by_default_there_are_at_most_a_hundred_landmarks():
+def test_there_are_at_most_100_landmarks_by_default():
     X = np.random.default_rng(0).normal(size=(230, 2, 2))
     X[1::2, 0] += 3
     model = slts.BBSClassifier(calibration_cv=None, random_state=0).fit(X, np.arange(230) % 2)
     assert len(model.landmarks_) == 100
 
 
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
+@every(LANDMARKED)
 def test_random_landmarks_need_no_alignment_to_be_chosen(kind, three, alignments):
     X, y, _, _ = three
-    kind(10, random_state=0).fit(X, y)
+    quick(kind, n_landmarks=10).fit(X, y)
     assert alignments == [(36, 10)]
 
 
@@ -127,23 +126,6 @@ def test_only_landmarks_in_use_are_aligned_in_prediction(three, alignments):
     assert alignments == [(30, used)]
 
 
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
-@pytest.mark.parametrize("landmarks", ["random", "kmedoids", "dselect"])
-def test_the_same_seed_gives_the_same_model(kind, landmarks, three):
-    X, y, X_test, _ = three
-    first, second = (kind(12, landmarks=landmarks, random_state=5).fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.landmark_indices_, second.landmark_indices_)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    np.testing.assert_array_equal(first.metrics_, second.metrics_)
-    np.testing.assert_array_equal(first.predict_proba(X_test), second.predict_proba(X_test))
-
-
-def test_another_seed_draws_other_landmarks(three):
-    X, y, _, _ = three
-    one, other = (slts.BBSClassifier(12, random_state=s).fit(X, y) for s in (0, 1))
-    assert set(one.landmark_indices_) != set(other.landmark_indices_)
-
-
 def test_a_generator_as_random_state_moves_on(three):
     X, y, _, _ = three
     generator = np.random.RandomState(0)
@@ -154,20 +136,11 @@ def test_a_generator_as_random_state_moves_on(three):
     )
 
 
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
-def test_two_threads_give_the_model_of_one(kind, three):
-    X, y, X_test, _ = three
-    one, two = (kind(12, n_jobs=n, random_state=0).fit(X, y) for n in (1, 2))
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-    np.testing.assert_array_equal(one.metrics_, two.metrics_)
-    np.testing.assert_array_equal(one.predict_proba(X_test), two.predict_proba(X_test))
-
-
-@pytest.mark.parametrize("kind", ALL, ids=by_name)
+@every(LANDMARKED)
 @pytest.mark.parametrize("problem", ["two", "three"])
 def test_every_solve_reports_a_certified_gap(kind, problem, request):
     X, y, _, _ = request.getfixturevalue(problem)
-    model = kind(12, random_state=0).fit(X, y)
+    model = quick(kind).fit(X, y)
     stages = ["metric", "separator"] if "SLTS" in kind.__name__ else ["separator"]
     positives = [1] if problem == "two" else [0, 1, 2]
     assert [(r.positive, r.stage) for r in model.reports_] == [
@@ -215,31 +188,7 @@ def test_only_lam_gamma_squared_matters(three):
     np.testing.assert_array_equal(one.predict(X_test), other.predict(X_test))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=by_name)
-def test_a_weight_of_zero_leaves_a_series_out(kind, three):
-    X, y, X_test, _ = three
-    settings = {"landmarks": np.arange(9), "calibration_cv": None}
-    weights = np.where(np.arange(36) < 27, 2.0, 0.0)
-    weighted = kind(**settings).fit(X, y, sample_weight=weights)
-    short = kind(**settings).fit(X[:27], y[:27])
-    for one, other in zip(weighted.reports_, short.reports_, strict=True):
-        assert one.objective == pytest.approx(other.objective, rel=2e-6, abs=1e-9)
-    np.testing.assert_allclose(weighted.metrics_, short.metrics_, rtol=1e-2, atol=1e-4)
-    np.testing.assert_array_equal(weighted.predict(X_test), short.predict(X_test))
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=by_name)
-def test_a_weight_of_two_is_the_series_twice(kind, three):
-    X, y, _, _ = three
-    settings = {"landmarks": np.arange(9), "calibration_cv": None}
-    weights = np.where(np.arange(36) % 2 == 0, 2.0, 1.0)
-    weighted = kind(**settings).fit(X, y, sample_weight=weights)
-    repeated = kind(**settings).fit(X + X[::2], np.concatenate([y, y[::2]]))
-    for one, other in zip(weighted.reports_, repeated.reports_, strict=True):
-        assert one.objective == pytest.approx(other.objective, rel=2e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", [*ALL, slts.SimilaritySVC], ids=by_name)
+@every([*LANDMARKED, slts.SimilaritySVC])
 def test_balanced_weights_find_more_of_a_rare_class(kind):
     rng = np.random.default_rng(0)
     y = np.where(np.arange(880) % 11 == 0, "rare", "usual")

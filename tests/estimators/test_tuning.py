@@ -1,25 +1,17 @@
-"""The CV variants: one set of alignments for all parameters, and an honest table of scores."""
+"""The CV variants: one set of alignments for all parameters, and their scores."""
 
 import numpy as np
 import pytest
-from sklearn.model_selection import (
-    GridSearchCV,
-    LeaveOneGroupOut,
-    StratifiedShuffleSplit,
-)
+from sklearn.model_selection import LeaveOneGroupOut, StratifiedShuffleSplit
 
 import slts
-from slts.learning import landmark
+from slts.training import alignments as in_memory
+from tests.estimators.kinds import TUNED, by_name, every
 
-TUNED = [slts.SLTSClassifierCV, slts.BBSClassifierCV]
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The metric of class:UserWarning"),
     pytest.mark.filterwarnings("ignore:Every one-vs-rest problem:UserWarning"),
 ]
-
-
-def by_name(kind):
-    return kind.__name__
 
 
 def grid(kind):
@@ -36,22 +28,16 @@ CVS = {
 }
 
 
-@pytest.mark.parametrize("kind", TUNED, ids=by_name)
+@every(TUNED)
 @pytest.mark.parametrize("cv", CVS)
-def test_alignments_are_computed_once_whatever_is_tried(kind, cv, three, alignments):
+def test_scores_have_scikit_learns_form_and_share_one_set_of_alignments(
+    kind, cv, three, alignments
+):
     X, y, _, _ = three
     splitter, n_splits = CVS[cv]
-    model = kind([6, 12, 0.5], cv=splitter, random_state=0, **grid(kind)).fit(X, y)
+    model = kind([6, 0.5], cv=splitter, random_state=0, **grid(kind)).fit(X, y)
     assert alignments == [(36, 18)]
     assert model.n_splits_ == n_splits
-
-
-@pytest.mark.parametrize("kind", TUNED, ids=by_name)
-@pytest.mark.parametrize("cv", CVS)
-def test_the_table_of_scores_has_scikit_learns_form(kind, cv, three):
-    X, y, _, _ = three
-    splitter, n_splits = CVS[cv]
-    model = kind([6, 12], cv=splitter, random_state=0, **grid(kind)).fit(X, y)
     results, names = model.cv_results_, ["n_landmarks", "gamma"]
     names += ["lam"] if "SLTS" in by_name(kind) else []
     n_candidates = 2 * 3 * (2 if "lam" in names else 1)
@@ -70,7 +56,7 @@ def test_the_table_of_scores_has_scikit_learns_form(kind, cv, three):
     assert model.best_score_ == results["mean_test_score"][best]
 
 
-@pytest.mark.parametrize("kind", TUNED, ids=by_name)
+@every(TUNED)
 @pytest.mark.parametrize("landmarks", ["random", "kmedoids", "dselect"])
 def test_the_best_parameters_reproduce_the_model(kind, landmarks, three):
     X, y, X_test, _ = three
@@ -78,42 +64,33 @@ def test_the_best_parameters_reproduce_the_model(kind, landmarks, three):
     parameters = dict(tuned.best_params_)
     assert parameters.pop("n_landmarks") == len(tuned.landmarks_)
     plain = slts.SLTSClassifier if "SLTS" in by_name(kind) else slts.BBSClassifier
-    fixed = plain(landmarks=tuned.landmark_indices_, calibration_cv=None, **parameters).fit(X, y)
+    fixed = plain(
+        landmarks=tuned.landmark_indices_, calibration_cv=None, random_state=0, **parameters
+    ).fit(X, y)
     np.testing.assert_array_equal(fixed.decision_function(X_test), tuned.decision_function(X_test))
 
 
-@pytest.mark.parametrize("kind", TUNED, ids=by_name)
-def test_scores_are_accuracies_of_models_fitted_on_the_other_part(kind, three):
+@every(TUNED)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_are_weighted_accuracies_of_models_of_the_other_series(kind, weighted, three):
     X, y, _, _ = three
+    w = np.random.default_rng(0).integers(1, 5, size=36) if weighted else np.ones(36)
     train, test = np.arange(24), np.arange(24, 36)
-    tuned = kind(landmarks=np.arange(12), cv=[(train, test)], random_state=0, **grid(kind)).fit(
-        X, y
-    )
+    how = {"landmarks": np.arange(12), "random_state": 0}
+    tuned = kind(cv=[(train, test)], **how, **grid(kind)).fit(X, y, w)
     plain = slts.SLTSClassifier if "SLTS" in by_name(kind) else slts.BBSClassifier
-    search = GridSearchCV(
-        plain(landmarks=np.arange(12), calibration_cv=None),
-        {name[:-1]: values for name, values in grid(kind).items()},
-        cv=[(train, test)],
-    ).fit(X, y)
-    ours = {
-        (p["gamma"], p.get("lam")): score
-        for p, score in zip(
-            tuned.cv_results_["params"], tuned.cv_results_["mean_test_score"], strict=True
-        )
-    }
-    theirs = {
-        (p["gamma"], p.get("lam")): score
-        for p, score in zip(
-            search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
-        )
-    }
-    assert ours == pytest.approx(theirs)
+    for params, score in zip(
+        tuned.cv_results_["params"], tuned.cv_results_["mean_test_score"], strict=True
+    ):
+        chosen = {name: value for name, value in params.items() if name != "n_landmarks"}
+        model = plain(calibration_cv=None, **how, **chosen).fit(X[:24], y[train], w[train])
+        assert score == pytest.approx(model.score(X[24:], y[test], w[test]))
 
 
-def test_the_papers_eighteen_pairs_are_thirteen_solves(three, monkeypatch):
+def test_the_papers_18_pairs_are_13_solves(three, monkeypatch):
     X, y, _, _ = three
     metric_calls, separator_gammas = [], []
-    solve_metrics, solve_separator = landmark.solve_regularized_path, landmark.solve_separator
+    solve_metrics, solve_separator = in_memory.solve_regularized_path, in_memory.solve_separator
 
     def logged_metrics(*args, pairs, **kwargs):
         metric_calls.append(len(pairs))
@@ -123,8 +100,8 @@ def test_the_papers_eighteen_pairs_are_thirteen_solves(three, monkeypatch):
         separator_gammas.append(gamma)
         return solve_separator(*args, gamma=gamma, **kwargs)
 
-    monkeypatch.setattr(landmark, "solve_regularized_path", logged_metrics)
-    monkeypatch.setattr(landmark, "solve_separator", logged_separator)
+    monkeypatch.setattr(in_memory, "solve_regularized_path", logged_metrics)
+    monkeypatch.setattr(in_memory, "solve_separator", logged_separator)
     model = slts.SLTSClassifierCV(12, random_state=0).fit(X, y)
     assert len(model.cv_results_["params"]) == 18
     # Three classes on one split, then the chosen pair on all data.
@@ -140,23 +117,7 @@ def test_pairs_of_equal_strength_have_equal_scores(three):
         assert len(np.unique(results["mean_test_score"][strengths.round(12) == strength])) == 1
 
 
-def test_a_fraction_holds_out_that_share_of_every_class(three, monkeypatch):
-    X, y, _, _ = three
-    seen = []
-    decide = slts.BBSClassifierCV._held_out_decisions
-
-    def logged(self, data, train, test, parameters):
-        seen.append((train, test))
-        return decide(self, data, train, test, parameters)
-
-    monkeypatch.setattr(slts.BBSClassifierCV, "_held_out_decisions", logged)
-    slts.BBSClassifierCV(12, cv=0.25, random_state=0).fit(X, y)
-    ((train, test),) = seen
-    assert sorted([*train, *test]) == list(range(36))
-    np.testing.assert_array_equal(np.bincount(y[test]), [3, 3, 3])
-
-
-def test_no_more_folds_than_the_smallest_class_has_members(three):
+def test_there_are_no_more_folds_than_series_of_the_smallest_class(three):
     X, y, _, _ = three
     few = np.concatenate([np.flatnonzero(y == 0)[:2], np.flatnonzero(y > 0)])
     model = slts.BBSClassifierCV(cv=5, random_state=0)
@@ -164,7 +125,7 @@ def test_no_more_folds_than_the_smallest_class_has_members(three):
     assert model.n_splits_ == 2
 
 
-def test_groups_are_no_part_of_the_interface_but_pairs_of_indices_are(three):
+def test_groups_are_given_as_pairs_of_indices(three):
     X, y, _, _ = three
     pairs = list(LeaveOneGroupOut().split(X, y, groups=np.arange(36) % 3 == 0))
     assert slts.BBSClassifierCV(12, cv=pairs, random_state=0).fit(X, y).n_splits_ == 2

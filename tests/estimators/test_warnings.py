@@ -1,4 +1,4 @@
-"""What a user is told when a fit went through but learned little."""
+"""Warnings of a fit that succeeded but learned little."""
 
 import functools
 import re
@@ -8,7 +8,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import slts
-from slts.learning import landmark
+from slts.training import alignments
+from tests.estimators.kinds import every, quick
 
 
 def test_problems_that_all_answer_no_are_reported(three):
@@ -19,7 +20,7 @@ def test_problems_that_all_answer_no_are_reported(three):
         slts.BBSClassifier(12, gamma=10.0, calibration_cv=None, random_state=0).fit(X, y)
 
 
-@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier])
+@every([slts.SLTSClassifier, slts.BBSClassifier])
 def test_classes_without_a_landmark_are_named(kind, three):
     X, y, _, _ = three
     labels = np.array(["a", "b", "c"])[y]
@@ -39,28 +40,29 @@ def test_a_collapsed_metric_is_named(two):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_solve_that_did_not_converge_is_reported(n_jobs, three, monkeypatch):
     X, y, _, _ = three
-    hasty = functools.partial(landmark.solve_regularized_path, max_iter=1)
-    monkeypatch.setattr(landmark, "solve_regularized_path", hasty)
+    hasty = functools.partial(alignments.solve_regularized_path, max_iter=1)
+    monkeypatch.setattr(alignments, "solve_regularized_path", hasty)
     model = slts.SLTSClassifier(12, calibration_cv=None, n_jobs=n_jobs, random_state=0)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         model.fit(X, y)
     assert not all(report.converged for report in model.reports_)
 
 
-@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier, slts.SLTSClassifierCV])
+@every([slts.SLTSClassifier, slts.BBSClassifier, slts.SLTSClassifierCV])
 def test_a_good_fit_warns_of_nothing(kind, two, recwarn):
     X, y, _, _ = two
-    kind(random_state=0).fit(X, y)
+    quick(kind).fit(X, y)
     assert not recwarn.list
 
 
 def test_warnings_point_at_the_line_that_called(three, tmp_path):
-    files = pytest.importorskip("tests.estimators.stream_data")
+    files = pytest.importorskip("tests.estimators.scan_data")
     X, y, _, _ = three
     only_b = np.flatnonzero(y == 1)
     path = files.write_long(tmp_path / "data.parquet", X, np.array(["a", "b", "c"])[y])
+    scan = slts.scan_series(path, label="label")
     model = slts.BBSClassifier(landmarks=only_b, gamma=1e-3, calibration_cv=None)
-    for data in ((X, y), (path, "label")):
+    for data in ((X, y), (scan,)):
         with pytest.warns(UserWarning, match="No landmark is of class") as caught:
             model.fit(*data)
         assert {warning.filename for warning in caught} == {__file__}

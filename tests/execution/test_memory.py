@@ -1,4 +1,4 @@
-"""Memory of the machine, or of the container."""
+"""Usable memory of the machine or container, and releasing it."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from slts.execution import memory
 
 @pytest.fixture
 def groups(tmp_path, monkeypatch):
-    """Write control groups: what /proc says, and limits by file."""
+    """Write control groups: the content of /proc/self/cgroup, and limits by file."""
 
     def write(said, **limits):
         (tmp_path / "cgroup").write_text(said)
@@ -22,19 +22,19 @@ def groups(tmp_path, monkeypatch):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    monkeypatch.setattr(machine, "_CGROUP", tmp_path / "cgroup")
-    monkeypatch.setattr(machine, "_CGROUPS", tmp_path / "sys")
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "sys")
     return write
 
 
-def test_without_limits_it_is_that_of_the_machine(groups):
+def test_without_limits_all_memory_of_the_machine_is_usable(groups):
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     assert memory.usable_memory() == physical
     groups("0::/user\n", user__memory_dot_max="max\n")
     assert memory.usable_memory() == physical
 
 
-def test_a_limit_of_the_group_or_of_one_above_it_holds(groups):
+def test_the_smallest_limit_of_the_group_and_its_parents_counts(groups):
     groups(
         "0::/job/step\n", job__step__memory_dot_max="max\n", job__memory_dot_max="3000000\n",
         memory_dot_max="4000000\n",
@@ -42,12 +42,12 @@ def test_a_limit_of_the_group_or_of_one_above_it_holds(groups):
     assert memory.usable_memory() == 3_000_000
 
 
-def test_in_a_container_the_path_may_be_that_of_the_host(groups):
+def test_in_a_container_the_path_may_be_the_hosts(groups):
     groups("0::/docker/0123\n", memory_dot_max="5000000\n")
     assert memory.usable_memory() == 5_000_000
 
 
-def test_the_first_version(groups):
+def test_cgroups_of_version_1(groups):
     groups(
         "5:cpu,cpuacct:/a\n4:memory:/a\n", memory__a__memory_dot_limit_in_bytes="6000000",
         memory__memory_dot_limit_in_bytes="9223372036854771712",
@@ -57,7 +57,7 @@ def test_the_first_version(groups):
 
 @pytest.mark.parametrize("said", ["\n", "garbage\n", "1:memory\n", "0::/\0\n", "0::/\udcff\n"])
 @pytest.mark.parametrize("limit", ["", "0", "-1", "\u00b2", "many", "7 000"])
-def test_what_makes_no_sense_is_passed_over(said, limit, groups):
+def test_limits_that_cannot_be_parsed_are_ignored(said, limit, groups):
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     groups("0::/\n", memory_dot_max=limit)
     assert memory.usable_memory() == physical
@@ -65,7 +65,7 @@ def test_what_makes_no_sense_is_passed_over(said, limit, groups):
     assert memory.usable_memory() == physical
 
 
-def test_a_machine_that_does_not_tell(groups, monkeypatch):
+def test_a_machine_of_unknown_memory(groups, monkeypatch):
     monkeypatch.setattr(os, "sysconf", lambda name: -1 if "PHYS" in name else 4096)
     assert memory.usable_memory() == 8 * 10**9
     monkeypatch.delattr(os, "sysconf")
@@ -76,8 +76,8 @@ def test_a_machine_that_does_not_tell(groups, monkeypatch):
     not Path("/proc/self/statm").exists() or not hasattr(ctypes.CDLL(None), "malloc_trim"),
     reason="no /proc to read memory from, or no malloc_trim",
 )
-def test_what_was_freed_is_given_back():
-    """Small arrays come from a heap that shrinks at its end only, and the last one is kept."""
+def test_freed_memory_is_returned_to_the_system():
+    """Small arrays lie on a heap that shrinks at its end only, where one array stays alive."""
     program = """
 import resource
 import numpy as np

@@ -1,4 +1,4 @@
-"""Spill: what does not fit in memory lies in files, and comes back as it was."""
+"""Spill: blocks that do not fit in memory are written to files and read back unchanged."""
 
 import errno
 import tempfile
@@ -29,34 +29,34 @@ def numbers(first):
 
 
 @pytest.mark.parametrize("room", [0, 1, 3, 7, 100])
-def test_memory_holds_what_fits_and_files_the_rest(room, folder):
-    with Spill(room * BYTES + BYTES // 2) as shelf:
-        kept = [shelf.store(numbers(10 * (3 * part + k)) for k in range(3)) for part in range(3)]
+def test_blocks_beyond_the_memory_are_written_to_files(room, folder):
+    with Spill(room * BYTES + BYTES // 2) as spill:
+        kept = [spill.store(numbers(10 * (3 * part + k)) for k in range(3)) for part in range(3)]
         in_memory = min(room, 9)
-        assert (shelf.in_memory, shelf.on_disk) == (in_memory * BYTES, (9 - in_memory) * BYTES)
-        assert shelf.in_memory <= shelf.memory
-        assert sum(path.stat().st_size for path in files_in(folder)) == shelf.on_disk
+        assert (spill.in_memory, spill.on_disk) == (in_memory * BYTES, (9 - in_memory) * BYTES)
+        assert spill.in_memory <= spill.memory
+        assert sum(path.stat().st_size for path in files_in(folder)) == spill.on_disk
         for _ in range(2):
             found = [array for part in kept for (array,) in part]
             np.testing.assert_array_equal(np.concatenate(found), np.arange(90.0))
 
 
 def test_a_small_block_still_fits_after_one_that_does_not(folder):
-    with Spill(BYTES) as shelf:
-        kept = shelf.store([(np.zeros(11),), (np.ones(10),)])
-        assert (shelf.in_memory, shelf.on_disk) == (BYTES, BYTES + 8)
+    with Spill(BYTES) as spill:
+        kept = spill.store([(np.zeros(11),), (np.ones(10),)])
+        assert (spill.in_memory, spill.on_disk) == (BYTES, BYTES + 8)
         assert [array.sum() for (array,) in kept] == [0.0, 10.0]
 
 
 def test_blocks_in_memory_need_no_folder(folder):
-    with Spill(float("inf")) as shelf:
+    with Spill(float("inf")) as spill:
         block = numbers(0)
-        (found,) = shelf.store([block])
+        (found,) = spill.store([block])
         assert found[0] is block[0]
         assert list(folder.iterdir()) == []
 
 
-def test_arrays_of_several_types_come_back_from_one_file(rng, folder):
+def test_arrays_of_several_types_share_one_file(rng, folder):
     block = (
         rng.integers(0, 100, 7).astype(np.int8),
         rng.normal(size=(5, 3, 2)),
@@ -69,8 +69,8 @@ def test_arrays_of_several_types_come_back_from_one_file(rng, folder):
         np.empty(0, np.int32),
         np.arange(3, dtype=np.int64),
     )
-    with Spill(0) as shelf:
-        kept = shelf.store([block, ()])
+    with Spill(0) as spill:
+        kept = spill.store([block, ()])
         for _ in range(2):
             found, nothing = kept
             assert nothing == ()
@@ -81,31 +81,31 @@ def test_arrays_of_several_types_come_back_from_one_file(rng, folder):
                 # An item that begins elsewhere would be slow to read, or impossible.
                 assert array.flags.aligned
                 assert not array.size or array.ctypes.data % 64 == 0
-        assert shelf.on_disk == sum(array.nbytes for array in block)
+        assert spill.on_disk == sum(array.nbytes for array in block)
 
 
-def test_blocks_without_a_row_come_back():
-    with Spill(-1) as shelf:
-        ((codes, values),) = shelf.store([(np.empty(0, np.int32), np.empty((0, 3, 3)))])
+def test_empty_blocks_are_read_back():
+    with Spill(-1) as spill:
+        ((codes, values),) = spill.store([(np.empty(0, np.int32), np.empty((0, 3, 3)))])
     assert (codes.shape, codes.dtype) == ((0,), np.int32)
     assert (values.shape, values.dtype) == ((0, 3, 3), np.float64)
 
 
-def test_what_is_filed_cannot_be_changed():
-    with Spill(0) as shelf:
-        ((array,),) = shelf.store([numbers(0)])
+def test_arrays_in_files_are_read_only():
+    with Spill(0) as spill:
+        ((array,),) = spill.store([numbers(0)])
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
 
 
-def test_files_lie_in_tmpdir_and_vanish(folder):
-    shelf = Spill(0)
-    shelf.store([numbers(0), numbers(10)])
+def test_close_removes_the_files_from_tmpdir(folder):
+    spill = Spill(0)
+    spill.store([numbers(0), numbers(10)])
     assert len(files_in(folder)) == 2
     assert all(path.parent.parent == folder for path in files_in(folder))
-    shelf.close()
+    spill.close()
     assert list(folder.iterdir()) == []
-    shelf.close()
+    spill.close()
 
 
 def test_an_error_leaves_no_file(folder):
@@ -114,8 +114,8 @@ def test_an_error_leaves_no_file(folder):
         assert len(files_in(folder)) == 1
         raise RuntimeError("broken")
 
-    with pytest.raises(RuntimeError, match="broken"), Spill(0) as shelf:
-        shelf.store(broken())
+    with pytest.raises(RuntimeError, match="broken"), Spill(0) as spill:
+        spill.store(broken())
     assert list(folder.iterdir()) == []
 
 
@@ -138,19 +138,19 @@ class FullDisk:
         return self.file.write(content)
 
 
-def test_a_full_disk_is_said_in_words(folder, monkeypatch):
+def test_a_full_disk_is_an_error_with_a_remedy(folder, monkeypatch):
     opened = Path.open
     monkeypatch.setattr(Path, "open", lambda path, mode: FullDisk(opened(path, mode), 100))
-    with pytest.raises(OSError, match="intermediate results") as caught, Spill(0) as shelf:
-        shelf.store([numbers(0), (np.zeros(5), np.zeros(30))])
+    with pytest.raises(OSError, match="Intermediate results") as caught, Spill(0) as spill:
+        spill.store([numbers(0), (np.zeros(5), np.zeros(30))])
     message = str(caught.value)
-    assert message.startswith(f"0.0 GB of intermediate results do not fit on the disk of {folder} ")
+    assert message.startswith(f"Intermediate results of 0.0 GB do not fit on the disk of {folder} ")
     assert "GB are free): No space left on device. Set TMPDIR" in message
     assert "memory_limit" in message
     assert list(folder.iterdir()) == []
 
 
-def test_room_is_that_of_tmpdir(folder, monkeypatch):
+def test_free_disk_is_that_of_tmpdir(folder, monkeypatch):
     asked = []
     monkeypatch.setattr(
         "shutil.disk_usage", lambda path: asked.append(Path(path)) or type("", (), {"free": 17})

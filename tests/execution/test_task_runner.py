@@ -1,4 +1,4 @@
-"""ThreadRunner: results in order, errors that end all work, and no file left behind."""
+"""ThreadRunner: results in order, errors stop all work, no file is left behind."""
 
 import _thread
 import signal
@@ -18,7 +18,7 @@ PATIENCE = 60
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Where temporary files go; every thread that was started has ended."""
+    """Where temporary files go; check that every thread has ended."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     before = set(threading.enumerate())
@@ -31,7 +31,7 @@ def files_in(folder):
 
 
 class Endless:
-    """Work that ends only when it is told to; counts how often it was."""
+    """Work that ends only when it is stopped; records its parts."""
 
     def __init__(self):
         self.begun, self.stopped, self.lock = [], [], threading.Lock()
@@ -50,10 +50,10 @@ class Endless:
                     self.stopped.append(part)
                 raise
             pause.wait(0.001)
-        raise AssertionError("nobody stopped this task")
+        raise AssertionError("this task was not stopped")
 
 
-def square(part, common, own):
+def square(part, shared, own):
     return part * part
 
 
@@ -65,34 +65,34 @@ def test_results_come_in_the_order_of_the_parts(n_jobs):
     """The first parts end last: each waits for the one behind it, as far as that is running."""
     ended = [threading.Event() for _ in range(20)]
 
-    def task(part, common, own):
+    def task(part, shared, own):
         if part % n_jobs < n_jobs - 1:
             assert ended[part + 1].wait(PATIENCE)
         ended[part].set()
-        return part, common, own
+        return part, shared, own
 
-    found = ThreadRunner(n_jobs).map(task, range(20), "common", lambda k: -k)
-    assert list(found) == [(k, "common", -k) for k in range(20)]
+    found = ThreadRunner(n_jobs).map(task, range(20), "shared", lambda k: -k)
+    assert list(found) == [(k, "shared", -k) for k in range(20)]
 
 
-def test_threads_are_those_asked_for():
-    mapper = ThreadRunner(3)
+def test_n_jobs_threads_run():
+    runner = ThreadRunner(3)
     barrier = threading.Barrier(3)
-    found = list(mapper.map(lambda *_: barrier.wait(PATIENCE), range(3)))
-    assert mapper.n_workers == 3
+    found = list(runner.map(lambda *_: barrier.wait(PATIENCE), range(3)))
+    assert runner.n_workers == 3
     assert sorted(found) == [0, 1, 2]
 
 
-def test_one_thread_is_this_one():
+def test_one_thread_is_the_calling_thread():
     found = list(ThreadRunner(1).map(lambda *_: threading.get_ident(), range(3)))
     assert set(found) == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("n_jobs", [1, 4])
 def test_no_parts_are_no_work(n_jobs):
-    mapper = ThreadRunner(n_jobs)
-    assert list(mapper.map(pytest.fail, [], own=pytest.fail, progress=pytest.fail)) == []
-    assert list(mapper.keep(pytest.fail, [], memory=0)) == []
+    runner = ThreadRunner(n_jobs)
+    assert list(runner.map(pytest.fail, [], own=pytest.fail, progress=pytest.fail)) == []
+    assert list(runner.keep(pytest.fail, [], memory=0)) == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -100,20 +100,20 @@ def test_fewer_parts_than_threads(count):
     assert list(ThreadRunner(5).map(square, range(count))) == [k * k for k in range(count)]
 
 
-def test_nothing_begins_before_the_first_result_is_wanted():
+def test_no_task_starts_before_the_first_result_is_read():
     found = ThreadRunner(2).map(pytest.fail, range(3), own=pytest.fail)
     found.close()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_own_is_asked_shortly_before_a_part_begins(n_jobs):
+def test_own_is_called_shortly_before_a_part_starts(n_jobs):
     received, asked = [], []
 
     def own(number):
         asked.append(number)
         return len(received)
 
-    for result in ThreadRunner(n_jobs).map(lambda part, common, mine: mine, range(40), own=own):
+    for result in ThreadRunner(n_jobs).map(lambda part, shared, mine: mine, range(40), own=own):
         received.append(result)
         assert len(asked) <= len(received) + 2 * n_jobs
     assert asked == list(range(40))
@@ -136,18 +136,18 @@ def blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-def test_blas_starts_no_threads_inside_of_threads():
+def test_blas_starts_no_threads_inside_threads():
     with threadpool_limits(2, user_api="blas"):
         if blas_threads() != {2}:
-            pytest.skip("no BLAS here whose threads can be told")
+            pytest.skip("needs a BLAS whose threads can be limited")
         found = list(ThreadRunner(2).map(lambda *_: blas_threads(), range(4)))
         assert found == [{1}] * 4
         assert blas_threads() == {2}
         assert list(ThreadRunner(1).map(lambda *_: blas_threads(), range(1))) == [{2}]
 
 
-def test_blas_is_free_again_after_an_error():
-    def task(part, common, own):
+def test_blas_threads_are_restored_after_an_error():
+    def task(part, shared, own):
         raise RuntimeError("broken")
 
     with threadpool_limits(2, user_api="blas"):
@@ -157,7 +157,7 @@ def test_blas_is_free_again_after_an_error():
         assert blas_threads() == before
 
 
-# -- work that ends early
+# -- errors and interruption
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
@@ -165,7 +165,7 @@ def test_blas_is_free_again_after_an_error():
 def test_an_error_of_a_task_is_raised_and_the_others_stop(n_jobs, error):
     endless = Endless()
 
-    def task(part, common, own):
+    def task(part, shared, own):
         if part == 0:
             assert n_jobs == 1 or endless.started.wait(PATIENCE)
             raise error("broken")
@@ -174,15 +174,15 @@ def test_an_error_of_a_task_is_raised_and_the_others_stop(n_jobs, error):
     with pytest.raises(error, match="broken"):
         list(ThreadRunner(n_jobs).map(task, range(100)))
     assert sorted(endless.stopped) == sorted(endless.begun)
-    # The thread that failed may take one more before it hears of the end.
+    # The thread that failed may start one more part before it is stopped.
     assert (n_jobs == 1) == (endless.begun == [])
     assert len(endless.begun) <= n_jobs
 
 
-def test_results_before_an_error_are_given():
+def test_results_before_an_error_are_yielded():
     received = []
 
-    def task(part, common, own):
+    def task(part, shared, own):
         if part == 3:
             raise RuntimeError("broken")
         return part
@@ -197,10 +197,10 @@ def test_results_before_an_error_are_given():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 5])
-def test_nobody_works_for_one_who_left(n_jobs):
+def test_closing_the_iterator_stops_the_tasks(n_jobs):
     endless = Endless()
 
-    def task(part, common, own):
+    def task(part, shared, own):
         return part if part == 0 else endless.work(part)
 
     found = ThreadRunner(n_jobs).map(task, range(100))
@@ -216,7 +216,7 @@ def test_nobody_works_for_one_who_left(n_jobs):
 def test_an_error_of_the_caller_stops_the_work(who):
     endless = Endless()
 
-    def task(part, common, own):
+    def task(part, shared, own):
         return part if part == 0 else endless.work(part)
 
     def fail(*arguments):
@@ -231,21 +231,21 @@ def test_an_error_of_the_caller_stops_the_work(who):
 
 
 def test_tasks_of_other_threads_and_later_ones_are_not_stopped():
-    def broken(part, common, own):
+    def broken(part, shared, own):
         raise RuntimeError("broken")
 
-    def checked(part, common, own):
+    def checked(part, shared, own):
         check_stopped()
         return part
 
-    mapper = ThreadRunner(2)
+    runner = ThreadRunner(2)
     with pytest.raises(RuntimeError, match="broken"):
-        list(mapper.map(broken, range(4)))
+        list(runner.map(broken, range(4)))
     check_stopped()
-    assert list(mapper.map(checked, range(4))) == [0, 1, 2, 3]
+    assert list(runner.map(checked, range(4))) == [0, 1, 2, 3]
 
 
-# -- what is held
+# -- kept blocks
 
 
 def blocks_of(part, rng):
@@ -255,20 +255,20 @@ def blocks_of(part, rng):
     yield np.arange(part + 3, dtype=np.int32), values[::2].transpose(0, 2, 1)
 
 
-def held_task(part, common, own):
-    return blocks_of(part, np.random.default_rng([common, part]))
+def blocks_task(part, shared, own):
+    return blocks_of(part, np.random.default_rng([shared, part]))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("memory", [0, 1000, float("inf")])
-def test_what_is_held_comes_back_as_it_was(n_jobs, memory, folder):
-    expected = [list(held_task(part, 7, None)) for part in range(6)]
-    with ThreadRunner(n_jobs) as mapper:
-        held = mapper.keep(held_task, range(6), 7, memory=memory)
-        assert len(held) == 6
+def test_kept_blocks_are_read_back_unchanged(n_jobs, memory, folder):
+    expected = [list(blocks_task(part, 7, None)) for part in range(6)]
+    with ThreadRunner(n_jobs) as runner:
+        stored = runner.keep(blocks_task, range(6), 7, memory=memory)
+        assert len(stored) == 6
         assert bool(files_in(folder)) == (memory < float("inf"))
         for _ in range(2):
-            found = list(mapper.map(lambda kept, common, own: list(kept), held))
+            found = list(runner.map(lambda kept, shared, own: list(kept), stored))
             for blocks, originals in zip(found, expected, strict=True):
                 assert len(blocks) == len(originals)
                 for block, original in zip(blocks, originals, strict=True):
@@ -279,27 +279,27 @@ def test_what_is_held_comes_back_as_it_was(n_jobs, memory, folder):
     assert list(folder.iterdir()) == []
 
 
-def test_release_removes_the_files_of_what_is_named_only(folder):
-    with ThreadRunner(2) as mapper:
-        one = mapper.keep(held_task, range(4), 1, memory=0)
+def test_release_removes_the_files_of_the_given_blocks_only(folder):
+    with ThreadRunner(2) as runner:
+        one = runner.keep(blocks_task, range(4), 1, memory=0)
         n_files = len(files_in(folder))
         # Equal to the first in all but identity.
-        two = mapper.keep(held_task, range(4), 1, memory=0)
+        two = runner.keep(blocks_task, range(4), 1, memory=0)
         assert len(files_in(folder)) == 2 * n_files
-        mapper.release(one)
+        runner.release(one)
         assert len(files_in(folder)) == n_files
         assert sum(len(list(kept)) for kept in two) == 12
-        mapper.release(one)
+        runner.release(one)
         assert len(files_in(folder)) == n_files
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_progress_of_holding(n_jobs):
+def test_progress_of_keeping(n_jobs):
     seen = []
-    with ThreadRunner(n_jobs) as mapper:
-        mapper.keep(
-            held_task,
+    with ThreadRunner(n_jobs) as runner:
+        runner.keep(
+            blocks_task,
             range(5),
             0,
             memory=0,
@@ -310,11 +310,11 @@ def test_progress_of_holding(n_jobs):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("memory", [0, float("inf")])
-def test_an_error_while_holding_leaves_no_file(n_jobs, memory, folder):
+def test_an_error_while_keeping_leaves_no_file(n_jobs, memory, folder):
     endless = Endless()
     filed = []
 
-    def task(part, common, own):
+    def task(part, shared, own):
         yield (np.arange(10.0),)
         if part == 0:
             assert n_jobs == 1 or endless.started.wait(PATIENCE)
@@ -322,27 +322,27 @@ def test_an_error_while_holding_leaves_no_file(n_jobs, memory, folder):
             raise RuntimeError("broken")
         endless.work(part)
 
-    mapper = ThreadRunner(n_jobs)
+    runner = ThreadRunner(n_jobs)
     with pytest.raises(RuntimeError, match="broken"):
-        mapper.keep(task, range(8), memory=memory)
-    # Already before the mapper is left.
+        runner.keep(task, range(8), memory=memory)
+    # Even before the runner is closed.
     assert bool(filed) == (memory == 0)
     assert list(folder.iterdir()) == []
     assert sorted(endless.stopped) == sorted(endless.begun)
 
 
-def test_an_error_while_holding_spares_what_was_held_before(folder):
-    def broken(part, common, own):
+def test_an_error_while_keeping_leaves_earlier_blocks_alone(folder):
+    def broken(part, shared, own):
         yield (np.zeros(3),)
         raise RuntimeError("broken")
 
-    with ThreadRunner(2) as mapper:
-        held = mapper.keep(held_task, range(3), 0, memory=0)
+    with ThreadRunner(2) as runner:
+        stored = runner.keep(blocks_task, range(3), 0, memory=0)
         before = files_in(folder)
         with pytest.raises(RuntimeError, match="broken"):
-            mapper.keep(broken, range(3), memory=0)
+            runner.keep(broken, range(3), memory=0)
         assert sorted(files_in(folder)) == sorted(before)
-        assert sum(len(list(kept)) for kept in held) == 9
+        assert sum(len(list(kept)) for kept in stored) == 9
     assert list(folder.iterdir()) == []
 
 
@@ -361,16 +361,16 @@ def test_ctrl_c_ends_the_work_and_leaves_no_file(n_jobs, folder, interruptible):
     barrier = threading.Barrier(n_jobs)
     filed = []
 
-    def task(part, common, own):
+    def task(part, shared, own):
         yield (np.arange(10.0),)
         if barrier.wait(PATIENCE) == 0:
             filed.extend(files_in(folder))
             _thread.interrupt_main()
         endless.work(part)
 
-    mapper = ThreadRunner(n_jobs)
+    runner = ThreadRunner(n_jobs)
     with pytest.raises(KeyboardInterrupt):
-        mapper.keep(task, range(20), memory=0)
+        runner.keep(task, range(20), memory=0)
     assert len(filed) == n_jobs
     assert sorted(endless.stopped) == sorted(endless.begun) == list(range(n_jobs))
     assert list(folder.iterdir()) == []

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from slts import SeriesBatch, as_series
 from slts.datasets import write_ts
+from slts.files.dataset import join
 
 CHANNELS = ("c1", "c2", "c3")
 
@@ -26,6 +28,16 @@ def make_data(n_series=12, seed=0):
     batch = as_series(series)
     ids = np.array([f"r{i:03d}" for i in range(n_series)])
     return SeriesBatch(batch.values, batch.offsets, CHANNELS), labels, ids
+
+
+def series_of_lengths(lengths, *, text=False, seed=0):
+    """Series of given lengths with distinct values, labels and identifiers."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    batch = SeriesBatch(rng.normal(size=(offsets[-1], 2)), offsets, ["c1", "c2"])
+    ids = rng.permutation(len(lengths)) - 3
+    labels = np.array([f"class {i % 3}" for i in range(len(lengths))])
+    return batch, labels, np.array([f"s{i}" for i in ids]) if text else ids
 
 
 def long_table(batch, labels, ids, *, label=True):
@@ -43,6 +55,28 @@ def list_table(batch, labels, ids):
     for c, name in enumerate(batch.channel_names):
         columns[name] = [x[c].tolist() for x in batch]
     return pa.table(columns)
+
+
+def replaced(table, name, values):
+    """Return a table with another column in the place of `name`."""
+    return table.set_column(table.schema.get_field_index(name), name, values)
+
+
+def assert_holds(found, data):
+    """Check series, labels and identifiers of a data set that was read."""
+    batch, labels, ids = data
+    assert found.series == batch
+    assert found.labels.tolist() == labels.tolist()
+    assert found.ids.tolist() == ids.tolist()
+
+
+def read_parts(scan, *, batch_size=3, labels=True):
+    """Read every part of a scan, sent through pickle as to another process."""
+    batches = []
+    for part in pickle.loads(pickle.dumps(scan.parts(labels=labels))):
+        batches += part.batches(labels=labels, batch_size=batch_size)
+    assert max(map(len, batches)) <= batch_size
+    return join(batches)
 
 
 def csv_text(table, delimiter=","):

@@ -218,7 +218,7 @@ def test_an_empty_selection_is_a_batch(batch, key):
     assert empty.n_channels == 3
     assert empty.n_steps == 0
     assert list(empty) == []
-    assert repr(empty) == "SeriesBatch(0 series, 3 channels, 0 steps, 0 B)"
+    assert repr(empty) == "SeriesBatch(0 series, 3 channels, 0 steps, 0 bytes)"
     assert empty._repr_html_()
     assert SeriesBatch.concatenate([empty, batch]) == batch
     assert pickle.loads(pickle.dumps(empty)) == empty
@@ -307,8 +307,8 @@ def test_to_list_gives_views_in_the_layout_asked_for(batch):
 @pytest.mark.parametrize(
     ("shape", "text"),
     [
-        ((1, 1, 1), "SeriesBatch(1 series, 1 channel, 1 step, 8 B)"),
-        ((2, 3, 50), "SeriesBatch(2 series, 3 channels, 50 steps, 2.4 kB)"),
+        ((1, 1, 1), "SeriesBatch(1 series, 1 channel, 1 step, 8 bytes)"),
+        ((2, 3, 50), "SeriesBatch(2 series, 3 channels, 50 steps, 2 kB)"),
         ((50, 25, 100), "SeriesBatch(50 series, 25 channels, 100 steps, 1 MB)"),
     ],
 )
@@ -317,7 +317,7 @@ def test_repr_is_one_line_of_facts(shape, text):
 
 
 def test_repr_gives_the_range_of_lengths(batch):
-    assert repr(batch) == "SeriesBatch(5 series, 3 channels, 1-7 steps, 456 B)"
+    assert repr(batch) == "SeriesBatch(5 series, 3 channels, 1-7 steps, 456 bytes)"
 
 
 def test_html_shows_the_first_series_and_counts_the_rest(series):

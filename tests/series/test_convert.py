@@ -263,7 +263,7 @@ def test_data_that_cannot_be_used_are_explained(X, message):
 
 def test_a_channels_first_list_read_as_time_first_is_explained():
     X = [np.zeros((2, 7)), np.zeros((2, 9))]
-    with pytest.raises(DataError, match=r"is the layout channels_first\?"):
+    with pytest.raises(DataError, match=r"Is the layout channels_first\?"):
         as_series(X, layout="time_first")
 
 

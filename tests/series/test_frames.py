@@ -199,13 +199,13 @@ def test_id_is_only_for_frames():
 
 
 def test_a_long_frame_without_id_is_explained(make):
-    with pytest.raises(DataError, match=r"name the column that tells .*id=.*X.to_numpy\(\)"):
+    with pytest.raises(DataError, match=r"name the column that identifies .*id=.*X.to_numpy\(\)"):
         as_series(make(long_data()))
 
 
 def test_without_narwhals_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals", None)
-    with pytest.raises(ImportError, match=r'narwhals is needed .*pip install "slts\[io\]"'):
+    with pytest.raises(ImportError, match=r'narwhals is required .*pip install "slts\[io\]"'):
         as_series(pd.DataFrame(long_data()), id="who")
 
 

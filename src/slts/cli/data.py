@@ -14,7 +14,7 @@ from slts.cli.scans import MemoryScan, RelabelledScan, ReportedScan
 from slts.cli.terminal import CommandError
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series, scan_series
-from slts.files.opening import STDIN
+from slts.files.paths import STDIN
 from slts.persistence import load
 
 

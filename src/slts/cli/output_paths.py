@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from slts.cli.terminal import CommandError
-from slts.files.opening import base_suffix
-from slts.files.reading import TABLES
+from slts.files.paths import TABLE_SUFFIXES, base_suffix
 
 
 def check_output_path(path: Path, what: str, inputs: Iterable[str | Path | None] = ()) -> None:
@@ -44,6 +43,6 @@ def _is_read(path: Path, source: str) -> bool:
         if not os.path.exists(name):
             continue
         in_folder = Path(name).resolve() in path.resolve().parents
-        if os.path.samefile(name, path) or (in_folder and base_suffix(path) in TABLES):
+        if os.path.samefile(name, path) or (in_folder and base_suffix(path) in TABLE_SUFFIXES):
             return True
     return False

@@ -72,7 +72,7 @@ def read_ts(
     >>> from slts.datasets import read_ts
     >>> file = io.StringIO("@classLabel true up down\n@data\n1,2,3:up\n2,1:down\n")
     >>> read_ts(file)
-    (SeriesBatch(2 series, 1 channel, 2-3 steps, 40 B), array(['up', 'down'], dtype='<U4'))
+    (SeriesBatch(2 series, 1 channel, 2-3 steps, 40 bytes), array(['up', 'down'], dtype='<U4'))
     """
     if missing not in ("error", "nan"):
         raise DataError(f"missing must be 'error' or 'nan', got {missing!r}")

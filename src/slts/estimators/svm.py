@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.training.first_pass import FirstPass, class_weights
 from slts.training.source import is_source
-from slts.training.splits import make_splits
+from slts.training.splits import Split, make_splits
 
 
 class SimilaritySVC(SeriesClassifier):
@@ -134,21 +135,20 @@ class SimilaritySVC(SeriesClassifier):
             )
             self.training_rows_ = self.row_map_(series)
             self.training_indices_ = found.indices
+            splits = make_splits(
+                self.calibration_cv, codes, found.sample.keys, name="calibration_cv",
+                indices=None if is_source(X) else found.indices, n_series=found.n_series,
+            )  # fmt: skip
             K = self._similarities(self.training_rows_)
-            self._calibrate(K, found, weights, in_memory=not is_source(X))
+            self._calibrate(K, found, weights, splits)
             self.coef_, self.intercept_ = self._train(K, codes, weights)
         return self
 
     def _calibrate(
-        self, K: FloatArray, found: FirstPass, weights: FloatArray, *, in_memory: bool
+        self, K: FloatArray, found: FirstPass, weights: FloatArray, splits: Sequence[Split]
     ) -> None:
         """Fit the scale of probabilities on held-out decisions."""
         codes, multiplicities = found.codes, found.sample.weights
-        splits = make_splits(
-            self.calibration_cv, codes, found.sample.keys, name="calibration_cv",
-            indices=found.indices if in_memory else None,
-            n_series=found.n_series,
-        )  # fmt: skip
         self.probability_scale_ = None
         if not splits:
             return

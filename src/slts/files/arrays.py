@@ -1,96 +1,148 @@
-"""`.npz`: arrays of NumPy, read without unpickling anything."""
+"""Sources that are read at once: `.npz` files, `.ts` files and published data sets."""
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from slts._typing import AnyArray
+from slts.datasets import info, load
+from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
-from slts.files.chunks import first_missing
 from slts.files.dataset import Dataset
+from slts.files.paths import base_suffix
+from slts.files.tables import first_missing
+from slts.files.text_files import open_text
 from slts.series import SeriesBatch, as_series
 
-__all__ = ["read_npz"]
-
-_FORMS = (
+_NPZ_ARRAYS = (
     "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
     "for series of different lengths, values of shape (all steps, channels) and offsets"
 )
 
 
-def read_npz(path: Path, *, labels: bool) -> Dataset:
-    """Read series and labels from named arrays.
+@dataclass(frozen=True)
+class WholePart:
+    """All series of a source without named columns.
 
-    Parameters
+    Attributes
     ----------
-    path : Path
-        A file with `X`, or `values` and `offsets`; perhaps `y`, `ids` and `channel_names`.
-    labels : bool
-        Whether to read `y`.
-
-    Returns
-    -------
-    Dataset
-        All series.
+    name
+        The source, as it was given.
+    path
+        The absolute path of a file; None for a published data set.
+    expect
+        Channels of a trained model, in whose order named channels are returned.
     """
+
+    name: str
+    path: Path | None
+    expect: Sequence[str] | None
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Read everything, and yield slices of it."""
+        if self.path is None:
+            whole = _read_published(self.name)
+        elif base_suffix(self.path) == ".npz":
+            whole = _read_npz(self.path, self.name, labels=labels)
+        else:
+            whole = _read_ts(self.path, self.name)
+        whole = replace(_in_order(whole, self.expect), share=1.0)
+        if not labels:
+            whole = replace(whole, labels=None)
+        for start in range(0, len(whole), batch_size):
+            yield whole[start : start + batch_size]
+
+
+def _in_order(found: Dataset, expect: Sequence[str] | None) -> Dataset:
+    """Put named channels in the order of a model; add a note if they have other names."""
+    series, names = found.series, found.series.channel_names
+    if names is None or expect is None or tuple(expect) == names:
+        return found
+    if set(expect) == set(names):
+        values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
+        series = SeriesBatch.from_checked(values, series.offsets, tuple(expect))
+        return replace(found, series=series)
+    note = (
+        f"the channels are {', '.join(names)}, but the model was trained with "
+        f"{', '.join(expect)}: they are used in this order"
+    )
+    return replace(found, notes=(*found.notes, note))
+
+
+def _read_published(name: str) -> Dataset:
+    dataset, _, split = name.partition(":")
+    if split and split not in ("train", "test"):
+        raise DataError(f"{name}: expected train or test after the colon, not {split!r}")
+    series, classes = load(dataset, split or None)
+    title = info(dataset).title + (f", {split}" if split else "")
+    return Dataset(series, classes, source=title)
+
+
+def _read_ts(path: Path, name: str) -> Dataset:
+    with open_text(path, name) as file:
+        try:
+            lines = io.TextIOWrapper(file.stream, encoding="utf-8-sig")
+            series, classes = parse_ts(lines, name)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
+    return Dataset(as_series(series), classes, source=name)
+
+
+def _read_npz(path: Path, name: str, *, labels: bool) -> Dataset:
+    """Read named arrays, without unpickling: pickles could run code."""
     try:
         loaded = np.load(path, allow_pickle=False)
         if not hasattr(loaded, "files"):
-            raise DataError(f"{path} is a single array, not an .npz file: {_FORMS}")
+            raise DataError(f"{name} is a single array, not an .npz file: {_NPZ_ARRAYS}")
         with loaded as file:
-            arrays = {name: _array(file, name, path) for name in file.files}
+            arrays = {key: _load_array(file, key, name) for key in file.files}
+    except DataError:
+        raise
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        # What NumPy does not know it takes for a pickle, and advises to allow that.
+        # NumPy reads unknown content as a pickle, and its message suggests to allow that.
         reason = "" if "pickle" in str(error) else f": {error}"
-        raise DataError(f"{path} is not an .npz file, or damaged{reason}") from error
+        raise DataError(f"{name} is not an .npz file, or is damaged{reason}") from error
     try:
-        series = _series(arrays, path)
+        series = _npz_series(arrays)
     except (DataError, TypeError) as error:
-        text = str(error)
-        if " is NaN" in text:
-            text += ". Of padded series, save the numbers of steps too, as lengths"
-        raise DataError(text if text.startswith(str(path)) else f"{path}: {text}") from error
-    return Dataset(
-        series,
-        _one_per_series(arrays, "y", series, path) if labels else None,
-        _one_per_series(arrays, "ids", series, path),
-        str(path),
-        share=1.0,
-    )
+        hint = ". If series are padded, save their numbers of steps too, as lengths"
+        raise DataError(f"{name}: {error}{hint if ' is NaN' in str(error) else ''}") from error
+    classes = _one_per_series(arrays, "y", len(series), name) if labels else None
+    return Dataset(series, classes, _one_per_series(arrays, "ids", len(series), name), name)
 
 
-def _array(file: Mapping[str, AnyArray], name: str, path: Path) -> AnyArray:
+def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:
     try:
-        return file[name]
+        return file[key]
     except ValueError as error:
         if "allow_pickle" not in str(error):
             raise
         raise DataError(
-            f"{path}: {name!r} is an array of Python objects, which could run code when it is "
+            f"{name}: {key!r} is an array of Python objects, which could run code when it is "
             f"read. Save series of different lengths as two arrays instead: batch = "
             f"slts.as_series(X); np.savez(path, values=batch.values, offsets=batch.offsets, y=y)"
         ) from error
 
 
-def _series(arrays: Mapping[str, AnyArray], path: Path) -> SeriesBatch:
+def _npz_series(arrays: Mapping[str, AnyArray]) -> SeriesBatch:
     names = arrays["channel_names"].tolist() if "channel_names" in arrays else None
     if "values" in arrays and "offsets" in arrays:
         return SeriesBatch(arrays["values"], arrays["offsets"], names)
     if "X" not in arrays:
-        raise DataError(f"{path} holds {', '.join(arrays) or 'nothing'}: {_FORMS}")
+        raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}; {_NPZ_ARRAYS}")
     X = arrays["X"]
-    batch = _padded(X, arrays["lengths"]) if "lengths" in arrays else as_series(X)
+    batch = _without_padding(X, arrays["lengths"]) if "lengths" in arrays else as_series(X)
     return batch if names is None else SeriesBatch(batch.values, batch.offsets, names)
 
 
-def _padded(X: AnyArray, lengths: AnyArray) -> SeriesBatch:
+def _without_padding(X: AnyArray, lengths: AnyArray) -> SeriesBatch:
     X = X[:, np.newaxis, :] if X.ndim == 2 else X
     fits = X.ndim == 3 and lengths.shape == X.shape[:1] and lengths.dtype.kind in "iu"
     if not fits or (lengths < 1).any() or (lengths > X.shape[-1]).any():
@@ -101,14 +153,16 @@ def _padded(X: AnyArray, lengths: AnyArray) -> SeriesBatch:
 
 
 def _one_per_series(
-    arrays: Mapping[str, AnyArray], name: str, series: SeriesBatch, path: Path
+    arrays: Mapping[str, AnyArray], key: str, n_series: int, name: str
 ) -> AnyArray | None:
-    found = arrays.get(name)
-    if found is not None and found.shape != (len(series),):
+    found = arrays.get(key)
+    if found is None:
+        return None
+    if found.shape != (n_series,):
         raise DataError(
-            f"{path}: {name} has shape {found.shape}, expected ({len(series)},), one per series"
+            f"{name}: {key} has shape {found.shape}, expected ({n_series},), one per series"
         )
-    gap = None if found is None else first_missing(found.tolist())
+    gap = first_missing(found.tolist())
     if gap is not None:
-        raise DataError(f"{path}: {name}[{gap}] is missing; fill it in or drop the series")
+        raise DataError(f"{name}: {key}[{gap}] is missing; fill it in or drop the series")
     return found

@@ -1,31 +1,32 @@
-"""Bags and data frames of dask as series, a part per partition; dask is not imported for others."""
+"""Dask bags and data frames as scans with one part per partition; this does not import Dask."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import DataError
-from slts.extras import dask_client, import_extra
-from slts.files.chunks import Chunk, first_missing
-from slts.files.columns import NUMERIC, Wanted, kind_of, resolve_columns
+from slts.extras import LazyModule, dask_client
+from slts.files.columns import NUMERIC, RequestedColumns, kind_of, resolve_columns
 from slts.files.dataset import Columns, Dataset
-from slts.files.long_form import iter_long
+from slts.files.scan import SeriesScan
+from slts.files.tables import Chunk, TablePart, first_missing
 from slts.series import as_series
 
-__all__ = ["BagPart", "DaskOrigin", "FramePart", "is_collection"]
+pa: Any = LazyModule("pyarrow", "io")
+dask: Any = LazyModule("dask", "dask")
 
-# Rows that are looked at to tell the columns apart.
+# Number of rows from which the columns are guessed.
 _SAMPLE_ROWS = 20_000
 
 
 def is_collection(X: object) -> bool:
-    """Tell whether `X` is a bag or a data frame of dask.
+    """Tell whether `X` is a Dask bag or a Dask data frame.
 
     Parameters
     ----------
@@ -35,97 +36,94 @@ def is_collection(X: object) -> bool:
     Returns
     -------
     bool
-        Whether `scan_series` takes it for partitions of series.
+        Whether `scan_series` reads its partitions.
     """
-    return _is_bag(X) or _is_frame(X)
+    frames = sys.modules.get("dask.dataframe")
+    return is_bag(X) or isinstance(X, getattr(frames, "DataFrame", ()))
 
 
-def _is_bag(X: object) -> bool:
-    module = sys.modules.get("dask.bag")
-    return isinstance(X, getattr(module, "Bag", ()))
+def is_bag(X: object) -> bool:
+    """Tell whether `X` is a Dask bag."""
+    return isinstance(X, getattr(sys.modules.get("dask.bag"), "Bag", ()))
 
 
-def _is_frame(X: object) -> bool:
-    module = sys.modules.get("dask.dataframe")
-    return isinstance(X, getattr(module, "DataFrame", ()))
+def _compute(payload: Any) -> Any:
+    # A running client must compute: it alone can reach data that it holds.
+    return dask.compute(payload, scheduler=dask_client() or "synchronous")[0]
 
 
 @dataclass(frozen=True)
 class BagPart:
-    """A partition of a bag, whose elements are series or pairs of series and label.
+    """A partition of a bag, whose elements are series or pairs (series, label).
 
     Attributes
     ----------
     number
-        Counted from 0.
+        Number of the partition.
     payload
-        The partition as a dask `Delayed`.
+        The partition as a Dask `Delayed`; None if it is computed elsewhere.
+    elements
+        The computed partition.
     """
 
     number: int
     payload: Any = field(repr=False)
+    elements: Sequence[Any] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
-        """Number of the partition."""
-        return f"dask bag, partition {self.number}"
+        """Name for messages."""
+        return f"Dask bag, partition {self.number}"
 
-    def holding(self, partition: Sequence[Any]) -> HeldElements:
-        """Return a part that reads what the payload computes to."""
-        return HeldElements(self.name, partition)
-
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        """Compute the partition here and read it."""
-        held = self.holding(_computed(self.payload))
-        yield from held.batches(labels=labels, batch_size=batch_size)
-
-
-@dataclass(frozen=True)
-class HeldElements:
-    """Elements of a bag in memory."""
-
-    name: str
-    elements: Sequence[Any] = field(repr=False)
+    def holding(self, elements: Sequence[Any]) -> BagPart:
+        """Return a part that reads the computed payload."""
+        return replace(self, payload=None, elements=elements)
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series; they have no identifiers."""
-        for start in range(0, len(self.elements), batch_size):
-            yield self._batch(self.elements[start : start + batch_size], start, labels)
+        elements = _compute(self.payload) if self.elements is None else self.elements
+        for start in range(0, len(elements), batch_size):
+            batch = elements[start : start + batch_size]
+            yield self._read(batch, elements[0], start, labels)
 
-    def _batch(self, elements: Sequence[Any], start: int, labels: bool) -> Dataset:
-        pairs = _is_pair(self.elements[0])
-        for number, element in enumerate(elements):
-            if _is_pair(element) != pairs:
+    def _read(self, elements: Sequence[Any], first: Any, start: int, labels: bool) -> Dataset:
+        has_labels = _is_pair(first)
+        for number, element in enumerate(elements, start):
+            if _is_pair(element) != has_labels:
                 raise DataError(
-                    f"{self.name}: element {start + number} is {'no' if pairs else 'a'} pair of "
-                    f"series and label, unlike element 0: give all series a label, or none"
+                    f"{self.name}: element {number} is {'not ' if has_labels else ''}a pair "
+                    f"(series, label), unlike element 0: give all series a label, or none"
                 )
-        classes = [_scalar(element[1]) for element in elements] if pairs else []
-        for number, label in enumerate(classes, start):
+        classes = None
+        if has_labels:
+            classes = self._labels([element[1] for element in elements], first[1], start, labels)
+        try:
+            series = as_series([e[0] for e in elements] if has_labels else list(elements))
+        except DataError as error:
+            raise DataError(f"{self.name}, from element {start}: {error}") from error
+        return Dataset(series, classes, None, self.name)
+
+    def _labels(
+        self, found: Sequence[Any], first: Any, start: int, wanted: bool
+    ) -> AnyArray | None:
+        """Check the labels; NumPy would convert missing values and numbers among text to text."""
+        labels, first = [_scalar(label) for label in found], _scalar(first)
+        for number, label in enumerate(labels, start):
             if isinstance(label, np.ndarray | list | tuple):
                 shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
                 raise DataError(
                     f"{self.name}: the label of element {number} is of type "
                     f"{type(label).__name__}{shape}, expected text or a number. A tuple of two is "
-                    f"read as series and label: stack the channels of a series in one array"
+                    f"read as (series, label): stack the channels of a series in one array"
                 )
-        found = [element[0] for element in elements] if pairs else list(elements)
-        try:
-            series = as_series(found)
-        except DataError as error:
-            raise DataError(f"{self.name}, from element {start}: {error}") from error
-        known = self._checked(classes, start) if labels and pairs else None
-        return Dataset(series, known, None, self.name)
-
-    def _checked(self, labels: Sequence[Any], start: int) -> AnyArray:
-        """Refuse what NumPy would make text of: missing labels, and numbers among text."""
+        if not wanted:
+            return None
         gap = first_missing(labels)
         if gap is not None:
             raise DataError(
                 f"{self.name}: the label of element {start + gap} is missing; fill it in or drop "
                 f"the element"
             )
-        first = _scalar(self.elements[0][1])
         for number, label in enumerate(labels, start):
             if isinstance(label, str) != isinstance(first, str):
                 raise DataError(
@@ -143,156 +141,118 @@ def _scalar(label: Any) -> Any:
     return label[()] if isinstance(label, np.ndarray) and label.ndim == 0 else label
 
 
+class BagScan(SeriesScan):
+    """A Dask bag."""
+
+    def __init__(self, bag: Any, requested: RequestedColumns) -> None:
+        super().__init__("Dask bag")
+        requested.require_none(self.name)
+        # Partitions of a bag may be iterators, which cannot be sent to other processes.
+        self._payloads = bag.map_partitions(list).to_delayed()
+
+    def parts(self, *, labels: bool = True) -> list[BagPart]:
+        """Return one part per partition."""
+        del labels
+        return [BagPart(number, payload) for number, payload in enumerate(self._payloads)]
+
+
 @dataclass(frozen=True)
-class FramePart:
+class FramePart(TablePart):
     """A partition of a data frame in long form, with all rows of its series.
 
     Attributes
     ----------
     number
-        Counted from 0.
+        Number of the partition.
     payload
-        The partition as a dask `Delayed`.
+        The partition as a Dask `Delayed`; None if it is computed elsewhere.
     columns
-        What the columns are.
+        Role of each column.
+    frame
+        The computed partition, a pandas frame.
     """
 
     number: int
     payload: Any = field(repr=False)
     columns: Columns
+    frame: Any = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
-        """Number of the partition."""
-        return _frame_name(self.number)
-
-    def holding(self, partition: Any) -> HeldFrame:
-        """Return a part that reads what the payload computes to."""
-        return HeldFrame(self.name, partition, self.columns)
-
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        """Compute the partition here and read it."""
-        held = self.holding(_computed(self.payload))
-        yield from held.batches(labels=labels, batch_size=batch_size)
-
-
-@dataclass(frozen=True)
-class HeldFrame:
-    """A pandas frame in long form."""
-
-    name: str
-    frame: Any = field(repr=False)
-    columns: Columns
-
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        """Read the series."""
-        rows = _FrameRows(self.name, self.frame)
-        yield from iter_long(rows, self.columns, labels=labels, batch_size=batch_size)
-
-
-class _FrameRows:
-    """Rows of a pandas frame."""
-
-    def __init__(self, name: str, frame: Any) -> None:
-        self.name = name
-        self._frame = frame
-
-    def place(self, row: int) -> str:
-        """Name a row by its position."""
-        return f"{self.name}, row {row}"
-
-    def chunks(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Chunk]:
-        """Give the columns in slices of at most `rows` rows."""
-        if len(self._frame) == 0:
-            return
-        table = self.table(names)
-        for name in names:
-            if name not in table.column_names:
-                raise DataError(f"{self.name} has no column {name!r}, which partitions before have")
-            dtype = table.schema.field(name).type
-            # A column without any value has no type; that its values are missing is said later.
-            if name in columns.channels and kind_of(dtype) not in NUMERIC and str(dtype) != "null":
-                raise DataError(f"{self.name}: channel {name!r} has type {dtype}, expected numbers")
-        whole = Chunk(table.select(list(names)), self.place, 1.0)
-        for start in range(0, table.num_rows, rows):
-            yield whole.between(start, min(table.num_rows, start + rows))
-
-    def table(self, names: Sequence[str] | None = None) -> Any:
-        """Return the rows as an Arrow table, with a named index as a column."""
-        pa: Any = import_extra("pyarrow", "io")
-        frame = self._frame
-        if names is not None:
-            frame = frame[[column for column in frame.columns if str(column) in names]]
-        try:
-            return pa.Table.from_pandas(frame)
-        except pa.ArrowException as error:
-            text = " ".join(str(part) for part in error.args)
-            raise DataError(
-                f"{self.name}: a column cannot be read, its values must be of one type: {text}"
-            ) from error
-
-
-class DaskOrigin:
-    """Partitions of a dask collection.
-
-    Parameters
-    ----------
-    collection
-        A bag, or a data frame with partitions of pandas.
-    wanted
-        Columns of a data frame; those not named are guessed in the first rows.
-    """
-
-    n_bytes: int | None = None
-
-    def __init__(self, collection: Any, wanted: Wanted) -> None:
-        self._is_bag = _is_bag(collection)
-        self.name = "dask bag" if self._is_bag else "dask DataFrame"
-        if self._is_bag:
-            given = [r for r in ("id", "time", "label", "channels") if getattr(wanted, r)]
-            if given:
-                raise DataError(f"a dask bag has no named columns, so {given[0]}= has no meaning")
-            # Partitions of a bag may be iterators, which cannot be sent to other processes.
-            collection = collection.map_partitions(list)
-        self._payloads: list[Any] = list(collection.to_delayed())
-        self.in_rows = not self._is_bag
-        self.columns = None if self._is_bag else self._resolved(wanted)
+        """Name for messages."""
+        return _partition_name(self.number)
 
     @property
-    def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the columns with the values; a bag has none."""
-        return None if self.columns is None else self.columns.channels
+    def source(self) -> str:
+        """Name of the data frame."""
+        return "Dask DataFrame"
 
-    def parts(self, *, labels: bool) -> list[BagPart | FramePart]:
-        """One part per partition."""
-        del labels
-        columns = self.columns
-        return [
-            BagPart(number, payload) if columns is None else FramePart(number, payload, columns)
-            for number, payload in enumerate(self._payloads)
-        ]
+    def holding(self, frame: Any) -> FramePart:
+        """Return a part that reads the computed payload."""
+        return replace(self, payload=None, frame=frame)
 
-    def _resolved(self, wanted: Wanted) -> Columns:
-        """Find the columns in the first partition that has rows."""
-        dask: Any = import_extra("dask", "dask")
-        for number, payload in enumerate(self._payloads):
-            # Cut where the partition is: all of it may be large, and far away.
-            frame = _computed(dask.delayed(_first_rows)(payload))
-            if len(frame):
-                rows = _FrameRows(_frame_name(number), frame)
-                return resolve_columns(rows.table(), wanted, self.name, place=rows.place)
-        raise DataError(f"{self.name} has no rows")
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+        """Read some columns; see `TablePart.chunks`."""
+        frame = _compute(self.payload) if self.frame is None else self.frame
+        if len(frame) == 0:
+            return
+        chosen = frame[[column for column in frame.columns if str(column) in names]]
+        table = _arrow_table(chosen, self.name)
+        for name in names:
+            if name not in table.column_names:
+                raise DataError(f"{self.name} has no column {name!r}, but other partitions have it")
+            dtype = table.schema.field(name).type
+            # A column without values has no type; missing values have their own message.
+            is_numeric = kind_of(dtype) in NUMERIC or pa.types.is_null(dtype)
+            if name in self.columns.channels and not is_numeric:
+                raise DataError(f"{self.name}: channel {name!r} has type {dtype}, expected numbers")
+        whole = Chunk(table.select(list(names)), self.name, share=1.0)
+        for start in range(0, len(whole), n_rows):
+            yield whole.between(start, min(len(whole), start + n_rows))
 
 
-def _frame_name(number: int) -> str:
-    return f"dask DataFrame, partition {number}"
+def _partition_name(number: int) -> str:
+    return f"Dask DataFrame, partition {number}"
+
+
+def _arrow_table(frame: Any, name: str) -> Any:
+    """Convert a pandas frame; a named index becomes a column."""
+    try:
+        return pa.Table.from_pandas(frame)
+    except pa.ArrowException as error:
+        text = " ".join(str(part) for part in error.args)
+        raise DataError(
+            f"{name}: a column cannot be read, because its values have several types: {text}"
+        ) from error
 
 
 def _first_rows(frame: Any) -> Any:
     return frame.iloc[:_SAMPLE_ROWS]
 
 
-def _computed(payload: Any) -> Any:
-    """Compute here, unless a client runs: what is persisted there cannot be computed elsewhere."""
-    dask: Any = import_extra("dask", "dask")
-    return dask.compute(payload, scheduler=dask_client() or "synchronous")[0]
+class FrameScan(SeriesScan):
+    """A Dask data frame with partitions of pandas."""
+
+    _columns: Columns
+
+    def __init__(self, frame: Any, requested: RequestedColumns) -> None:
+        self._payloads = frame.to_delayed()
+        super().__init__("Dask DataFrame", self._resolve(requested))
+
+    def parts(self, *, labels: bool = True) -> list[FramePart]:
+        """Return one part per partition."""
+        del labels
+        columns = self._columns
+        return [
+            FramePart(number, payload, columns) for number, payload in enumerate(self._payloads)
+        ]
+
+    def _resolve(self, requested: RequestedColumns) -> Columns:
+        """Find the columns in the first partition that has rows."""
+        for number, payload in enumerate(self._payloads):
+            # The worker cuts the first rows: the partition may be large.
+            frame = _compute(dask.delayed(_first_rows)(payload))
+            if len(frame):
+                name = _partition_name(number)
+                return resolve_columns(Chunk(_arrow_table(frame, name), name), requested)
+        raise DataError("Dask DataFrame has no rows")

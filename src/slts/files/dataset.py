@@ -1,10 +1,10 @@
-"""What is read from a file."""
+"""`Dataset`: series with their labels; `Columns`: the role of each column of a table."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,27 +12,27 @@ from slts._typing import AnyArray
 from slts.errors import DataError
 from slts.series import SeriesBatch
 
-__all__ = ["Columns", "Dataset", "join"]
-
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a table was taken for what.
+    """The role of each column of a table.
 
     Attributes
     ----------
     id
-        Column that tells series apart; None where every row, or file, is a series.
+        Column that identifies the series; None if every row, or every file, is one series.
     time
-        Column by which the steps of a series are ordered; None takes them as they come.
+        Column that orders the steps of a series; None keeps the order of the rows.
     label
         Column with the label, if there is one.
     channels
         Columns with the values, in the order of the channels.
     guessed
-        Those of ``"id"``, ``"time"``, ``"label"`` and ``"channels"`` that nobody named.
+        The roles among ``"id"``, ``"time"``, ``"label"`` and ``"channels"`` that were guessed.
     ignored
-        Columns that are none of these.
+        Columns without a role.
+    lists
+        Whether every row is one series, with a list of values per channel.
 
     Examples
     --------
@@ -47,41 +47,43 @@ class Columns:
     channels: tuple[str, ...]
     guessed: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
+    lists: bool = False
 
     def used(self, *, labels: bool) -> list[str]:
-        """Return the columns to read, each once."""
+        """Return the columns to read."""
         roles = (self.id, self.time, self.label if labels else None)
-        return [name for name in roles if name is not None] + [*self.channels]
+        return [*(name for name in roles if name is not None), *self.channels]
 
     def __str__(self) -> str:
-        roles = [("id", self.id), ("time", self.time), ("label", self.label)]
-        parts = [f"{role}={name}" for role, name in roles if name is not None]
-        parts.append(f"channels={_span(self.channels)}")
+        roles = {"id": self.id, "time": self.time, "label": self.label}
+        texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
+        texts.append(f"channels={_shortened(self.channels)}")
         if self.ignored:
-            parts.append(f"not used: {_span(self.ignored)}")
-        return ", ".join(parts)
+            texts.append(f"not used: {_shortened(self.ignored)}")
+        return ", ".join(texts)
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Series of a file, or a batch of them.
+    """The series of a source, or a batch of them.
 
     Attributes
     ----------
     series
         The series.
     labels
-        One label per series, or None; text from text files, else as they are stored.
+        One label per series, or None. Labels from text files are text; other files keep the type
+        they store.
     ids
-        One identifier per series, or None where a file has none.
+        One identifier per series, or None if the source has none.
     source
-        Name of the file.
+        Name of the source.
     columns
-        How a table was read; None for files that are no tables.
+        The role of each column; None for sources without named columns.
     notes
-        What was done to the data beyond reading, such as sorting by time.
+        Changes made to the data while reading, such as sorting by time.
     share
-        How much of the file has been read, from 0 to 1; None where that is unknown.
+        Share of the source that has been read, from 0 to 1; None if it is unknown.
     """
 
     series: SeriesBatch
@@ -96,60 +98,55 @@ class Dataset:
         """Return the number of series."""
         return len(self.series)
 
-    def __getitem__(self, part: slice) -> Dataset:
-        """Return the series of a slice, with what belongs to them."""
-        return Dataset(
-            self.series[part],
-            None if self.labels is None else self.labels[part],
-            None if self.ids is None else self.ids[part],
-            self.source,
-            self.columns,
-            self.notes,
-            self.share,
+    def __getitem__(self, key: slice) -> Dataset:
+        """Return the series of a slice, with their labels and identifiers."""
+        return replace(
+            self,
+            series=self.series[key],
+            labels=None if self.labels is None else self.labels[key],
+            ids=None if self.ids is None else self.ids[key],
         )
 
 
-def join(parts: Iterable[Dataset]) -> Dataset:
-    """Put batches of one file together.
+def join(batches: Iterable[Dataset]) -> Dataset:
+    """Concatenate batches of one source.
 
     Parameters
     ----------
-    parts : iterable of Dataset
-        At least one.
+    batches : iterable of Dataset
+        At least one batch.
 
     Returns
     -------
     Dataset
         All series.
     """
-    every = list(parts)
+    every = list(batches)
     if not every:
-        raise DataError("there is no series to read")
+        raise DataError("there are no series to read")
     if len(every) == 1:
         return every[0]
-    return Dataset(
-        SeriesBatch.concatenate(part.series for part in every),
-        _joined([part.labels for part in every]),
-        _joined([part.ids for part in every]),
-        every[0].source,
-        every[0].columns,
-        tuple(dict.fromkeys(note for part in every for note in part.notes)),
-        every[-1].share,
+    return replace(
+        every[-1],
+        series=SeriesBatch.concatenate(batch.series for batch in every),
+        labels=_concatenate([batch.labels for batch in every]),
+        ids=_concatenate([batch.ids for batch in every]),
+        notes=tuple(dict.fromkeys(note for batch in every for note in batch.notes)),
     )
 
 
-def _joined(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
+def _concatenate(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
     present = [array for array in arrays if array is not None]
     return np.concatenate(present) if len(present) == len(arrays) else None
 
 
-def _span(names: Sequence[str]) -> str:
-    """Names in few words: c1..c12 where they are numbered, else the first ones."""
-    matches = [re.fullmatch(r"(.*?)(\d+)", name) for name in names]
-    if len(names) > 2 and all(matches):
-        stems = {match[1] for match in matches if match}
-        numbers = [int(match[2]) for match in matches if match]
-        if len(stems) == 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+def _shortened(names: Sequence[str]) -> str:
+    """List column names: ``c1..c12`` if they are numbered, else the first ones."""
+    numbered = [re.fullmatch(r"(.*?)(\d+)", name) for name in names]
+    found = [(match[1], int(match[2])) for match in numbered if match]
+    if len(found) == len(names) > 2:
+        stem, first = found[0]
+        if found == [(stem, first + k) for k in range(len(names))]:
             return f"{names[0]}..{names[-1]}"
     if len(names) > 8:
         return f"{','.join(names[:6])} and {len(names) - 6} more"

@@ -1,190 +1,171 @@
-"""A folder with one CSV per series, and a file that gives their labels."""
+"""A folder with one CSV file per series, and a file with their labels."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from slts.errors import DataError
-from slts.extras import import_extra
-from slts.files.chunks import BATCH_BYTES, check_chunk
-from slts.files.columns import Wanted, resolve_columns
-from slts.files.csv_tables import CsvTable
-from slts.files.dataset import Dataset, join
-from slts.files.opening import base_suffix, open_source
-from slts.series import SeriesBatch, as_series
+from slts.extras import LazyModule
+from slts.files.columns import RequestedColumns, resolve_columns
+from slts.files.dataset import Columns
+from slts.files.paths import TEXT_SUFFIXES, base_suffix
+from slts.files.tables import Chunk, TablePart
+from slts.files.text_files import CsvTable, open_text
 
-__all__ = ["LABEL_FILE", "iter_folder", "series_files"]
+pa: Any = LazyModule("pyarrow", "io")
 
-LABEL_FILE = "labels.csv"
-_FILE_NAMES = ("file", "filename", "path", "name", "id", "series")
-_LABEL_NAMES = ("label", "class", "target", "category", "y")
-# Stands for the column of identifiers that a file of one series does not have.
-_FILE = "(file)"
+_LABEL_FILE = "labels.csv"
+_FILE_COLUMNS = ("file", "filename", "path", "name", "id", "series")
+_LABEL_COLUMNS = ("label", "class", "target", "category", "y")
+# Columns that are added to the rows of a file.
+_ID, _LABEL = "(file)", "(label)"
 
 
 def series_files(folder: Path) -> list[Path]:
-    """Return the CSV files of a folder, sorted by name, without the file of labels."""
+    """Return the CSV files of a folder in the order of their names, without the labels."""
     return sorted(
         path
         for path in folder.iterdir()
-        if base_suffix(path) in (".csv", ".tsv")
-        and path.name != LABEL_FILE
+        if base_suffix(path) in TEXT_SUFFIXES
+        and path.name != _LABEL_FILE
         and not path.name.startswith(".")
     )
 
 
-def iter_folder(
-    folder: Path, wanted: Wanted, *, labels: bool, batch_size: int
-) -> Iterator[Dataset]:
-    """Read a folder batch by batch.
+@dataclass(frozen=True)
+class FolderPart(TablePart):
+    """All series of a folder: one table in long form, in which the files identify the series.
 
-    Parameters
+    Attributes
     ----------
-    folder : Path
-        One CSV per series, a row per step; `labels.csv` has columns file and label.
-    wanted : Wanted
-        Columns of the CSV files; `id` and `label` are columns of `labels.csv`.
-    labels : bool
-        Whether to read labels; without, every CSV of the folder is a series.
-    batch_size : int
-        Series in a batch, at most.
-
-    Yields
-    ------
-    Dataset
-        The next series, in the order of `labels.csv`, or of the names without one.
+    given
+        The folder, as it was given.
+    folder
+        Its absolute path.
+    requested
+        What is known about the columns; `id` and `label` are columns of ``labels.csv``.
+    columns
+        Role of each column.
+    has_header
+        Whether the first file names its columns.
     """
-    given = _labels(folder, wanted) if labels else None
-    files = {path.name: path for path in series_files(folder)}
-    if not files:
-        raise DataError(f"{folder} holds no CSV file")
-    if given is not None:
-        files = _in_order(folder, files, list(given))
-    columns = None
-    wanted = replace(wanted, id=None, label=None)
-    names = list(files)
-    start = 0
-    while start < len(names):
-        parts: list[Dataset] = []
-        n_bytes = 0
-        for name in names[start : start + batch_size]:
-            part = _read_one(files[name], wanted)
-            if columns is None:
-                columns = part.columns
-                assert columns is not None
-                wanted = Wanted(time=columns.time, channels=columns.channels)
-            parts.append(part)
-            n_bytes += part.series.values.nbytes
-            if n_bytes >= BATCH_BYTES:
-                break
-        whole = join(parts)
-        chosen = names[start : start + len(parts)]
-        start += len(parts)
-        yield Dataset(
-            whole.series,
-            None if given is None else np.array([given[name] for name in chosen]),
-            np.array(chosen),
-            str(folder),
-            columns,
-            whole.notes,
-            start / len(names),
-        )
+
+    given: str
+    folder: Path
+    requested: RequestedColumns
+    columns: Columns
+    has_header: bool
+
+    @classmethod
+    def at(cls, given: str, folder: Path, requested: RequestedColumns) -> FolderPart:
+        """Find the columns in the first file."""
+        has_labels = (folder / _LABEL_FILE).exists()
+        if requested.label is not None and not has_labels:
+            raise DataError(f"{given} has no {_LABEL_FILE}, so it has no label {requested.label!r}")
+        first = series_files(folder)[0]
+        with _open(first, str(Path(given, first.name))) as table:
+            found = _columns_of(table, requested)
+            columns = replace(found, id=_ID, label=_LABEL if has_labels else None)
+            return cls(given, folder, requested, columns, table.has_header)
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return self.given
+
+    @property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels; None if the files have no header."""
+        return self.columns.channels if self.has_header else None
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+        """Read the files in the order of ``labels.csv``, or of their names without it."""
+        files = {path.name: path for path in series_files(self.folder)}
+        labels = dict.fromkeys(files, "")
+        if _LABEL in names:
+            labels = self._labels()
+            files = self._labelled_files(files, labels)
+        requested = RequestedColumns(time=self.columns.time, channels=self.columns.channels)
+        for number, (id, path) in enumerate(files.items(), start=1):
+            added = {_ID: id, _LABEL: labels[id]}
+            with _open(path, str(Path(self.given, path.name))) as table:
+                columns = _columns_of(table, requested)
+                stored = [name for name in names if name not in added]
+                for chunk in table.chunks(columns, stored):
+                    arrays = [
+                        pa.array([added[name]] * len(chunk)) if name in added else chunk.rows[name]
+                        for name in names
+                    ]
+                    rows = pa.table(arrays, names=list(names))
+                    yield replace(chunk, rows=rows, share=number / len(files))
+
+    def _labels(self) -> dict[str, str]:
+        """Read the label of each file."""
+        name = Path(self.given, _LABEL_FILE)
+        try:
+            text = (self.folder / _LABEL_FILE).read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name} is not UTF-8 text: {error}") from error
+        delimiter = max(",;\t", key=text.split("\n", 1)[0].count)
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+        if not rows or len(rows[0]) < 2:
+            raise DataError(f"{name} must have two columns, file and label")
+        header = [column.strip() for column in rows[0]]
+        files = _position(header, self.requested.id, _FILE_COLUMNS, 0, name)
+        classes = _position(header, self.requested.label, _LABEL_COLUMNS, 1 - min(files, 1), name)
+        found: dict[str, str] = {}
+        for line, row in enumerate(rows[1:], start=2):
+            if len(row) != len(header):
+                raise DataError(f"{name}, line {line}: {len(row)} columns, expected {len(header)}")
+            file, label = row[files].strip(), row[classes].strip()
+            if not file or not label:
+                raise DataError(f"{name}, line {line}: file or label is missing")
+            if file in found:
+                raise DataError(f"{name}, line {line}: {file!r} is listed twice")
+            found[file] = label
+        return found
+
+    def _labelled_files(self, files: dict[str, Path], labels: dict[str, str]) -> dict[str, Path]:
+        """Return the files in the order of the labels; every file must have a label."""
+        listing = Path(self.given, _LABEL_FILE)
+        without_suffix = {name.split(".", 1)[0]: path for name, path in files.items()}
+        found: dict[str, Path] = {}
+        for name in labels:
+            path = files.get(name, without_suffix.get(name))
+            if path is None:
+                raise DataError(f"{listing} names {name!r}, which is not in the folder")
+            found[name] = path
+        unlabelled = sorted(files.keys() - {path.name for path in found.values()})
+        if unlabelled:
+            more = f", nor have {len(unlabelled) - 1} more files" if len(unlabelled) > 1 else ""
+            raise DataError(f"{unlabelled[0]!r} has no label in {listing}{more}")
+        return found
 
 
-def _read_one(path: Path, wanted: Wanted) -> Dataset:
-    pa: Any = import_extra("pyarrow", "io")
-    with open_source(path) as source:
-        table = CsvTable(source, base_suffix(path), needs_header=False)
-        if not table.has_header:
-            # Columns are numbers then, which no model knows.
-            wanted = replace(wanted, expect=None)
-        columns = resolve_columns(
-            table.sample, wanted, table.name, place=table.place, one_series=True
-        )
-        names = [*([] if columns.time is None else [columns.time]), *columns.channels]
-        chunks = [check_chunk(c, columns, names).rows for c in table.chunks(columns, names, 0)]
-        named = table.has_header
-    rows = pa.concat_tables(chunks) if chunks else None
-    if rows is None or rows.num_rows == 0:
-        raise DataError(f"{path} has no rows: a series has at least one step")
-    notes: tuple[str, ...] = ()
-    if columns.time is not None and _falls(rows[columns.time].to_numpy()):
-        notes = (f"steps were sorted by {columns.time!r}: some files have them out of order",)
-    rows = rows.append_column(_FILE, pa.array([path.name] * rows.num_rows))
-    try:
-        series = as_series(rows, id=_FILE, time=columns.time, channels=columns.channels)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-    if not named:
-        series = SeriesBatch.from_checked(series.values, series.offsets, None)
-    return Dataset(series, columns=columns, notes=notes)
+@contextmanager
+def _open(path: Path, name: str) -> Iterator[CsvTable]:
+    with open_text(path, name) as file:
+        yield CsvTable(file, base_suffix(path), needs_header=False)
 
 
-def _falls(times: Any) -> bool:
-    return bool((times[1:] < times[:-1]).any())
-
-
-def _labels(folder: Path, wanted: Wanted) -> dict[str, str] | None:
-    """Read which file has which label; None without a file of labels."""
-    path = folder / LABEL_FILE
-    if not path.exists():
-        if wanted.label is not None:
-            raise DataError(f"{folder} has no {LABEL_FILE}, whose column {wanted.label!r} is asked")
-        return None
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not text in UTF-8: {error}") from error
-    delimiter = max(",;\t", key=text.split("\n", 1)[0].count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-    if not rows or len(rows[0]) < 2:
-        raise DataError(f"{path} must have two columns, file and label")
-    header = [name.strip() for name in rows[0]]
-    file_column = _position(header, wanted.id, _FILE_NAMES, 0, path)
-    label_column = _position(header, wanted.label, _LABEL_NAMES, 1 - min(file_column, 1), path)
-    found: dict[str, str] = {}
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(header):
-            raise DataError(f"{path}, line {number}: {len(row)} columns, expected {len(header)}")
-        name, label = row[file_column].strip(), row[label_column].strip()
-        if not name or not label:
-            raise DataError(f"{path}, line {number}: file or label is missing")
-        if name in found:
-            raise DataError(f"{path}, line {number}: {name!r} stands there twice")
-        found[name] = label
-    return found
+def _columns_of(table: CsvTable, requested: RequestedColumns) -> Columns:
+    # Without a header, the names of columns are numbers, which no model knows.
+    expect = requested.expect if table.has_header else None
+    requested = replace(requested, id=None, label=None, expect=expect)
+    return resolve_columns(table.sample, requested, one_series=True)
 
 
 def _position(
-    header: Sequence[str], given: str | None, names: Sequence[str], default: int, path: Path
+    header: Sequence[str], requested: str | None, names: Sequence[str], default: int, file: Path
 ) -> int:
-    if given is not None:
-        if given not in header:
-            raise DataError(f"{path} has no column {given!r}; it has {', '.join(header)}")
-        return header.index(given)
-    return next((header.index(name) for name in names if name in header), default)
-
-
-def _in_order(folder: Path, files: dict[str, Path], names: list[str]) -> dict[str, Path]:
-    """Return the files in the order of the labels; every one must have exactly one label."""
-    without_suffix = {name.split(".", 1)[0]: path for name, path in files.items()}
-    chosen = {}
-    for name in names:
-        path = files.get(name, without_suffix.get(name))
-        if path is None:
-            raise DataError(f"{folder / LABEL_FILE} names {name!r}, which is not in the folder")
-        chosen[name] = path
-    without = sorted({path.name for path in files.values()} - {p.name for p in chosen.values()})
-    if without:
-        raise DataError(
-            f"{without[0]!r} has no label in {folder / LABEL_FILE}"
-            + (f", nor have {len(without) - 1} more files" if len(without) > 1 else "")
-        )
-    return chosen
+    if requested is None:
+        return next((header.index(name) for name in names if name in header), default)
+    if requested not in header:
+        raise DataError(f"{file} has no column {requested!r}; its columns are {', '.join(header)}")
+    return header.index(requested)

@@ -1,21 +1,94 @@
-"""`read_series` and `iter_series`: users' data, the form chosen by the name."""
+"""`scan_series`, `read_series` and `iter_series`: the name of a source determines its form."""
 
 from __future__ import annotations
 
+import os
+import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
+from slts.datasets import list_datasets
 from slts.errors import DataError
-from slts.files.columns import Wanted
-from slts.files.dataset import Dataset, join
-from slts.files.forms import TABLES, Place, understood
-from slts.files.list_form import iter_lists
-from slts.files.long_form import read_long
-from slts.files.sources import Paths
+from slts.extras import LazyModule
+from slts.files.arrays import WholePart
+from slts.files.arrow_files import open_arrow, sample_rows
+from slts.files.columns import RequestedColumns, resolve_columns
+from slts.files.dask_collections import BagScan, FrameScan, is_bag, is_collection
+from slts.files.dataset import Columns, Dataset
+from slts.files.folders import FolderPart, series_files
+from slts.files.parquet_parts import ParquetScan
+from slts.files.paths import (
+    PARQUET_SUFFIXES,
+    STDIN,
+    TABLE_SUFFIXES,
+    TEXT_SUFFIXES,
+    ParquetFiles,
+    Paths,
+    base_suffix,
+    is_compressed,
+    is_path_like,
+    is_pattern,
+)
+from slts.files.scan import SeriesScan
+from slts.files.tables import Chunk, TablePart, read_whole
+from slts.files.text_files import CsvTable, open_text
 
-__all__ = ["TABLES", "iter_series", "read_series"]
+pa: Any = LazyModule("pyarrow", "io")
 
-# Series taken at a time where all are wanted.
-_AT_A_TIME = 1 << 14
+# Bytes of a file that is read at once, so that its rows may have any order.
+_SMALL_FILE = 64 * 2**20
+
+_FORMS = (
+    ".ts, .csv or .tsv (also compressed: .gz, .bz2, .xz or .zst), .parquet, .feather, .npz, a "
+    "folder, a pattern or list of Parquet files, or - for CSV from standard input"
+)
+
+
+def scan_series(
+    source: object,
+    *,
+    id: str | None = None,
+    time: str | None = None,
+    label: str | None = None,
+    channels: str | Sequence[str] | None = None,
+    expect: Sequence[str] | None = None,
+    classes: Sequence[object] | None = None,
+) -> SeriesScan:
+    """Find the columns of a source without reading all of it: for data larger than memory.
+
+    The series are read whenever they are needed. In long form, all rows of a series must be
+    contiguous to be read in batches or parts.
+
+    Parameters
+    ----------
+    source : str, path, list of paths or Dask collection
+        A source of `read_series`, except standard input. Or a Dask DataFrame in long form with all
+        rows of a series in one partition; or a Dask Bag of series of shape (channels, time), or of
+        pairs (series, label).
+    id, time, label, channels, expect, classes
+        See `read_series`.
+
+    Returns
+    -------
+    SeriesScan
+        The source, which can be read any number of times.
+
+    Raises
+    ------
+    DataError
+        If columns do not exist or cannot be guessed from the first rows.
+
+    See Also
+    --------
+    read_series : Read all series of a source.
+    iter_series : Read a source once, in batches.
+    """
+    if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
+        raise DataError("standard input can be read only once: save it to a file to scan it")
+    return _scan(source, RequestedColumns(id, time, label, channels, expect, classes))
 
 
 def read_series(
@@ -24,37 +97,40 @@ def read_series(
     id: str | None = None,
     time: str | None = None,
     label: str | None = None,
-    channels: Sequence[str] | None = None,
+    channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
     labels: bool = True,
 ) -> Dataset:
-    """Read all series of a file.
+    """Read all series of a source.
 
     Parameters
     ----------
     path : str, path, or list of them
-        A file whose suffix tells its form: `.ts`; `.csv`, `.tsv`, `.parquet` or `.feather` in long
-        form (one row per step; Parquet and Feather also with one row per series and a list per
-        channel); `.npz` (`X` and `y`, or `values`, `offsets` and `y`). Text files may be
-        compressed (`.gz`, `.bz2`, `.xz`, `.zst`). Or several Parquet files, read as one: a folder
-        of them, a pattern such as ``"data/part-*.parquet"``, or a list, in its order; folders
-        below it that are named like ``label=a`` stand for a column ``label``. Or a folder
-        with one CSV per series, and labels in `labels.csv`; ``"-"``, CSV on standard input; or a
-        data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
+        A file; its suffix determines the form: `.ts`; `.csv`, `.tsv`, `.parquet` or `.feather` in
+        long form (one row per step; Parquet and Feather also in list form, with one row per series
+        and one list per channel); `.npz` (`X` and `y`, or `values`, `offsets` and `y`). Text files
+        may be compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
+
+        Or several Parquet files that are read as one table: a folder, a pattern such as
+        ``"data/part-*.parquet"``, or a list of files in the given order. Folders inside with names
+        such as ``label=a`` define a column ``label``.
+
+        Or a folder with one CSV file per series, and labels in ``labels.csv``; ``"-"`` for CSV
+        from standard input; or a data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
     id, time, label : str, optional
-        Columns of a table; guessed by default, and the guess is in `Dataset.columns`.
+        Columns of a table. They are guessed by default; `Dataset.columns` has the guess.
     channels : str or sequence of str, optional
-        Columns with the values: a list, or names between commas; ``"c1..c12"`` stands for those
-        from one to the other. All other columns of numbers by default.
+        Columns with the values: a list, or names separated by commas; ``"c1..c12"`` means all
+        columns from the first to the second. All other numeric columns by default.
     expect : sequence of str, optional
-        Channels of a trained model: taken, in this order, from data that name their channels;
-        `channels` may name others, that stand for them one after the other.
+        Channels of a trained model, which are read in this order if the channels have names.
+        `channels` may name other columns, which replace them one by one.
     classes : sequence, optional
-        Labels a trained model knows: where `label` is not given, the column that holds them is
-        taken among those that are no channels.
+        Labels of a trained model. If `label` is not given, the column that holds them is used,
+        among those that are not channels.
     labels : bool
-        Whether labels are wanted. If not, they may be missing.
+        Whether labels are needed. If not, they may be missing.
 
     Returns
     -------
@@ -64,20 +140,14 @@ def read_series(
     Raises
     ------
     DataError
-        If something is wrong with the file; the message names the file, the place and the remedy.
+        If the source cannot be used; the message has the file, the place and a remedy.
 
     See Also
     --------
-    iter_series : The same batch by batch.
+    iter_series : Read a source in batches.
     """
-    place = Place(path, Wanted(id, time, label, channels, expect, classes))
-    if not place.is_table:
-        return join(place.batches(labels=labels, batch_size=_AT_A_TIME))
-    with place.table() as table:
-        columns, lists = understood(table, place.wanted)
-        if lists:
-            return join(iter_lists(table, columns, labels=labels, batch_size=_AT_A_TIME))
-        return read_long(table, columns, labels=labels)
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes))
+    return scan.read(labels=labels)
 
 
 def iter_series(
@@ -86,30 +156,186 @@ def iter_series(
     id: str | None = None,
     time: str | None = None,
     label: str | None = None,
-    channels: Sequence[str] | None = None,
+    channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
     labels: bool = True,
     batch_size: int = 1024,
 ) -> Iterator[Dataset]:
-    """Read the series of a file batch by batch.
+    """Read the series of a source in batches.
 
-    Of CSV, Parquet and Feather, and of folders, no more than a few batches are in memory at any
-    time, however long the file. Rows of a series in long form must stand together.
+    Only a few batches of a table or a folder are in memory at any time. In long form, all rows of
+    a series must be contiguous.
 
     Parameters
     ----------
     path, id, time, label, channels, expect, classes, labels
-        As for `read_series`.
+        See `read_series`.
     batch_size : int
-        Series in a batch, at most.
+        Largest number of series in a batch.
 
     Yields
     ------
     Dataset
         The next series.
     """
-    if batch_size < 1:
-        raise DataError(f"batch_size must be at least 1, got {batch_size}")
-    place = Place(path, Wanted(id, time, label, channels, expect, classes))
-    yield from place.batches(labels=labels, batch_size=batch_size)
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes))
+    yield from scan.batches(labels=labels, batch_size=batch_size)
+
+
+def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
+    """Choose the form of a source."""
+    if is_collection(source):
+        return BagScan(source, requested) if is_bag(source) else FrameScan(source, requested)
+    if not is_path_like(source):
+        is_empty = isinstance(source, list | tuple) and not source
+        raise DataError(
+            f"the source must be a path, a list of paths, a Dask DataFrame or a Dask Bag, got "
+            f"{'an empty list' if is_empty else type(source).__name__}"
+        )
+    files = ParquetFiles.at(source)
+    if not isinstance(files.given, str) or is_pattern(files.given):
+        return ParquetScan(files, requested)
+    name = files.given
+    path, suffix = files.locate(name), base_suffix(name)
+    if name == STDIN:
+        with open_text(STDIN, name) as file:
+            table = CsvTable(file, ".csv")
+        return FileScan(StandardInput(table, resolve_columns(table.sample, requested)), [])
+    if not path.exists():
+        if name.partition(":")[0] in list_datasets():
+            requested.require_none(name)
+            return FileScan(WholePart(name, None, requested.expect), [])
+        raise FileNotFoundError(
+            f"{name}: there is no such file, folder or data set (`slts datasets` lists the data "
+            f"sets)"
+        )
+    if path.is_dir():
+        return _scan_folder(files, path, requested)
+    if suffix not in (*TABLE_SUFFIXES, ".ts", ".npz"):
+        raise DataError(f"{name} has an unknown suffix; expected {_FORMS}")
+    if is_compressed(path) and suffix not in (*TEXT_SUFFIXES, ".ts"):
+        raise DataError(
+            f"{name}: {suffix} files that are compressed as a whole cannot be read. Decompress it "
+            f"first; the format compresses its own contents"
+        )
+    if suffix in PARQUET_SUFFIXES:
+        return ParquetScan(files, requested)
+    if suffix in (".ts", ".npz"):
+        requested.require_none(name)
+        return FileScan(WholePart(name, path, requested.expect), [path])
+    return FileScan(FilePart.at(name, path, requested), [path])
+
+
+def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -> SeriesScan:
+    if files.paths():
+        return ParquetScan(files, requested)
+    texts = series_files(path)
+    if not texts:
+        first = min((file.name for file in path.iterdir()), default=None)
+        hint = "" if first is None else f"; give one of its files, such as {path / first}"
+        raise DataError(f"{files.name} has neither Parquet files nor CSV files with series{hint}")
+    return FileScan(FolderPart.at(files.name, path, requested), texts)
+
+
+@dataclass(frozen=True)
+class FilePart(TablePart):
+    """All of a CSV or Arrow file."""
+
+    given: str
+    path: Path
+    columns: Columns
+
+    @classmethod
+    def at(cls, given: str, path: Path, requested: RequestedColumns) -> FilePart:
+        """Find the columns in the first rows."""
+        if base_suffix(path) in TEXT_SUFFIXES:
+            with open_text(path, given) as text:
+                sample = CsvTable(text, base_suffix(path)).sample
+        else:
+            with open_arrow(path, given) as file:
+                sample = Chunk(sample_rows([file]), given)
+        return cls(given, path, resolve_columns(sample, requested))
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return self.given
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+        """Read some columns; see `TablePart.chunks`."""
+        if base_suffix(self.path) in TEXT_SUFFIXES:
+            with open_text(self.path, self.given) as text:
+                yield from CsvTable(text, base_suffix(self.path)).chunks(self.columns, names)
+        else:
+            with open_arrow(self.path, self.given) as file:
+                for row, batch in file.batches(names, n_rows):
+                    yield Chunk(pa.Table.from_batches([batch]), self.given, row)
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Read the series; in a small file, the rows of a series need not be contiguous."""
+        small = not is_compressed(self.path) and self.path.stat().st_size <= _SMALL_FILE
+        if self.columns.lists or not small:
+            yield from super().batches(labels=labels, batch_size=batch_size)
+            return
+        whole = read_whole([self], labels=labels)
+        for begin in range(0, len(whole), batch_size):
+            yield whole[begin : begin + batch_size]
+
+
+@dataclass(frozen=True)
+class StandardInput(TablePart):
+    """CSV from standard input, which can be read only once."""
+
+    table: CsvTable
+    columns: Columns
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return "standard input"
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+        """Read some columns; see `TablePart.chunks`."""
+        return self.table.chunks(self.columns, names)
+
+
+class FileScan(SeriesScan):
+    """A source with one part, which is read from beginning to end.
+
+    Parameters
+    ----------
+    part
+        The part.
+    files
+        The files that it reads, to estimate its size.
+    """
+
+    def __init__(
+        self, part: FilePart | StandardInput | FolderPart | WholePart, files: Sequence[Path]
+    ) -> None:
+        super().__init__(part.name, None if isinstance(part, WholePart) else part.columns)
+        self._part = part
+        self._files = files
+
+    @cached_property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have names."""
+        if isinstance(self._part, TablePart):
+            return self._part.channel_names
+        return next(self._part.batches(labels=False, batch_size=1)).series.channel_names
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Size of the files, which is similar to the size in memory; None if compressed."""
+        if not self._files or any(is_compressed(file) for file in self._files):
+            return None
+        if self._files[0].suffix.lower() == ".npz" and zipfile.is_zipfile(self._files[0]):
+            with zipfile.ZipFile(self._files[0]) as archive:
+                return sum(entry.file_size for entry in archive.infolist())
+        return sum(file.stat().st_size for file in self._files)
+
+    def parts(self, *, labels: bool = True) -> list[Any]:
+        """Return the one part."""
+        del labels
+        return [self._part]

@@ -1,4 +1,4 @@
-"""`SeriesBatch`: many series of free lengths in two arrays."""
+"""`SeriesBatch`: series of different lengths in two arrays."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts.bytesize import format_bytes
 from slts.errors import DataError
-from slts.series.checks import as_numbers, check_finite, check_layout
-from slts.series.flatten import offsets_of
-from slts.series.preview import html_preview, size_text
-
-__all__ = ["SeriesBatch"]
+from slts.series.flatten import as_numbers, check_finite, check_layout, offsets_of
+from slts.series.preview import html_preview
 
 Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
 
@@ -24,15 +22,15 @@ Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
 class SeriesBatch:
     """An immutable batch of multivariate series, each with its own length.
 
-    The steps of all series lie end to end in `values`, one row per step; series i is
-    `values[offsets[i]:offsets[i + 1]]`. Values are finite float64, and no series is empty; a batch
-    without series can arise by selection.
+    `values` holds the steps of all series, one row per step; series i is
+    `values[offsets[i]:offsets[i + 1]]`. Values are finite float64, and every series has at least
+    one step. A selection may have no series.
 
     Parameters
     ----------
     values : array-like of shape (total steps, channels)
-        The steps of all series. Not copied if it is C-contiguous float64 already; do not write to
-        it afterwards.
+        The steps of all series. A C-contiguous float64 array is not copied: do not write to it
+        afterwards.
     offsets : array-like of int, shape (n_series + 1,)
         Bounds of the series: 0, then strictly increasing up to the number of steps.
     channel_names : sequence of str, optional
@@ -41,7 +39,7 @@ class SeriesBatch:
     Raises
     ------
     DataError
-        If the three do not fit together, or a value is NaN or infinite.
+        If the arguments are not consistent, or a value is NaN or infinite.
 
     See Also
     --------
@@ -49,11 +47,10 @@ class SeriesBatch:
 
     Notes
     -----
-    `batch[i]` and iteration give series as read-only (channels, time) views, the transpose of
-    their rows in `values`; so `as_series(list(batch))` is the batch again, without channel names.
-    Slices, boolean masks and integer arrays give batches; slices of step 1 share memory. Equality
-    compares content; a batch cannot be hashed, for it may view an array that its owner still
-    writes to.
+    `batch[i]` and iteration return series as read-only (channels, time) views, the transpose of
+    their rows in `values`; so `as_series(list(batch))` equals the batch, without channel names.
+    Slices, boolean masks and integer arrays return batches; slices of step 1 share memory. Equality
+    compares content. A batch is not hashable, because the caller may still write to its array.
 
     Examples
     --------
@@ -61,7 +58,7 @@ class SeriesBatch:
     >>> from slts.series import SeriesBatch
     >>> batch = SeriesBatch(np.arange(10.0).reshape(5, 2), [0, 2, 5])
     >>> batch
-    SeriesBatch(2 series, 2 channels, 2-3 steps, 80 B)
+    SeriesBatch(2 series, 2 channels, 2-3 steps, 80 bytes)
     >>> batch[0]
     array([[0., 2.],
            [1., 3.]])
@@ -69,7 +66,6 @@ class SeriesBatch:
 
     __slots__ = ("__weakref__", "_channel_names", "_offsets", "_values")
 
-    # Content can change under a batch that shares memory with its maker's array (see Notes).
     __hash__ = None  # type: ignore[assignment]
 
     _values: FloatArray
@@ -95,7 +91,7 @@ class SeriesBatch:
         self._set(flat, bounds, names)
 
     def _set(self, values: FloatArray, offsets: IntArray, names: tuple[str, ...] | None) -> None:
-        # Views, so that the caller's own arrays keep their write flags.
+        # Views, so that the arrays of the caller stay writeable.
         self._values = values.view()
         self._values.flags.writeable = False
         self._offsets = offsets.view()
@@ -106,10 +102,10 @@ class SeriesBatch:
     def from_checked(
         cls, values: FloatArray, offsets: IntArray, channel_names: tuple[str, ...] | None
     ) -> SeriesBatch:
-        """Make a batch from parts known to be valid, without looking at them.
+        """Make a batch without checks.
 
-        For code that computes a batch from another one: `values` must be C-contiguous, finite
-        float64, and `offsets` strictly increasing int64 from 0 to `len(values)`.
+        `values` must be C-contiguous, finite float64, and `offsets` strictly increasing int64 from
+        0 to `len(values)`.
         """
         batch = cls.__new__(cls)
         batch._set(values, offsets, channel_names)
@@ -117,17 +113,17 @@ class SeriesBatch:
 
     @classmethod
     def concatenate(cls, batches: Iterable[SeriesBatch]) -> SeriesBatch:
-        """Join batches of equal channels, in order.
+        """Concatenate batches with the same channels.
 
         Parameters
         ----------
         batches : iterable of SeriesBatch
-            At least one. Those that name their channels must name them alike.
+            At least one. All channel names that are given must be equal.
 
         Returns
         -------
         SeriesBatch
-            All series; the very batch given if it is the only one.
+            All series; a single batch is returned unchanged.
         """
         parts = list(batches)
         if not parts:
@@ -138,14 +134,14 @@ class SeriesBatch:
             if part.n_channels != first.n_channels:
                 raise DataError(
                     f"batch {index} has {part.n_channels} channels, expected {first.n_channels} "
-                    "(as batch 0): only batches of equal channels can be joined"
+                    "(as batch 0): only batches with the same channels can be joined"
                 )
             if names is None:
                 names = part.channel_names
             elif part.channel_names not in (None, names):
                 raise DataError(
                     f"batch {index} names its channels {part.channel_names}, expected {names}: "
-                    "bring the channels to one order"
+                    "put the channels in the same order"
                 )
         if len(parts) == 1:
             return first
@@ -165,7 +161,7 @@ class SeriesBatch:
 
     @property
     def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the channels, if they have any."""
+        """Names of the channels, if they have names."""
         return self._channel_names
 
     @property
@@ -180,12 +176,12 @@ class SeriesBatch:
 
     @property
     def n_steps(self) -> int:
-        """Number of steps of all series together."""
+        """Total number of steps."""
         return int(self._values.shape[0])
 
     @property
     def shape(self) -> tuple[int]:
-        """`(len(self),)`: scikit-learn takes what has a shape for indexable by arrays."""
+        """`(len(self),)`: scikit-learn indexes objects that have a shape with arrays."""
         return (len(self),)
 
     def to_list(self, layout: Layout = "channels_first") -> list[FloatArray]:
@@ -194,7 +190,7 @@ class SeriesBatch:
         Parameters
         ----------
         layout : {"channels_first", "time_first"}
-            Whether each array is (channels, time), as in `list(batch)`, or (time, channels).
+            Whether arrays are (channels, time), as in `list(batch)`, or (time, channels).
 
         Returns
         -------
@@ -220,7 +216,7 @@ class SeriesBatch:
     def __getitem__(
         self, key: int | np.integer[Any] | Selection | tuple[Selection, EllipsisType]
     ) -> FloatArray | SeriesBatch:
-        """Return one series (channels, time) for an integer, else the batch of those selected."""
+        """Return one series (channels, time) for an integer, else a batch."""
         if isinstance(key, tuple):
             # scikit-learn writes X[indices, ...].
             if len(key) != 2 or key[1] is not Ellipsis:
@@ -242,7 +238,7 @@ class SeriesBatch:
         return self._take(self._indices(key))
 
     def _indices(self, key: object) -> IntArray:
-        """Turn a mask or an array of (negative) numbers into numbers in range."""
+        """Convert a mask or an array of indices to non-negative indices."""
         array = np.asarray(key)
         if array.ndim == 1 and array.dtype.kind == "b":
             if len(array) != len(self):
@@ -266,13 +262,13 @@ class SeriesBatch:
         return np.where(array < 0, array + len(self), array)
 
     def _span(self, start: int, stop: int) -> SeriesBatch:
-        """Series start..stop-1, sharing memory."""
+        """Return series start..stop-1, which share memory."""
         bounds = self._offsets[start : stop + 1]
         values = self._values[bounds[0] : bounds[-1]]
         return self.from_checked(values, bounds - bounds[0], self._channel_names)
 
     def _take(self, indices: IntArray) -> SeriesBatch:
-        """Copy of the given series, in the given order."""
+        """Return a copy of some series, in the given order."""
         lengths = self.lengths[indices]
         offsets = offsets_of(lengths)
         # Row r of the result is row r + shift of this batch; shift is constant within a series.
@@ -281,15 +277,14 @@ class SeriesBatch:
         return self.from_checked(self._values.take(rows, axis=0), offsets, self._channel_names)
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-        """Refuse to become an array."""
-        # Without this, NumPy would crawl through the series and pick its own layout.
+        """Raise an error: NumPy would iterate over the series and choose its own layout."""
         raise TypeError(
-            "a SeriesBatch is ragged and does not become an array: use .values (all steps), "
+            "a SeriesBatch is ragged and cannot be converted to an array: use .values (all steps), "
             "batch[i] (one series), .to_list(), or SeriesBatch.concatenate for several batches"
         )
 
     def __eq__(self, other: object) -> bool:
-        """Compare values, bounds and channel names."""
+        """Compare values, offsets and channel names."""
         if not isinstance(other, SeriesBatch):
             return NotImplemented
         return (
@@ -299,22 +294,22 @@ class SeriesBatch:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the three parts of the batch."""
-        # Rebuilt rather than restored: NumPy does not keep the write flag of pickled arrays.
+        """Pickle values, offsets and names; NumPy does not pickle the read-only flag."""
         return type(self).from_checked, (self._values, self._offsets, self._channel_names)
 
     def __repr__(self) -> str:
-        """Return a line with count, channels, lengths and size."""
+        """Return a line with number of series, channels, lengths and size."""
         shortest, longest = (
             (int(self.lengths.min()), int(self.lengths.max())) if len(self) else (0, 0)
         )
         span = f"{shortest}-{longest} steps" if shortest < longest else _count(longest, "step")
         channels = _count(self.n_channels, "channel")
-        size = size_text(self._values.nbytes)
+        size = format_bytes(self._values.nbytes)
         return f"SeriesBatch({len(self)} series, {channels}, {span}, {size})"
 
     def _repr_html_(self) -> str:
-        return html_preview(repr(self), self[:5], len(self))
+        names = self.channel_names or tuple(map(str, range(self.n_channels)))
+        return html_preview(repr(self), list(self[:5]), names, len(self))
 
 
 def _count(number: int, noun: str) -> str:
@@ -323,14 +318,14 @@ def _count(number: int, noun: str) -> str:
 
 
 def _checked_offsets(offsets: object, n_steps: int) -> IntArray:
-    """Return offsets as int64, or raise `DataError` unless they cut n_steps into real series."""
+    """Return offsets as int64, or raise `DataError` unless they divide n_steps into series."""
     array = np.asarray(offsets)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise DataError(
-            "offsets must be a 1-D array of integers with one entry more than there are series, "
+            "offsets must be a 1-D array of integers with one more entry than there are series, "
             f"got shape {array.shape} and dtype {array.dtype}"
         )
-    # A copy: small, and the bounds must never move under the values.
+    # A copy: it is small, and the caller must not change it.
     bounds = array.astype(np.int64)
     if bounds[0] != 0 or bounds[-1] != n_steps:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Maps of the channels, fitted on training series: scales, differences, levels, components."""
+"""Maps of steps and channels: unit rows, scales, differences, levels, components."""
 
 from __future__ import annotations
 
@@ -9,30 +9,79 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.series.batch import SeriesBatch
 
-__all__ = [
-    "SCALES",
-    "ChannelScale",
-    "Components",
-    "Levels",
-    "differences",
-    "leading_directions",
-    "pool_steps",
-    "spread_of",
-]
-
 SCALES = ("standard", "robust", "asinh")
 # The quartiles, and the first and last hundredth, of a normal distribution lie this many standard
 # deviations apart.
 _QUARTILES, _HUNDREDTHS = 1.3489795003921634, 4.652695748081682
-# Beyond it a value is as good as infinite, and squares would be.
+# Scaled values are clipped here, so that their squares stay finite.
 _FAR = 1e140
-# Ranks are read off so many quantiles.
+# Number of quantiles from which ranks are interpolated.
 _KNOTS = 65
+
+
+def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
+    """Scale every step to unit L2 norm; steps of zeros are unchanged.
+
+    Parameters
+    ----------
+    batch : SeriesBatch
+        Series of any magnitude.
+
+    Returns
+    -------
+    SeriesBatch
+        New values, same lengths and channel names.
+
+    Examples
+    --------
+    >>> from slts.series import as_series, normalize_rows
+    >>> normalize_rows(as_series([[[3.0, 0.0], [4.0, 0.0]]])).values
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    # Squares overflow or underflow beyond about 1e+-154. Scaling a row by a power of two, so that
+    # its largest entry is in [0.5, 1), is exact: other rows give x / norm(x), bit for bit.
+    _, exponents = np.frexp(np.abs(batch.values).max(axis=1, keepdims=True))
+    scaled = np.ldexp(batch.values, -exponents)
+    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
+    norms[norms == 0.0] = 1.0
+    scaled /= norms
+    return SeriesBatch.from_checked(scaled, batch.offsets, batch.channel_names)
+
+
+def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:
+    """Add a channel with a constant value: after normalisation it represents the amplitude.
+
+    Parameters
+    ----------
+    batch : SeriesBatch
+        Series of any number of channels.
+    value : float
+        The constant; the norm of a typical row is a good choice (see `rms_row_norm`).
+
+    Returns
+    -------
+    SeriesBatch
+        The same series with one more channel.
+    """
+    column: FloatArray = np.full((batch.n_steps, 1), float(value))
+    names = None if batch.channel_names is None else (*batch.channel_names, "constant")
+    values = np.hstack([batch.values, column])
+    return SeriesBatch.from_checked(values, batch.offsets, names)
+
+
+def rms_row_norm(batch: SeriesBatch) -> float:
+    """Return the root mean square of the norms of all steps; 1 if every step is zero."""
+    largest = float(np.abs(batch.values).max(initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    scaled = batch.values / largest
+    return largest * float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / batch.n_steps))
 
 
 @dataclass(frozen=True, eq=False)
 class ChannelScale:
-    """(x - centre) / spread for each channel, and asinh of it where tails are heavy.
+    """(x - centre) / spread for each channel, followed by asinh if `squash` is set.
 
     Parameters
     ----------
@@ -48,7 +97,7 @@ class ChannelScale:
 
     @classmethod
     def fit(cls, batch: SeriesBatch, kind: str) -> ChannelScale:
-        """Scale all training steps together.
+        """Estimate centre and spread from all training steps.
 
         Parameters
         ----------
@@ -64,7 +113,7 @@ class ChannelScale:
             return cls(mean, deviation, squash=False)
         low, centre, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
         spread = (high - low) / _QUARTILES
-        # Where half of the steps are equal the quartiles say nothing; outer quantiles may.
+        # If half of the steps are equal, the quartiles coincide; outer quantiles may not.
         wide = np.subtract(*np.quantile(values, (0.99, 0.01), axis=0)) / _HUNDREDTHS
         for coarser in (wide, deviation):
             tied = spread <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
@@ -80,10 +129,9 @@ class ChannelScale:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Soft thresholds of each channel's rank: how far a value is beyond each of some quantiles.
+    """Soft thresholds of each channel's rank: on which side of some quantiles a value lies.
 
-    A product of such rows counts how often both series are on the same side of a level, which no
-    product of the values can say.
+    The product of two such rows measures at how many levels both values are on the same side.
 
     Parameters
     ----------
@@ -99,12 +147,12 @@ class Levels:
 
     @classmethod
     def fit(cls, batch: SeriesBatch, n_levels: int) -> Levels:
-        """Read quantiles off all training steps."""
+        """Estimate quantiles from all training steps."""
         shares = np.linspace(0.0, 1.0, _KNOTS)
         knots = np.quantile(batch.values, shares, axis=0).T
         ranks = np.empty_like(knots)
         for of_channel, out in zip(knots, ranks, strict=True):
-            # Equal knots share their mean rank, so that a frequent value is one point of the map.
+            # Equal knots get their mean rank, so that a frequent value has one rank.
             _, which = np.unique(of_channel, return_inverse=True)
             mean = np.bincount(which, weights=shares) / np.bincount(which)
             out[:] = mean[which]
@@ -145,25 +193,25 @@ class Components:
         return cls(centre, leading_directions(centred, count))
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """Coordinates of rows (steps, channels)."""
-        # Not a BLAS product: the last bits of a row must not depend on the rows beside it, or a tie
-        # between two paths is broken one way in a batch and another way alone.
+        """Return the coordinates of rows (steps, channels)."""
+        # Not a BLAS product: the last bits of a row would depend on the other rows, and ties
+        # between paths would be broken differently in a batch and alone.
         coordinates: FloatArray = np.einsum("ij,jk->ik", values - self.centre, self.basis)
         return coordinates
 
 
 def leading_directions(values: FloatArray, count: int) -> FloatArray:
-    """Orthonormal columns that hold most of the rows' sum of squares, shape (channels, count)."""
+    """Return the `count` principal directions of rows, without centring, as columns."""
     _, vectors = np.linalg.eigh(values.T @ values)
     basis = vectors[:, ::-1][:, :count]
-    # A sign for each column that does not depend on the linear algebra library.
+    # The sign of a column must not depend on the linear algebra library.
     largest = np.abs(basis).argmax(axis=0)
     signs = np.sign(basis[largest, np.arange(basis.shape[1])])
     return np.ascontiguousarray(basis * signs)
 
 
 def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Change per step of each series: half the step before and after, one-sided at the ends."""
+    """Return central differences within each series, one-sided at its ends."""
     before = np.maximum(np.arange(len(values)) - 1, np.repeat(offsets[:-1], np.diff(offsets)))
     after = np.minimum(np.arange(len(values)) + 1, np.repeat(offsets[1:], np.diff(offsets)) - 1)
     span = np.maximum(after - before, 1)
@@ -172,9 +220,9 @@ def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
 
 
 def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
-    """Average steps in a row, so that no series is longer than `max_length`.
+    """Average consecutive steps, so that no series is longer than `max_length`.
 
-    Series that are not longer stay as they are; the last mean of a series may be over fewer steps.
+    Shorter series are unchanged. The last mean of a series may have fewer steps.
     """
     if max_length is None or int(batch.lengths.max(initial=0)) <= max_length:
         return batch
@@ -191,12 +239,12 @@ def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
 
 
 def spread_of(values: FloatArray) -> FloatArray:
-    """Standard deviation of each column; 1 where a column is constant up to rounding."""
+    """Return the standard deviation of each column; 1 if a column is constant up to rounding."""
     return _moments(values)[1]
 
 
 def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # In units of the largest value, so that no square leaves the range.
+    # In units of the largest value, so that squares do not overflow.
     size = np.abs(values).max(axis=0, initial=0.0)
     unit = np.where(size > 0.0, size, 1.0)
     scaled = values / unit

@@ -1,4 +1,4 @@
-"""`as_series`: the public edge where data of many kinds become a `SeriesBatch`."""
+"""`as_series`: converts data of many kinds to a `SeriesBatch`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from typing import overload
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts._typing import AnyArray, Layout
 from slts.errors import DataError
 from slts.series import frames
 from slts.series.batch import SeriesBatch
-from slts.series.checks import as_numbers, check_layout, is_sparse
-from slts.series.flatten import flatten_array, flatten_cells, flatten_list, trim_padding
-
-__all__ = ["as_series"]
+from slts.series.flatten import (
+    as_numbers,
+    check_layout,
+    flatten_array,
+    flatten_cells,
+    flatten_list,
+    is_sparse,
+    trim_padding,
+)
 
 _ACCEPTED = (
     "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
     "a 2-D array (n, time), or a data frame with id="
 )
-
-_Flat = tuple[FloatArray, IntArray, tuple[str, ...] | None]
 
 
 @overload
@@ -57,41 +60,41 @@ def as_series(
     channels: str | Sequence[str] | None = None,
     label: str | None = None,
 ) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
-    """Turn series of almost any form into a `SeriesBatch`.
+    """Convert series to a `SeriesBatch`.
 
     Parameters
     ----------
     X : object
         One of
 
-        - a `SeriesBatch`, returned as it is;
+        - a `SeriesBatch`, which is returned unchanged;
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
-          single channel, a 1-D array (time,); lengths are free;
+          single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
         - a long data frame (pandas, polars or pyarrow), one row per step, with `id`;
         - pandas frames of sktime and aeon: cells that hold series, an (instance, time) index, a
-          list of frames. Text column labels name channels; without them a frame is read as the
-          array it holds.
+          list of frames. Text column labels are channel names; a frame without them is read as an
+          array.
     layout : {"channels_first", "time_first"}
         Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
-        (n, time, channels), as tslearn does. The batch itself gives its series channels first,
-        whatever the layout of `X`.
+        (n, time, channels), as tslearn does. The batch always returns its series channels first.
     padded : bool
-        Whether short series are filled up with NaN at the end. Trailing steps that are NaN in all
-        channels are then removed; NaN anywhere else remains an error.
+        Whether short series are padded with NaN at the end. Trailing steps that are NaN in all
+        channels are then removed; NaN anywhere else is an error.
     id : str, optional
-        Column of a long frame that tells the series apart. Series come in order of appearance.
+        Column of a long frame that identifies the series. Series have the order of their first
+        rows.
     time : str, optional
-        Column to sort each series by; without it rows are taken in order.
+        Column by which each series is sorted; without it, rows keep their order.
     channels : str or sequence of str, optional
         Columns that hold the values; all other numeric columns by default.
     label : str, optional
-        Column with the label, constant within a series.
+        Column with the label, which must be constant within a series.
 
     Returns
     -------
     batch : SeriesBatch
-        The series. May share memory with `X`: do not write to `X` afterwards.
+        The series. It may share memory with `X`: do not write to `X` afterwards.
     labels : ndarray of shape (n_series,)
         Only if `label` is given.
 
@@ -107,9 +110,9 @@ def as_series(
     >>> import numpy as np
     >>> from slts.series import as_series
     >>> as_series([np.zeros((3, 20)), np.ones((3, 35))])
-    SeriesBatch(2 series, 3 channels, 20-35 steps, 1.32 kB)
+    SeriesBatch(2 series, 3 channels, 20-35 steps, 1 kB)
     >>> as_series(np.zeros((4, 7)))
-    SeriesBatch(4 series, 1 channel, 7 steps, 224 B)
+    SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """
     check_layout(layout)
     columns = {"time": time, "channels": channels, "label": label}
@@ -121,7 +124,7 @@ def as_series(
     if given:
         raise DataError(
             f"{given[0]}= names a column of a long data frame, which also needs id=, the column "
-            "that tells the series apart"
+            "that identifies the series"
         )
     if isinstance(X, SeriesBatch):
         return X
@@ -135,13 +138,13 @@ def as_series(
         if layout == "time_first":
             raise
         raise DataError(
-            f"{error}. The padding was taken off by steps: if X is (n, time, channels), as tslearn "
-            f"has it, also pass layout='time_first'"
+            f"{error}. Padding was removed along the last axis: if X is (n, time, channels), as in "
+            f"tslearn, also pass layout='time_first'"
         ) from error
 
 
-def _flatten(X: object, layout: Layout) -> _Flat:
-    """Choose how to read `X` by its type."""
+def _flatten(X: object, layout: Layout) -> frames.Flat:
+    """Read `X` according to its type."""
     if frames.is_frame(X):
         return frames.flatten_frame(X)
     if isinstance(X, list | tuple):
@@ -154,8 +157,8 @@ def _flatten(X: object, layout: Layout) -> _Flat:
         raise DataError(f"X is a {type(X).__name__}, expected {_ACCEPTED}: try list(X.values())")
     if isinstance(X, str | PathLike):
         raise DataError(
-            f"X is of type {type(X).__name__}, expected {_ACCEPTED}. A file is read by "
-            f"slts.files.read_series, or by slts.scan_series if it is larger than memory"
+            f"X is of type {type(X).__name__}, expected {_ACCEPTED}. Read a file with "
+            f"slts.files.read_series, or scan it with slts.scan_series"
         )
     if not hasattr(X, "__array__"):
         raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}")
@@ -168,5 +171,5 @@ def _flatten(X: object, layout: Layout) -> _Flat:
 
 
 def _holds_series(array: AnyArray) -> bool:
-    """Tell whether the cells of a 1-D or 2-D object array are series rather than numbers."""
+    """Tell whether the cells of a 1-D or 2-D object array are series, not numbers."""
     return array.ndim in (1, 2) and array.size > 0 and frames.is_series_like(array.flat[0])

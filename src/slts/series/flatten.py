@@ -1,26 +1,142 @@
-"""Lists and arrays of series laid end to end: flat values and offsets."""
+"""Lists and arrays of series -> flat values and offsets; checks for real, finite numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import get_args
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
 from slts.errors import DataError
-from slts.series.checks import as_numbers
 
-__all__ = ["flatten_array", "flatten_cells", "flatten_list", "offsets_of", "trim_padding"]
+_NUMBER_KINDS = "biuf"
+
+
+def check_layout(layout: str) -> None:
+    """Raise `DataError` unless `layout` is one of the two known ones."""
+    if layout not in get_args(Layout):
+        raise DataError(f"layout must be 'channels_first' or 'time_first', got {layout!r}")
+
+
+def is_sparse(x: object) -> bool:
+    """Tell whether `x` looks like a sparse matrix, without importing a sparse library."""
+    return hasattr(x, "nnz") and hasattr(x, "toarray")
+
+
+def as_numbers(x: object, where: str) -> AnyArray:
+    """Convert `x` to an array of real numbers of any width.
+
+    Parameters
+    ----------
+    x : object
+        Array-like.
+    where : str
+        Name of `x` in error messages: "X" or "series 3".
+
+    Returns
+    -------
+    AnyArray
+        Array whose dtype is boolean, integer or floating; it shares memory with `x` if possible.
+
+    Raises
+    ------
+    TypeError
+        If `x` is sparse or holds Python objects that are not numbers.
+    DataError
+        If `x` is ragged or complex, or holds text or times.
+    """
+    # Most series of a list are plain arrays.
+    if type(x) is np.ndarray and x.dtype.kind in _NUMBER_KINDS:
+        return x
+    if isinstance(x, np.ma.MaskedArray):
+        # A masked entry is a missing value: NaN, so that it is reported.
+        x = np.ma.filled(x.astype(np.float64), np.nan) if np.ma.is_masked(x) else x.data
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise DataError(
+            f"{where} is not rectangular ({error}): every channel of a series must have the same "
+            "number of steps"
+        ) from error
+    kind = array.dtype.kind
+    if kind in _NUMBER_KINDS:
+        return array
+    if is_sparse(x):  # NumPy wraps sparse matrices as single objects
+        raise TypeError(
+            f"{where} is sparse ({type(x).__name__}), which slts does not support: "
+            "convert it with .toarray()"
+        )
+    if kind == "O":
+        return _from_objects(array, where)
+    if kind == "c":
+        raise DataError(
+            f"Complex data not supported: {where} has dtype {array.dtype}; "
+            "pass its real and imaginary parts as two channels"
+        )
+    raise DataError(f"{where} has dtype {array.dtype}, expected real numbers: convert it first")
+
+
+def _from_objects(array: AnyArray, where: str) -> FloatArray:
+    """Convert Python objects to float64; text is an error, even if it is a number."""
+    text = next((v for v in array.flat if isinstance(v, str | bytes)), None)
+    if text is not None:
+        raise DataError(f"{where} holds the string {text!r}, expected numbers: convert it first")
+    try:
+        return array.astype(np.float64)
+    except TypeError as error:
+        raise TypeError(f"{where} holds an object that is not a number: {error}") from error
+    except ValueError as error:
+        raise DataError(f"{where} cannot be read as numbers: {error}") from error
+
+
+def check_finite(
+    values: FloatArray,
+    offsets: IntArray,
+    channel_names: Sequence[str] | None = None,
+    series_names: Sequence[object] | None = None,
+) -> None:
+    """Raise `DataError` with series, step and channel of the first NaN or infinity.
+
+    Parameters
+    ----------
+    values : FloatArray
+        Flat values, shape (steps, channels).
+    offsets : IntArray
+        Bounds of the series in `values`.
+    channel_names : Sequence[str] or None
+        Names to show next to the channel number.
+    series_names : Sequence[object] or None
+        Identifiers to show next to the series number.
+    """
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    row, channel = divmod(int(np.argmin(finite)), values.shape[1])
+    series = int(np.searchsorted(offsets, row, side="right")) - 1
+    place = f"series {series}"
+    if series_names is not None:
+        place += f" (id {series_names[series]!r})"
+    place += f", step {row - int(offsets[series])}, channel {channel}"
+    if channel_names is not None:
+        place += f" ({channel_names[channel]!r})"
+    value = values[row, channel]
+    if np.isnan(value):
+        raise DataError(
+            f"{place} is NaN: missing values are not dropped silently; impute them, or pass "
+            "padded=True to as_series if NaN only pads the ends of short series"
+        )
+    raise DataError(f"{place} is {value}: every value must be finite; clip or remove it")
 
 
 def offsets_of(lengths: Iterable[int] | IntArray) -> IntArray:
-    """Return the bounds of series of the given lengths: 0 and the running sums."""
+    """Return the bounds of series of the given lengths: 0 and the cumulative sums."""
     lengths = np.fromiter(lengths, dtype=np.int64)
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
 def flatten_list(series: Iterable[object], layout: Layout) -> tuple[FloatArray, IntArray]:
-    """Lay a list of 1-D or 2-D series end to end.
+    """Concatenate a list of 1-D or 2-D series.
 
     Parameters
     ----------
@@ -32,7 +148,7 @@ def flatten_list(series: Iterable[object], layout: Layout) -> tuple[FloatArray, 
     Returns
     -------
     values : FloatArray
-        A fresh array of shape (total steps, channels).
+        A new array of shape (total steps, channels).
     offsets : IntArray
         Bounds of the series in `values`.
     """
@@ -44,13 +160,13 @@ def flatten_list(series: Iterable[object], layout: Layout) -> tuple[FloatArray, 
     _check_blocks(blocks, layout)
     offsets = offsets_of(len(block) for block in blocks)
     values = np.empty((int(offsets[-1]), blocks[0].shape[1]), dtype=np.float64)
-    with np.errstate(over="ignore"):  # a long double beyond float64 turns inf and is reported
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, an error later
         np.concatenate(blocks, out=values)
     return values, offsets
 
 
 def _time_first(x: object, index: int, layout: Layout) -> AnyArray:
-    """Return series number `index` as a (time, channels) array, a view if it can be one."""
+    """Return series number `index` as a (time, channels) array, a view if possible."""
     array = as_numbers(x, f"series {index}")
     if array.ndim == 2:
         return array if layout == "time_first" else array.T
@@ -60,7 +176,7 @@ def _time_first(x: object, index: int, layout: Layout) -> AnyArray:
     if array.ndim == 0:
         raise DataError(
             f"series {index} is a single number, expected an array {axes} or (time,). "
-            "Reshape your data: X is a list of series, so wrap one lone series as [x]"
+            "Reshape your data: X is a list of series; write one series as [x]"
         )
     raise DataError(
         f"series {index} has {array.ndim} dimensions (shape {array.shape}), expected 2: {axes}"
@@ -68,7 +184,7 @@ def _time_first(x: object, index: int, layout: Layout) -> AnyArray:
 
 
 def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
-    """Raise `DataError` unless all (time, channels) blocks are non-empty and equally wide."""
+    """Raise `DataError` unless all (time, channels) arrays have steps and the same channels."""
     widths = np.fromiter((block.shape[1] for block in blocks), dtype=np.int64)
     lengths = np.fromiter((block.shape[0] for block in blocks), dtype=np.int64)
     empty = np.flatnonzero((lengths == 0) | (widths == 0))
@@ -76,8 +192,8 @@ def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
         index = int(empty[0])
         what = "steps" if lengths[index] == 0 else "channels"
         raise DataError(
-            f"series {index} has 0 {what}: every series needs at least one step of at least one "
-            "channel; leave it out, and its label too"
+            f"series {index} has 0 {what}: every series needs at least one step and one channel; "
+            "leave it out, and its label too"
         )
     odd = np.flatnonzero(widths != widths[0])
     if odd.size:
@@ -85,7 +201,7 @@ def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
         if (lengths == lengths[0]).all():
             other: Layout = "channels_first" if layout == "time_first" else "time_first"
             fix = (
-                f"the other axis has size {lengths[0]} in every series, so is the layout {other}? "
+                f"the other axis has size {lengths[0]} in every series. Is the layout {other}? "
                 f"Then pass as_series(X, layout={other!r})"
             )
         else:
@@ -97,9 +213,9 @@ def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
 
 
 def flatten_array(array: AnyArray, layout: Layout) -> tuple[FloatArray, IntArray]:
-    """Lay a 2-D (n, time) or 3-D (n, channels, time) array of numbers end to end.
+    """Flatten a 2-D (n, time) or 3-D (n, channels, time) array of numbers.
 
-    The values share memory with `array` where its layout allows it.
+    The values share memory with `array` if its layout allows it.
 
     Parameters
     ----------
@@ -141,7 +257,7 @@ def flatten_array(array: AnyArray, layout: Layout) -> tuple[FloatArray, IntArray
 
 
 def flatten_cells(cells: AnyArray) -> tuple[FloatArray, IntArray]:
-    """Lay end to end an (n, channels) object array whose cells are 1-D series.
+    """Flatten an (n, channels) object array whose cells are 1-D series.
 
     Parameters
     ----------
@@ -165,18 +281,18 @@ def _stack_row(row: AnyArray, index: int) -> AnyArray:
         if channel.ndim != 1:
             raise DataError(
                 f"series {index}, channel {j} has {channel.ndim} dimensions, expected 1: "
-                "a cell holds the steps of one channel"
+                "a cell must hold the steps of one channel"
             )
         if len(channel) != len(channels[0]):
             raise DataError(
                 f"series {index}, channel {j} has {len(channel)} steps, expected "
-                f"{len(channels[0])} (as channel 0): bring the channels to one time grid"
+                f"{len(channels[0])} (as channel 0): resample the channels to the same steps"
             )
     return np.stack(channels)
 
 
 def trim_padding(values: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:
-    """Remove the steps at the end of each series at which every channel is NaN.
+    """Remove the steps at the end of each series whose channels are all NaN.
 
     Parameters
     ----------
@@ -188,7 +304,7 @@ def trim_padding(values: FloatArray, offsets: IntArray) -> tuple[FloatArray, Int
     Returns
     -------
     values : FloatArray
-        The steps that remain; the same array if nothing was padding.
+        The steps that remain; the same array if there is no padding.
     offsets : IntArray
         Their bounds.
     """
@@ -200,8 +316,8 @@ def trim_padding(values: FloatArray, offsets: IntArray) -> tuple[FloatArray, Int
         return values, offsets
     if (lengths <= 0).any():
         raise DataError(
-            f"series {int(np.argmax(lengths <= 0))} is NaN throughout: nothing remains of it "
-            "without the padding; leave it out, and its label too"
+            f"series {int(np.argmax(lengths <= 0))} is NaN throughout: it consists of padding "
+            "only; leave it out, and its label too"
         )
     keep = steps < np.repeat(starts + lengths, old)
     return values[keep], offsets_of(lengths)

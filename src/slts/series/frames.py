@@ -1,4 +1,4 @@
-"""Data frames read as series: long frames, and the pandas containers of sktime and aeon."""
+"""Data frames as series: long frames, and the pandas containers of sktime and aeon."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from slts._typing import AnyArray, FloatArray, IntArray, Layout
 from slts.errors import DataError
 from slts.extras import import_extra
 from slts.series.batch import SeriesBatch
-from slts.series.checks import as_numbers, check_finite
-from slts.series.flatten import flatten_array, flatten_cells, flatten_list, offsets_of
-
-__all__ = [
-    "flatten_frame",
-    "flatten_frames",
-    "is_frame",
-    "is_pandas_frame",
-    "is_series_like",
-    "read_long",
-]
+from slts.series.flatten import (
+    as_numbers,
+    check_finite,
+    flatten_array,
+    flatten_cells,
+    flatten_list,
+    offsets_of,
+)
 
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
@@ -30,11 +27,12 @@ _FRAME_CLASSES = {
     "narwhals": {"DataFrame", "LazyFrame"},
 }
 
-_Flat = tuple[FloatArray, IntArray, tuple[str, ...] | None]
+# Values, offsets and channel names.
+Flat = tuple[FloatArray, IntArray, tuple[str, ...] | None]
 
 
 def _is_instance(x: object, library: str) -> bool:
-    """Tell whether `x` is a frame of `library`, which is not imported for the question."""
+    """Tell whether `x` is a frame of `library`, without importing it."""
     return any(
         cls.__module__.partition(".")[0] == library and cls.__name__ in _FRAME_CLASSES[library]
         for cls in type(x).__mro__
@@ -42,7 +40,7 @@ def _is_instance(x: object, library: str) -> bool:
 
 
 def is_frame(x: object) -> bool:
-    """Tell whether `x` is a data frame of a library known here."""
+    """Tell whether `x` is a data frame of a supported library."""
     return any(_is_instance(x, library) for library in _FRAME_CLASSES)
 
 
@@ -52,7 +50,7 @@ def is_pandas_frame(x: object) -> bool:
 
 
 def is_series_like(x: object) -> bool:
-    """Tell whether a cell holds a sequence of values rather than one value."""
+    """Tell whether a cell holds a sequence of values, not one value."""
     return (
         hasattr(x, "__len__")
         and hasattr(x, "__getitem__")
@@ -96,7 +94,7 @@ def read_long(
 
 
 def _column(frame: Any, name: str, argument: str) -> Any:
-    """Return a column that must exist and have no missing entries."""
+    """Return a column; it must exist and have no missing entries."""
     if name not in frame.columns:
         raise DataError(
             f"{argument}={name!r} is not a column of the frame; it has {list(frame.columns)}"
@@ -114,14 +112,14 @@ def _column(frame: Any, name: str, argument: str) -> Any:
 
 
 def _number(ids: Sequence[Hashable]) -> tuple[IntArray, list[Hashable]]:
-    """Return for each row its series, numbered by first appearance, and the identifiers."""
+    """Number the series in order of appearance; return the number for each row, and the ids."""
     seen: dict[Hashable, int] = {}
     codes = np.fromiter((seen.setdefault(value, len(seen)) for value in ids), np.int64, len(ids))
     return codes, list(seen)
 
 
 def _order(codes: IntArray, times: AnyArray | None, names: Sequence[Hashable]) -> AnyArray:
-    """Return the rows sorted by series and, within a series, by time if there is one."""
+    """Return the order of rows by series and, within a series, by time if it is given."""
     if times is None:
         return np.argsort(codes, kind="stable")
     try:
@@ -134,13 +132,13 @@ def _order(codes: IntArray, times: AnyArray | None, names: Sequence[Hashable]) -
         row = order[int(np.argmax(twice))]
         raise DataError(
             f"time {times[row]!s} occurs twice in the series with id {names[codes[row]]!r}: "
-            "drop or average the duplicates, or check that id tells all series apart"
+            "drop or average the duplicates, or check that id distinguishes all series"
         )
     return order
 
 
 def _labels(frame: Any, label: str, codes: IntArray, names: Sequence[Hashable]) -> AnyArray:
-    """Return one label per series, which must not vary inside it."""
+    """Return one label per series; it must be constant within the series."""
     labels: AnyArray = _column(frame, label, "label").to_numpy()
     _, first = np.unique(codes, return_index=True)
     expected = labels[first][codes]
@@ -149,7 +147,7 @@ def _labels(frame: Any, label: str, codes: IntArray, names: Sequence[Hashable]) 
         row = int(np.argmax(differs))
         raise DataError(
             f"label {label!r} varies in the series with id {names[codes[row]]!r}: "
-            f"{expected[row]!s} and {labels[row]!s}; a series has one label"
+            f"{expected[row]!s} and {labels[row]!s}; a series must have one label"
         )
     return labels[first]
 
@@ -157,7 +155,7 @@ def _labels(frame: Any, label: str, codes: IntArray, names: Sequence[Hashable]) 
 def _channels(
     nw: Any, frame: Any, channels: str | Sequence[str] | None, taken: set[str | None]
 ) -> tuple[str, ...]:
-    """Return the columns that hold values, checked to be numeric."""
+    """Return the columns that hold values; they must be numeric."""
     schema = frame.schema
     if channels is None:
         chosen = tuple(c for c, dtype in schema.items() if dtype.is_numeric() and c not in taken)
@@ -183,16 +181,16 @@ def _channels(
     return chosen
 
 
-def flatten_frame(X: Any) -> _Flat:
-    """Read a frame given without `id` by its structure.
+def flatten_frame(X: Any) -> Flat:
+    """Read a frame without `id` according to its structure.
 
-    Understood are sktime's frames whose cells hold series, the (instance, time) index of sktime
-    and aeon, and a frame without text labels that holds one univariate series per row.
+    Supported are sktime's frames whose cells hold series, the (instance, time) index of sktime
+    and aeon, and frames without text labels that hold one univariate series per row.
 
     Parameters
     ----------
     X : DataFrame
-        A frame of any library; only pandas frames have such structure.
+        A frame of any library; only pandas frames have such a structure.
 
     Returns
     -------
@@ -201,7 +199,7 @@ def flatten_frame(X: Any) -> _Flat:
     offsets : IntArray
         Bounds of the series.
     channel_names : tuple of str or None
-        Column labels, where they name channels.
+        Column labels, if they name channels.
     """
     if is_pandas_frame(X):
         if X.index.nlevels == 2:
@@ -211,12 +209,12 @@ def flatten_frame(X: Any) -> _Flat:
         if X.index.nlevels == 1 and _text_labels(X) is None:
             return *flatten_array(_frame_numbers(X, "X"), "channels_first"), None
     raise DataError(
-        f"X is a {type(X).__name__}: name the column that tells its series apart, "
+        f"X is a {type(X).__name__}: name the column that identifies its series, "
         "as_series(X, id=...); if each row is a univariate series, pass X.to_numpy()"
     )
 
 
-def _flatten_multiindex(X: Any) -> _Flat:
+def _flatten_multiindex(X: Any) -> Flat:
     """Read a pandas frame with an (instance, time) index and one column per channel."""
     if X.size == 0:
         raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
@@ -226,14 +224,14 @@ def _flatten_multiindex(X: Any) -> _Flat:
     return values, offsets_of(np.bincount(codes)), _text_labels(X)
 
 
-def flatten_frames(items: Sequence[Any], layout: Layout) -> _Flat:
+def flatten_frames(items: Sequence[Any], layout: Layout) -> Flat:
     """Read a list of pandas frames, one per series.
 
     Parameters
     ----------
     items : sequence of DataFrame
-        With text column labels, rows are steps and columns channels (sktime); otherwise `layout`
-        tells, as it does for arrays (aeon's frames are (channels, time)).
+        With text column labels, rows are steps and columns are channels (sktime). Without them,
+        `layout` applies, as for arrays (aeon's frames are (channels, time)).
     layout : {"channels_first", "time_first"}
         Order of the axes of frames without text labels.
 
@@ -244,7 +242,7 @@ def flatten_frames(items: Sequence[Any], layout: Layout) -> _Flat:
     offsets : IntArray
         Bounds of the series.
     channel_names : tuple of str or None
-        Column labels, where they are text.
+        Column labels, if they are text.
     """
     names = _text_labels(items[0])
     arrays = []
@@ -256,7 +254,7 @@ def flatten_frames(items: Sequence[Any], layout: Layout) -> _Flat:
         if _text_labels(item) != names:
             raise DataError(
                 f"series {index} has the columns {list(item.columns)}, expected "
-                f"{list(items[0].columns)} (as series 0): bring the channels to one order"
+                f"{list(items[0].columns)} (as series 0): put the channels in the same order"
             )
         arrays.append(_frame_numbers(item, f"series {index}"))
     return *flatten_list(arrays, layout if names is None else "time_first"), names
@@ -272,6 +270,6 @@ def _frame_numbers(X: Any, where: str) -> AnyArray:
     """Return the cells of a pandas frame as numbers; missing ones become NaN."""
     array = X.to_numpy()
     if array.dtype == object:
-        # Nullable dtypes come out as objects among which pd.NA is no number.
+        # Nullable dtypes become objects, and pd.NA is not a number.
         array = X.to_numpy(dtype=object, na_value=np.nan)
     return as_numbers(array, where)

@@ -29,7 +29,7 @@ from slts.training.partitioned_alignments import PartAligner, PartitionedAlignme
 from slts.training.sampling import SampleSize
 from slts.training.search import SearchResult, search
 from slts.training.source import ArraySource, memory_limit, task_runner
-from slts.training.splits import make_splits
+from slts.training.splits import Split, make_splits
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
@@ -109,15 +109,15 @@ def fit_landmarks(
         )
         rows = row_map(sample.series)
         landmarks, indices, landmark_codes = _choose_landmarks(o, source, runner, found, rows)
-        work = LandmarkWork.count(
-            found, n_rows=rows.n_channels, n_landmarks=len(landmarks), dtype=o.settings.dtype,
-            learns_metric=o.learns_metric,
-        )  # fmt: skip
-        plan = MemoryPlan.make(work, limit, runner)
-        _check_memory(o, plan, work)
+        plan = _plan(o, limit, runner, found, rows.n_channels, len(landmarks))
 
         # The first series are a uniform sample; those that top up rare classes come last.
-        tuning = np.union1d(np.arange(plan.n_tuning), np.arange(sample.n_uniform, len(sample)))
+        n_tuning = sample.n_uniform if plan is None else plan.n_tuning
+        tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
+        splits = make_splits(
+            o.cv, found.codes[tuning], sample.keys[tuning], name=o.cv_name, n_series=found.n_series,
+            indices=found.indices[tuning] if isinstance(source, ArraySource) else None,
+        )  # fmt: skip
         multiplicities = found.multiplicities(tuning)
         by_class = class_weights(o.class_weight, classes, found.totals)
         weights = multiplicities * by_class[found.codes[tuning]]
@@ -129,21 +129,10 @@ def fit_landmarks(
                 weights=weights / weights.mean(), n_classes=len(classes),
                 regularizer=o.regularizer, n_jobs=o.n_jobs,
             )  # fmt: skip
-        in_memory = isinstance(source, ArraySource)
-        splits = make_splits(
-            o.cv, data.codes, sample.keys[tuning], name=o.cv_name,
-            indices=found.indices[tuning] if in_memory else None, n_series=found.n_series,
-        )  # fmt: skip
-        counts, best = _landmark_counts(o, found, len(landmarks)), None
-        chosen = {"n_landmarks": counts[0], **o.parameters[0]}
-        if splits:
-            with o.bar("Trying parameters on held-out series") as progress:
-                best = search(data, counts, o.parameters, splits, multiplicities, progress=progress)
-            chosen = best.best_params
-
+        chosen, best = _choose_parameters(o, found, data, splits, multiplicities)
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
-        if not plan.in_memory:
+        if plan is not None:
             part_aligner = PartAligner(
                 row_map, Aligner(aligner.landmarks[:count], o.settings, o.device, n_jobs=1),
                 found.classes, by_class, float(by_class @ found.totals), plan.batch_size,
@@ -171,6 +160,22 @@ def fit_landmarks(
     return fit
 
 
+def _choose_parameters(
+    o: LandmarkOptions,
+    found: FirstPass,
+    data: SampleAlignments,
+    splits: Sequence[Split],
+    multiplicities: FloatArray,
+) -> tuple[dict[str, Any], SearchResult | None]:
+    """Return the parameters with the best held-out accuracy, and all scores if there are any."""
+    counts = _landmark_counts(o, found, data.n_landmarks)
+    if not splits:
+        return {"n_landmarks": counts[0], **o.parameters[0]}, None
+    with o.bar("Trying parameters on held-out series") as progress:
+        best = search(data, counts, o.parameters, splits, multiplicities, progress=progress)
+    return best.best_params, best
+
+
 def _sample_size(o: LandmarkOptions, limit: float) -> SampleSize:
     if o.regularizer != "frobenius":
         # Only the Frobenius problem can be solved in parts.
@@ -184,15 +189,31 @@ def _sample_size(o: LandmarkOptions, limit: float) -> SampleSize:
     return SampleSize(MOST_TUNING, limit * SAMPLE_SHARE, fewest, _PER_CLASS)
 
 
-def _check_memory(o: LandmarkOptions, plan: MemoryPlan, work: LandmarkWork) -> None:
-    if o.regularizer != "frobenius" and not plan.in_memory:
+def _plan(
+    o: LandmarkOptions,
+    limit: float,
+    runner: TaskRunner,
+    found: FirstPass,
+    n_rows: int,
+    n_landmarks: int,
+) -> MemoryPlan | None:
+    """Return how parts are held in memory; None if all alignments fit."""
+    work = LandmarkWork.count(
+        found, n_rows=n_rows, n_landmarks=n_landmarks, dtype=o.settings.dtype,
+        learns_metric=o.learns_metric,
+    )  # fmt: skip
+    plan = MemoryPlan.make(work, limit, runner)
+    if plan is None:
+        return None
+    if o.regularizer != "frobenius":
         needed = f" ({format_bytes(work.in_memory)})" if work.complete else ""
         raise ValueError(
-            f"The 'memory_limit' parameter of {o.owner} is too small: {format_bytes(plan.limit)}. "
+            f"The 'memory_limit' parameter of {o.owner} is too small: {format_bytes(limit)}. "
             f"With regularizer={o.regularizer!r} all alignments must be in memory{needed}. Raise "
             f"it, or use fewer n_landmarks."
         )
     plan.check(o.owner)
+    return plan
 
 
 def _choose_landmarks(

@@ -130,14 +130,12 @@ class LandmarkWork:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Bytes that learning uses, by purpose.
+    """Bytes that learning uses if alignments lie in parts, by purpose.
 
     Attributes
     ----------
     limit
         Bytes that may be used.
-    in_memory
-        Whether the alignments of all series are held in memory; otherwise they lie in parts.
     sample, tuning, reading, solving
         The sample; its alignments; batches that are read and aligned; the solvers.
     kept
@@ -155,7 +153,6 @@ class MemoryPlan:
     """
 
     limit: float
-    in_memory: bool
     sample: float
     tuning: float
     reading: float
@@ -170,11 +167,13 @@ class MemoryPlan:
     enough: float
 
     @classmethod
-    def make(cls, work: LandmarkWork, limit: float, runner: TaskRunner) -> MemoryPlan:
-        """Divide the limit."""
+    def make(cls, work: LandmarkWork, limit: float, runner: TaskRunner) -> MemoryPlan | None:
+        """Divide the limit; return None if the alignments of all series fit in memory."""
+        if work.complete and work.in_memory <= limit:
+            return None
         readers = 1 if runner.is_remote else runner.n_workers
         plan = cls._under(work, limit, work.sample_bytes, work.n_sample, readers, runner.is_remote)
-        if plan.in_memory or plan.needed <= limit:
+        if plan.needed <= limit:
             return plan
         # With a larger limit the sample grows too.
         enough = 1e6
@@ -209,17 +208,12 @@ class MemoryPlan:
         at_once = int((for_solving / rows - _WORKING_ROWS) / _HELD_ROWS)
         at_once = min(work.problems, max(1, at_once))
         solving = (_HELD_ROWS * at_once + _WORKING_ROWS) * rows
-        in_memory = work.complete and work.in_memory <= limit
-        if in_memory:
-            n_tuning = work.n_sample
-        else:
-            fewest = min(work.n_series, max(FEWEST_TUNING, work.n_landmarks, 4 * work.n_classes))
-            room = min(2 * TUNING_SHARE * limit, limit - 2 * sample - max(reading, solving))
-            n_tuning = max(fewest, int(room / (2 * work.per_tuning)) - work.n_extra)
-            n_tuning = min(n_sample, MOST_TUNING, n_tuning)
+        fewest = min(work.n_series, max(FEWEST_TUNING, work.n_landmarks, 4 * work.n_classes))
+        room = min(2 * TUNING_SHARE * limit, limit - 2 * sample - max(reading, solving))
+        n_tuning = max(fewest, int(room / (2 * work.per_tuning)) - work.n_extra)
+        n_tuning = min(n_sample, MOST_TUNING, n_tuning)
         return cls(
             limit=limit,
-            in_memory=in_memory,
             sample=2 * sample,
             tuning=2.0 * (n_tuning + work.n_extra) * work.per_tuning,
             reading=reading,
@@ -251,8 +245,6 @@ class MemoryPlan:
 
     def check(self, owner: str) -> None:
         """Raise an error if the memory or the disk is too small; log the plan otherwise."""
-        if self.in_memory:
-            return
         if self.needed > self.limit:
             raise ValueError(
                 f"The 'memory_limit' parameter of {owner} is too small: "

@@ -206,9 +206,9 @@ class Reservoir:
 
     def _uniform(self, every: Sample) -> int:
         """Return how many of the series, in the order of their keys, fit in the uniform sample."""
-        rank = np.arange(len(every))
         fits = np.cumsum(_sizes(every.series)) <= self._size.n_bytes
-        fits = (fits & (rank < self._size.n_series)) | (rank < self._size.at_least)
+        fits &= np.arange(len(every)) < self._size.n_series
+        fits |= every.keys <= every.keys[min(self._size.at_least, len(every)) - 1]
         fits &= every.keys <= self.ceilings.uniform
         # After the first series that does not fit nothing is taken, so the order of the parts does
         # not matter. Series with equal keys are taken or left together.

@@ -1,0 +1,484 @@
+"""Chunks of a table: their rows are checked and assembled into series.
+
+In long form, one row is one step. Blocks and row groups end inside series, so the last series of a
+chunk waits for the next chunk. All other series are complete, because the rows of a series must be
+contiguous: an identifier that is repeated later is an error.
+
+In list form, one row is one series, with a list of values per channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.errors import DataError
+from slts.extras import LazyModule
+from slts.files.dataset import Columns, Dataset
+from slts.series import SeriesBatch, as_series
+from slts.series.source import Digests, identifier_digests
+
+pa: Any = LazyModule("pyarrow", "io")
+compute: Any = LazyModule("pyarrow.compute", "io")
+
+# Approximate size of the values of a batch, whatever the number of series in it. A larger series
+# is a batch of its own.
+BATCH_BYTES = 1 << 24
+# Largest number of rows in long form that are read at once; fewer if there are many channels.
+_CHUNK_ROWS = 1 << 16
+# Decimal digits that float64 represents exactly.
+_EXACT_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a table.
+
+    Attributes
+    ----------
+    rows
+        A `pyarrow.Table`.
+    file
+        Name of the file, for messages.
+    first
+        Number of the first row in the file.
+    unit
+        What `first` counts: ``"row"`` from 0, or ``"line"`` from 1.
+    share
+        Share of the whole source that has been read, if it is known.
+    """
+
+    rows: Any
+    file: str
+    first: int = 0
+    unit: str = "row"
+    share: float | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.rows.num_rows)
+
+    def place(self, row: int) -> str:
+        """Return file and number of a row, such as ``"train.csv, line 12"``."""
+        return f"{self.file}, {self.unit} {self.first + row}"
+
+    def between(self, start: int, stop: int) -> Chunk:
+        """Return the rows from `start` to before `stop`."""
+        rows = self.rows.slice(start, stop - start)
+        return replace(self, rows=rows, first=self.first + start)
+
+
+class TablePart:
+    """A part of a table that can be read on its own.
+
+    Attributes
+    ----------
+    columns
+        Role of each column.
+    """
+
+    columns: Columns
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        raise NotImplementedError
+
+    @property
+    def source(self) -> str:
+        """Name of the whole table."""
+        return self.name
+
+    @property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have names."""
+        return self.columns.channels
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+        """Read some columns, in chunks of at most about `n_rows` rows."""
+        raise NotImplementedError
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Read the series of the part; there may be none."""
+        return read_batches([self], labels=labels, batch_size=batch_size)
+
+
+def read_batches(parts: Sequence[TablePart], *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+    """Read consecutive parts of a table in batches; memory does not grow with their size.
+
+    In long form, 8 bytes per series are kept to detect repeated identifiers.
+
+    Parameters
+    ----------
+    parts : sequence of TablePart
+        At least one part.
+    labels : bool
+        Whether to read the labels, if there are any.
+    batch_size : int
+        Largest number of series in a batch.
+
+    Yields
+    ------
+    Dataset
+        The next series.
+    """
+    read = _list_batches if parts[0].columns.lists else _long_batches
+    return read(parts, labels, batch_size)
+
+
+def read_whole(parts: Sequence[TablePart], *, labels: bool) -> Dataset:
+    """Read all parts of a table in long form; rows of a series need not be contiguous."""
+    chunks = [chunk.rows for chunk in _checked_chunks(parts, labels)]
+    if not chunks:
+        raise DataError(f"{parts[0].source} has no rows")
+    rows = pa.concat_tables(chunks)
+    starts = np.concatenate([[0], np.flatnonzero(_changes(rows[parts[0].columns.id])) + 1])
+    return _assemble(rows, starts, parts[0], labels, 1.0)
+
+
+# -- Long form
+
+
+def _long_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> Iterator[Dataset]:
+    columns = parts[0].columns
+    most = _batch_rows(columns)
+    pending = _PendingRows(columns.id)
+    share: float | None = None
+
+    def next_batch() -> Dataset:
+        rows, starts = pending.take(batch_size, most)
+        return _assemble(rows, starts, parts[0], labels, share)
+
+    for chunk in _checked_chunks(parts, labels):
+        pending.add(chunk)
+        share = chunk.share
+        while pending.n_complete and (pending.n_complete >= batch_size or pending.n_rows >= most):
+            yield next_batch()
+    pending.finish()
+    while pending.n_complete:
+        yield next_batch()
+
+
+def _batch_rows(columns: Columns) -> int:
+    return max(1, BATCH_BYTES // (8 * len(columns.channels)))
+
+
+def _checked_chunks(parts: Sequence[TablePart], labels: bool) -> Iterator[Chunk]:
+    columns = parts[0].columns
+    names = columns.used(labels=labels)
+    n_rows = min(_CHUNK_ROWS, max(1, _batch_rows(columns) // 4))
+    for part in parts:
+        for chunk in part.chunks(names, n_rows):
+            if len(chunk):
+                yield _check_chunk(chunk, columns, names)
+
+
+def _assemble(
+    rows: Any, starts: IntArray, part: TablePart, labels: bool, share: float | None
+) -> Dataset:
+    """Make series from checked rows, whose identifier changes at `starts`."""
+    columns = part.columns
+    ids = np.asarray(rows[columns.id].take(starts).to_pylist())
+    label = columns.label if labels else None
+    same_series = np.ones(rows.num_rows, dtype=bool)
+    same_series[starts] = False
+    same_series = same_series[1:]
+    notes: tuple[str, ...] = ()
+    needs_care = len(set(ids.tolist())) < len(ids)
+    if columns.time is not None:
+        times = rows[columns.time].to_numpy()
+        needs_care |= bool((same_series & (times[1:] <= times[:-1])).any())
+        if (same_series & (times[1:] < times[:-1])).any():
+            notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
+    if label is not None:
+        needs_care |= bool((same_series & _changes(rows[label])).any())
+    if needs_care:
+        # Rows must be sorted, or there is an error to report.
+        series, classes = _sorted_series(rows, part, label)
+        ids = np.asarray(rows[columns.id].unique().to_pylist())
+    else:
+        values = np.empty((rows.num_rows, len(columns.channels)))
+        for c, name in enumerate(columns.channels):
+            values[:, c] = rows[name].to_numpy()
+        offsets = np.append(starts, rows.num_rows)
+        series = SeriesBatch.from_checked(values, offsets, part.channel_names)
+        classes = None if label is None else rows[label].take(starts).to_numpy()
+    if classes is not None and classes.dtype == object:
+        classes = np.asarray(classes.tolist())
+    return Dataset(series, classes, ids, part.source, columns, notes, share)
+
+
+def _sorted_series(
+    rows: Any, part: TablePart, label: str | None
+) -> tuple[SeriesBatch, AnyArray | None]:
+    columns = part.columns
+    try:
+        found: Any = as_series(
+            rows,
+            id=columns.id,
+            time=columns.time,
+            channels=columns.channels,
+            label=label,  # type: ignore[arg-type]
+        )
+    except DataError as error:
+        raise DataError(f"{part.source}: {error}") from error
+    series, classes = (found, None) if label is None else found
+    return SeriesBatch.from_checked(series.values, series.offsets, part.channel_names), classes
+
+
+def _changes(column: Any) -> AnyArray:
+    """Tell for every row but the first whether its value differs from the one before."""
+    column = column.combine_chunks()
+    result: AnyArray = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    return result
+
+
+class _PendingRows:
+    """Rows that have been read but not yet returned, and the rows at which their series start."""
+
+    def __init__(self, id: str | None) -> None:
+        self._id = id
+        self._tables: list[Any] = []
+        self._starts: IntArray = np.empty(0, dtype=np.int64)
+        self._last_id: list[object] = []
+        self._seen = _SeenIds()
+        self._finished = False
+        self.n_rows = 0
+
+    @property
+    def n_complete(self) -> int:
+        """Number of series to which no row can be added."""
+        return len(self._starts) - (not self._finished and len(self._starts) > 0)
+
+    def add(self, chunk: Chunk) -> None:
+        """Append rows."""
+        ids = chunk.rows[self._id]
+        starts = np.flatnonzero(_changes(ids)) + 1
+        if [ids[0].as_py()] != self._last_id:
+            starts = np.concatenate([[0], starts])
+        new = ids.take(starts).to_pylist()
+        repeated = self._seen.add(new)
+        if repeated is not None:
+            raise DataError(
+                f"{chunk.place(int(starts[repeated]))}: series {new[repeated]!r} is repeated after "
+                f"other series. All rows of a series must be contiguous to be read in batches: "
+                f"sort the data by {self._id!r}"
+            )
+        self._starts = np.concatenate([self._starts, starts + self.n_rows])
+        self._tables.append(chunk.rows)
+        self.n_rows += len(chunk)
+        self._last_id = [ids[-1].as_py()]
+
+    def finish(self) -> None:
+        """Mark the last series as complete."""
+        self._finished = True
+
+    def take(self, n_series: int, n_rows: int) -> tuple[Any, IntArray]:
+        """Remove the first complete series; return their rows, and the row at which each starts.
+
+        Returns at most `n_series` series and `n_rows` rows, but at least one series.
+        """
+        ends = np.append(self._starts[1:], self.n_rows)
+        n_fitting = int(np.searchsorted(ends, n_rows, side="right"))
+        count = max(1, min(n_series, self.n_complete, n_fitting))
+        starts, stop = self._starts[:count], int(ends[count - 1])
+        table = pa.concat_tables(self._tables)
+        self._tables = [table.slice(stop)] if stop < self.n_rows else []
+        self._starts = self._starts[count:] - stop
+        self.n_rows -= stop
+        return table.slice(0, stop), starts
+
+
+class _SeenIds:
+    """A set of 64-bit digests in sorted runs: 8 bytes per identifier, a Python set takes 60."""
+
+    def __init__(self) -> None:
+        self._runs: list[Digests] = []
+
+    def add(self, ids: Sequence[object]) -> int | None:
+        """Add identifiers; return the position of the first one that was added before."""
+        if not ids:
+            return None
+        digests = identifier_digests(ids)
+        order = np.argsort(digests, kind="stable")
+        repeated = np.zeros(len(digests), dtype=bool)
+        repeated[order[1:]] = np.diff(digests[order]) == 0
+        for run in self._runs:
+            positions = np.minimum(np.searchsorted(run, digests), len(run) - 1)
+            repeated |= run[positions] == digests
+        if repeated.any():
+            return int(np.argmax(repeated))
+        self._runs.append(digests[order])
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            self._runs.append(np.sort(np.concatenate([self._runs.pop(), self._runs.pop()])))
+        return None
+
+
+# -- List form
+
+
+def _list_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> Iterator[Dataset]:
+    columns, source = parts[0].columns, parts[0].source
+    names = columns.used(labels=labels)
+    label = columns.label if labels else None
+    chunks = chain.from_iterable(part.chunks(names, batch_size) for part in parts)
+    for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in chunks):
+        yield Dataset(
+            _series_of_lists(chunk, columns),
+            None if label is None else _scalars(chunk, label, columns),
+            None if columns.id is None else _scalars(chunk, columns.id, columns),
+            source,
+            columns,
+            share=chunk.share,
+        )
+
+
+def _cut_by_size(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
+    """Cut a chunk into pieces that are not larger than a batch."""
+    lengths = compute.list_value_length(chunk.rows[columns.channels[0]]).fill_null(0)
+    ends = np.cumsum(lengths.to_numpy().astype(np.int64)) * 8 * len(columns.channels)
+    start, n_bytes = 0, 0
+    while start < len(ends):
+        n_fitting = int(np.searchsorted(ends, n_bytes + BATCH_BYTES, side="right"))
+        stop = max(start + 1, n_fitting)
+        yield chunk.between(start, stop)
+        start, n_bytes = stop, int(ends[stop - 1])
+
+
+def _scalars(chunk: Chunk, name: str, columns: Columns) -> AnyArray:
+    column = plain_column(chunk.rows[name])
+    _require_present(chunk, columns, name, _missing(column))
+    return np.asarray(column.to_pylist())
+
+
+def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
+    first, lengths = _flat_values(chunk, columns.channels[0])
+    values = [first]
+    for name in columns.channels[1:]:
+        found, counts = _flat_values(chunk, name)
+        if (counts != lengths).any():
+            row = int(np.argmax(counts != lengths))
+            raise DataError(
+                f"{chunk.place(row)}: {name!r} has {counts[row]} steps and "
+                f"{columns.channels[0]!r} has {lengths[row]}; all channels of a series must have "
+                f"the same number of steps"
+            )
+        values.append(found)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    flat = np.ascontiguousarray(np.stack(values, axis=1))
+    return SeriesBatch.from_checked(flat, offsets, columns.channels)
+
+
+def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
+    """Return the concatenated values of a channel, and the number of steps of every series."""
+    column = chunk.rows[name].combine_chunks()
+    row = _first_true(column.is_null())
+    if row is not None:
+        raise DataError(f"{chunk.place(row)}: {name!r} is missing; drop the row")
+    lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False).astype(np.int64)
+    if (lengths == 0).any():
+        row = int(np.argmax(lengths == 0))
+        raise DataError(f"{chunk.place(row)}: {name!r} has no steps; drop the row")
+    values: FloatArray
+    values = column.flatten().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    finite = np.isfinite(values)
+    if not finite.all():
+        position = int(np.argmin(finite))
+        row = int(np.searchsorted(np.cumsum(lengths), position, side="right"))
+        step = position - int(lengths[:row].sum())
+        what = "infinite" if np.isinf(values[position]) else "missing"
+        raise DataError(
+            f"{chunk.place(row)}: step {step} of {name!r} is {what}; impute it or drop the row"
+        )
+    return values, lengths
+
+
+# -- Checks
+
+
+def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
+    """Raise an error for missing and infinite values in long form.
+
+    In the result, channels are float64 and other columns have the type of `plain_type`.
+    """
+    arrays = []
+    for name in names:
+        column = chunk.rows[name]
+        if name in columns.channels:
+            if column.type != pa.float64():
+                column = column.cast(pa.float64(), safe=False)
+            # Missing values become NaN, so one check is enough if all values are finite.
+            finite = np.isfinite(column.to_numpy())
+            if not finite.all():
+                _require_present(chunk, columns, name, column.is_null(nan_is_null=True))
+                place = _place_in_series(chunk, columns, int(np.argmin(finite)))
+                raise DataError(f"{place}: {name!r} is infinite; clip it or drop the series")
+        else:
+            column = plain_column(column)
+            _require_present(chunk, columns, name, _missing(column))
+        arrays.append(column)
+    return replace(chunk, rows=pa.table(arrays, names=list(names)))
+
+
+def plain_column(column: Any) -> Any:
+    """Return a column whose type does not depend on how it was stored."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    target = plain_type(column.type)
+    return column if column.type == target else column.cast(target)
+
+
+def plain_type(dtype: Any) -> Any:
+    """Return the type in which identifiers, times and labels of type `dtype` are read."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+        return pa.string()
+    if pa.types.is_float16(dtype):
+        # Arrow cannot compare float16.
+        return pa.float32()
+    if pa.types.is_decimal(dtype) and dtype.precision <= _EXACT_DIGITS:
+        return pa.float64() if dtype.scale > 0 else pa.int64()
+    return dtype
+
+
+def first_missing(values: Sequence[Any]) -> int | None:
+    """Return the position of the first missing value: None, NaN or empty text."""
+    for position, value in enumerate(values):
+        is_nan = isinstance(value, float | np.floating) and np.isnan(value)
+        if value is None or is_nan or (isinstance(value, str) and value == ""):
+            return position
+    return None
+
+
+def _missing(column: Any) -> Any:
+    """Tell which values of a plain Arrow column are missing, as `first_missing` does."""
+    found = column.is_null(nan_is_null=True)
+    if pa.types.is_string(column.type):
+        found = compute.or_(found, compute.equal(column, "").fill_null(False))
+    return found
+
+
+def _first_true(mask: Any) -> int | None:
+    found: AnyArray = mask.to_numpy(zero_copy_only=False) if len(mask) else np.empty(0, bool)
+    return int(np.argmax(found)) if found.any() else None
+
+
+def _require_present(chunk: Chunk, columns: Columns, name: str, missing: Any) -> None:
+    row = _first_true(missing.combine_chunks())
+    if row is None:
+        return
+    role = {columns.id: " (id)", columns.time: " (time)", columns.label: " (label)"}.get(name, "")
+    remedy = "fill it in" if role else "missing values are not dropped silently; impute them"
+    place = _place_in_series(chunk, columns, row)
+    raise DataError(f"{place}: {name!r}{role} is missing; {remedy} or drop the row")
+
+
+def _place_in_series(chunk: Chunk, columns: Columns, row: int) -> str:
+    id = None if columns.id is None else chunk.rows[columns.id][row].as_py()
+    return chunk.place(row) if id is None or id == "" else f"{chunk.place(row)} (series {id!r})"

@@ -1,0 +1,388 @@
+"""Parts of Parquet files hold every series exactly once, however the files are cut."""
+
+import gc
+import pickle
+import weakref
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("narwhals")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slts import DataError
+from slts.files import scan_series
+from slts.files.dataset import join
+from tests.files.forms import (
+    assert_holds,
+    list_table,
+    long_table,
+    make_data,
+    read_parts,
+    replaced,
+    series_of_lengths,
+)
+
+
+def write_groups(path, table, sizes):
+    """Write row groups of the given sizes, 0 included, and the rest as one more."""
+    with pq.ParquetWriter(path, table.schema) as writer:
+        start = 0
+        for size in sizes:
+            writer.write_table(table.slice(start, size))
+            start += size
+        if start < table.num_rows:
+            writer.write_table(table.slice(start))
+
+
+def write_files(folder, data, rows_per_file):
+    """Write long form to files that end inside series."""
+    folder.mkdir()
+    table = long_table(*data)
+    for number, start in enumerate(range(0, table.num_rows, rows_per_file)):
+        pq.write_table(table.slice(start, rows_per_file), folder / f"part-{number:05d}.parquet")
+    return folder
+
+
+def counts(parts):
+    return [sum(map(len, part.batches(labels=True, batch_size=99))) for part in parts]
+
+
+def assert_complete(scan, data):
+    assert_holds(scan.read(), data)
+    assert_holds(join(scan), data)
+    assert_holds(read_parts(scan), data)
+
+
+@pytest.fixture
+def one_part_per_piece(monkeypatch):
+    monkeypatch.setattr("slts.files.parquet_parts._PARTS", 1 << 20)
+
+
+# -- How files are cut
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("size", [1, 3, 7, 50, 1000])
+def test_all_parts_together_hold_all_series(size, text, tmp_path):
+    lengths = [1, 4, 2, 40, 1, 1, 9, 3, 25, 2, 2, 6]
+    data = series_of_lengths(lengths, text=text)
+    pq.write_table(long_table(*data), tmp_path / "data.parquet", row_group_size=size)
+    scan = scan_series(tmp_path / "data.parquet")
+    assert_complete(scan, data)
+    # One part per row group, or sixteen parts of about the same size.
+    assert len(scan.parts()) == min(-(-sum(lengths) // size), 16)
+    assert [part.name for part in scan.parts()] == [part.name for part in scan.parts()]
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=25),
+    sizes=st.lists(st.integers(0, 25), max_size=20),
+    cut=st.floats(0, 1),
+    lists=st.booleans(),
+    text=st.booleans(),
+)
+def test_any_cut_gives_the_same_series(lengths, sizes, cut, lists, text, tmp_path_factory):
+    data = series_of_lengths(lengths, text=text)
+    table = (list_table if lists else long_table)(*data)
+    folder = tmp_path_factory.mktemp("folder")
+    row = int(cut * table.num_rows)
+    half = len(sizes) // 2
+    write_groups(folder / "0.parquet", table.slice(0, row), sizes[:half])
+    write_groups(folder / "1.parquet", table.slice(row), sizes[half:])
+    id, label = ("id", "label") if lists else ("recording", "speaker")
+    assert_holds(read_parts(scan_series(folder, id=id, label=label, channels="c1,c2")), data)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_series_may_span_parts_and_files(text, tmp_path):
+    data = series_of_lengths([3, 100, 1, 60, 2], text=text)
+    table = long_table(*data)
+    cuts = [0, 1, 1, 20, 70, 101, 103, 104, 130, 166]
+    for number, (start, stop) in enumerate(pairwise(cuts)):
+        write_groups(tmp_path / f"{number}.parquet", table.slice(start, stop - start), [0, 5, 0, 5])
+    scan = scan_series(tmp_path)
+    assert_complete(scan, data)
+    owned = counts(scan.parts())
+    assert sum(owned) == 5
+    assert owned.count(0) >= 5
+
+
+@pytest.mark.usefixtures("one_part_per_piece")
+@pytest.mark.parametrize("n_files", [3, 12])
+def test_a_series_may_span_more_files_than_a_part_stores(n_files, tmp_path):
+    data = series_of_lengths([10, 10 * n_files, 10, 7])
+    assert_complete(scan_series(write_files(tmp_path / "folder", data, 9)), data)
+
+
+def test_neighbours_in_different_parts_may_look_alike(tmp_path):
+    # Label and values are equal; only the identifiers differ.
+    path = tmp_path / "data.parquet"
+    table = pa.table({"id": [1, 1, 2, 2, 3], "label": ["a"] * 5, "x": [0.0] * 5})
+    pq.write_table(table, path, row_group_size=1)
+    assert read_parts(scan_series(path, id="id")).series.lengths.tolist() == [2, 2, 1]
+
+
+@pytest.mark.parametrize("rows_per_group", [100, 33])
+def test_list_form_is_cut_inside_row_groups_too(rows_per_group, tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.parquet_parts._PIECE_STEPS", 8)
+    data = series_of_lengths(np.arange(100) % 7 + 1)
+    path = tmp_path / "data.parquet"
+    table = list_table(*data)
+    pq.write_table(table, path, row_group_size=rows_per_group)
+    scan = scan_series(path, id="id")
+    assert_complete(scan, data)
+    parts = scan.parts()
+    assert len(parts) > -(-100 // rows_per_group)
+    assert max(counts(parts)) <= 14
+    assert len({part.name for part in parts}) == len(parts)
+    assert read_parts(scan).share == 1.0
+    pq.write_table(table.drop_columns(["id"]), path, row_group_size=rows_per_group)
+    assert read_parts(scan_series(path)).ids is None
+
+
+def test_parts_have_about_equal_size(tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(long_table(*series_of_lengths([4] * 1000)), path, row_group_size=10)
+    found = counts(scan_series(path).parts())
+    assert len(found) == 16
+    assert min(found) > 55
+    assert max(found) < 70
+
+
+@pytest.mark.parametrize("parts", [16, 1 << 20])
+def test_a_part_does_not_store_all_files(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.parquet_parts._PARTS", parts)
+    folder = write_files(tmp_path / "folder", series_of_lengths([5] * 80), 5)
+    found = scan_series(folder).parts()
+    assert len(found) == min(80, parts)
+    assert max(len(part.files) for part in found) <= 80 // len(found) + 3
+    assert max(len(pickle.dumps(part)) for part in found) < 2000
+
+
+@pytest.mark.parametrize("form", [long_table, list_table])
+@pytest.mark.parametrize("rows_per_group", [7, 1 << 20])
+def test_the_size_is_computed_from_the_footers(form, rows_per_group, tmp_path):
+    data = series_of_lengths(np.arange(1, 60))
+    pq.write_table(form(*data), tmp_path / "data.parquet", row_group_size=rows_per_group)
+    scan = scan_series(tmp_path / "data.parquet", id=form(*data).column_names[0])
+    assert scan.n_bytes == data[0].values.nbytes
+
+
+# -- Files that do not agree, or have changed
+
+
+def two_files(folder, change):
+    table = long_table(*make_data())
+    pq.write_table(table, folder / "a.parquet")
+    pq.write_table(change(table), folder / "b.parquet")
+    return scan_series(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda table: table.drop_columns(["c2"]),
+            r"b.parquet has no column 'c2', but .*a.parquet",
+        ),
+        (
+            lambda table: replaced(table, "recording", pa.array(range(table.num_rows))),
+            r"b.parquet: column 'recording' has type int64, but string in .*a.parquet",
+        ),
+    ],
+)
+def test_files_must_have_the_same_schema(change, message, tmp_path):
+    scan = two_files(tmp_path, change)
+    for read in (scan.parts, scan.read, lambda: scan.n_bytes):
+        with pytest.raises(DataError, match=message):
+            read()
+
+
+def test_labels_that_a_file_does_not_have_matter_only_if_they_are_read(tmp_path):
+    def unlabelled(table):
+        ids = pa.array([f"other {id}" for id in table["recording"].to_pylist()])
+        return replaced(table, "recording", ids).drop_columns(["speaker"])
+
+    scan = two_files(tmp_path, unlabelled)
+    for read in (scan.parts, scan.read):
+        with pytest.raises(DataError, match=r"b.parquet has no column 'speaker'"):
+            read()
+    assert len(scan.read(labels=False)) == 24
+    with pytest.raises(DataError, match=r"b.parquet has no column 'speaker'"):
+        list(scan.parts(labels=False)[-1].batches(labels=True, batch_size=5))
+
+
+def test_columns_are_found_once(tmp_path):
+    # In the second file alone, `x` would be guessed as the identifier.
+    first = {"unit": [1, 1, 2, 2], "x": [1, 2, 3, 4], "y": [0.5, 0.1, 0.2, 0.3]}
+    second = {"unit": [3, 4, 5, 6], "x": [1, 1, 2, 2], "y": [0.5, 0.1, 0.2, 0.3]}
+    pq.write_table(pa.table(first), tmp_path / "a.parquet")
+    pq.write_table(pa.table(second), tmp_path / "b.parquet")
+    scan = scan_series(tmp_path)
+    assert scan.columns.id == "unit"
+    assert read_parts(scan).ids.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_changed_file_is_an_error(tmp_path):
+    path = tmp_path / "data.parquet"
+    table = long_table(*make_data())
+    pq.write_table(table, path)
+    part = scan_series(path).parts()[0]
+    pq.write_table(table.slice(0, 20), path)
+    with pytest.raises(DataError, match=f"has 20 rows, but had {table.num_rows} when it was scann"):
+        list(part.batches(labels=True, batch_size=5))
+
+
+@pytest.mark.usefixtures("one_part_per_piece")
+@pytest.mark.parametrize("pattern", ["", "*.parquet"])
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_changed_list_of_files_is_an_error(pattern, change, tmp_path):
+    folder = write_files(tmp_path / "folder", series_of_lengths([3, 100, 5]), 9)
+    first = scan_series(str(folder / pattern)).parts()[0]
+    if change < 0:
+        (folder / "part-00011.parquet").unlink()
+    else:
+        (folder / "part-00012.parquet").write_bytes((folder / "part-00000.parquet").read_bytes())
+    message = rf"has {12 + change} Parquet files, but had 12, or others, when it was scanned"
+    with pytest.raises(DataError, match=message):
+        list(first.batches(labels=True, batch_size=5))
+
+
+@pytest.mark.parametrize("form", [long_table, list_table])
+def test_a_damaged_row_group_is_named_and_other_parts_can_be_read(form, tmp_path):
+    path = tmp_path / "data.parquet"
+    size = 50 if form is list_table else 300
+    pq.write_table(
+        form(*make_data(400)), path, row_group_size=size, compression="none",
+        write_page_checksum=True,
+    )  # fmt: skip
+    scan = scan_series(path)
+    group = pq.ParquetFile(path).metadata.row_group(3).column(3)
+    content = bytearray(path.read_bytes())
+    middle = group.data_page_offset + group.total_compressed_size // 2
+    content[middle : middle + 8] = bytes(byte ^ 0xFF for byte in content[middle : middle + 8])
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"data.parquet, row group 3 cannot be read"):
+        scan.read()
+    readable = 0
+    for part in scan.parts():
+        try:
+            readable += counts([part])[0]
+        except DataError as error:
+            assert "row group 3" in str(error)  # noqa: PT017 - some parts must fail, and some not
+    assert 200 < readable < 400
+
+
+@pytest.mark.parametrize("form", [long_table, list_table])
+def test_files_are_released_after_reading(form, tmp_path, monkeypatch):
+    """A fit opens every file many times, and the garbage collector ignores the size of footers."""
+    opened = []
+
+    class Watched(pq.ParquetFile):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            opened.extend([weakref.ref(self), weakref.ref(self.metadata)])
+
+    monkeypatch.setattr(pq, "ParquetFile", Watched)
+    write_groups(tmp_path / "a.parquet", form(*series_of_lengths([3, 5, 2, 4] * 5)), [7] * 3)
+    gc.disable()
+    try:
+        read_parts(scan_series(tmp_path / "a.parquet"))
+        assert len(opened) > 2
+        assert [kept() for kept in opened if kept() is not None] == []
+    finally:
+        gc.enable()
+
+
+# -- Series across parts
+
+
+def test_missing_labels_are_named_by_row(tmp_path):
+    batch, labels, ids = make_data()
+    table = long_table(batch, labels, ids)
+    gaps = table["speaker"].to_pylist()
+    start, stop = batch.offsets[6:8]
+    gaps[start:stop] = [None] * (stop - start)
+    path = tmp_path / "data.parquet"
+    pq.write_table(replaced(table, "speaker", pa.array(gaps)), path, row_group_size=5)
+    scan = scan_series(path)
+    message = rf"data.parquet, row {start} \(series 'r006'\): 'speaker' \(label\) is missing"
+    with pytest.raises(DataError, match=message):
+        read_parts(scan)
+    assert len(scan.read(labels=False)) == len(batch)
+
+
+def test_infinite_values_are_named_by_row(tmp_path):
+    path = tmp_path / "data.parquet"
+    values = np.arange(20.0)
+    values[13] = np.inf
+    table = pa.table({"id": np.repeat(np.arange(5), 4), "x": values})
+    pq.write_table(table, path, row_group_size=3)
+    with pytest.raises(DataError, match=r"data.parquet, row 13 \(series 3\): 'x' is infinite"):
+        read_parts(scan_series(path))
+
+
+def test_a_label_that_changes_in_another_part_is_an_error(tmp_path):
+    path = tmp_path / "data.parquet"
+    table = pa.table(
+        {"id": ["a"] * 4 + ["b"] * 4, "label": ["u"] * 6 + ["v"] * 2, "x": np.arange(8.0)}
+    )
+    pq.write_table(table, path, row_group_size=2)
+    scan = scan_series(path, id="id", label="label")
+    with pytest.raises(DataError, match="label 'label' varies in the series with id 'b': u and v"):
+        read_parts(scan)
+    # The label is constant in "a".
+    assert len(next(scan.batches(batch_size=1))) == 1
+
+
+def test_steps_are_sorted_within_a_series_only(tmp_path):
+    path = tmp_path / "data.parquet"
+    table = pa.table(
+        {"id": [1, 1, 1, 2, 2], "t": [2, 0, 1, 0, 1], "x": [20.0, 0.0, 10.0, 5.0, 6.0]}
+    )
+    pq.write_table(table, path, row_group_size=1)
+    first, second = scan_series(path).batches(batch_size=1)
+    assert first.series.values[:, 0].tolist() == [0, 10, 20]
+    assert "sorted by 't'" in first.notes[0]
+    assert second.series.values[:, 0].tolist() == [5, 6]
+    assert second.notes == ()
+    pq.write_table(replaced(table, "t", pa.array([0, 1, 1, 0, 1])), path, row_group_size=1)
+    with pytest.raises(DataError, match="time 1 occurs twice in the series with id 1"):
+        read_parts(scan_series(path))
+
+
+@pytest.mark.parametrize(
+    ("ids", "row", "size"),
+    [
+        ([1, 1, 2, 2, 1], 4, 100),
+        ([*np.repeat(np.arange(40), 5), 7], 200, 10),
+        # The second part has series 2 and then a row of series 1, which ended the first part.
+        ([1, 1, 2, 1, *range(10, 38)], 3, 1),
+    ],
+)
+def test_a_repeated_series_is_an_error_in_batches_only(ids, row, size, tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"id": ids, "x": np.ones(len(ids))}), path, row_group_size=size)
+    scan = scan_series(path, id="id")
+    with pytest.raises(DataError, match=rf"data.parquet, row {row}: series {ids[row]} is repeated"):
+        list(scan)
+    # The whole can be sorted.
+    assert scan.read().ids.tolist() == list(dict.fromkeys(ids))
+
+
+def test_a_repeated_series_is_not_the_end_of_the_series_before(tmp_path):
+    path = tmp_path / "data.parquet"
+    ids = [1, 1, 2, 1, *range(10, 38)]
+    pq.write_table(pa.table({"id": ids, "x": np.ones(32)}), path, row_group_size=1)
+    second = scan_series(path, id="id").parts()[1]
+    assert join(second.batches(labels=True, batch_size=9)).ids.tolist() == [2, 1]

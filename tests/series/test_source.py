@@ -1,0 +1,117 @@
+"""Keys of series and digests of identifiers: what random draws and repeated series depend on."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+import slts
+from slts import SeriesBatch
+from slts.series.source import identifier_digests, series_keys
+
+
+def steps(values):
+    """Series of one step and one channel."""
+    return SeriesBatch(np.asarray(values, dtype=float)[:, np.newaxis], np.arange(len(values) + 1))
+
+
+# -- keys of series
+
+
+def test_keys_do_not_depend_on_order_or_cuts(rng):
+    batch = slts.as_series([rng.normal(size=(2, n)) for n in rng.integers(1, 9, size=30)])
+    keys = series_keys(batch, 5)
+    order = rng.permutation(30)
+    assert keys.dtype == np.uint64
+    assert len(set(keys.tolist())) == 30
+    np.testing.assert_array_equal(series_keys(batch[order], 5), keys[order])
+    np.testing.assert_array_equal(series_keys(batch[7:], 5), keys[7:])
+    assert series_keys(batch[:0], 5).shape == (0,)
+
+
+def test_keys_depend_on_every_value_on_shape_and_on_the_seed():
+    wide = SeriesBatch(np.array([[1.0, 2.0], [3.0, 4.0]]), [0, 2])
+    tall = SeriesBatch(np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 4])
+    other = SeriesBatch(np.array([[1.0, 2.0], [3.0, np.nextafter(4.0, 5.0)]]), [0, 2])
+    keys = [series_keys(batch, seed)[0] for batch in (wide, tall, other) for seed in (0, 1)]
+    assert len(set(keys)) == 6
+
+
+def test_equal_numbers_have_equal_keys():
+    np.testing.assert_array_equal(series_keys(steps([0.0]), 1), series_keys(steps([-0.0]), 1))
+    named = SeriesBatch(np.ones((2, 2)), [0, 2], ["u", "v"])
+    plain = SeriesBatch(np.ones((2, 2)), [0, 2])
+    np.testing.assert_array_equal(series_keys(named, 1), series_keys(plain, 1))
+
+
+def test_every_series_is_drawn_as_often_as_any_other():
+    """Chi-square over fixed seeds: too large is a bias, too small is not random."""
+    n, count, n_seeds = 50, 10, 2000
+    batch = steps(np.arange(n))
+    included = np.zeros(n)
+    for seed in range(n_seeds):
+        included[np.argsort(series_keys(batch, seed))[:count]] += 1
+    share = count / n
+    variance = n_seeds * share * (1 - share) * n / (n - 1)
+    statistic = float(((included - n_seeds * share) ** 2).sum() / variance)
+    low, high = chi2.ppf([0.001, 0.999], n - 1)
+    assert low < statistic < high
+
+
+def test_keys_are_the_same_in_every_run():
+    """They decide what is drawn: a change would change models."""
+    assert series_keys(steps([0.0, 1.0]), 7).tolist() == [585594634896606735, 15742137910094684585]
+
+
+# -- digests of identifiers
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, unique=True))
+def test_digests_of_integers_differ(ids):
+    found = identifier_digests(ids)
+    assert found.dtype == np.uint64
+    assert len(set(found.tolist())) == len(ids)
+    np.testing.assert_array_equal(found, identifier_digests(np.array(ids)))
+
+
+def test_digests_of_equal_numbers_are_equal_whatever_their_type():
+    known = identifier_digests(np.array([-4, 0, 19, 2**53 + 2]))
+    others = [[-4.0, 0.0, 19.0, float(2**53 + 2)], [-4, 0, 19.0, 2**53 + 2]]
+    for ids in others:
+        np.testing.assert_array_equal(identifier_digests(ids), known)
+        np.testing.assert_array_equal(identifier_digests(np.array(ids, dtype=object)), known)
+    np.testing.assert_array_equal(identifier_digests(np.array([19.5, 0.0]))[1], known[1])
+    assert len(set(identifier_digests([19, 19.5, "19", True, None, np.nan]).tolist())) == 6
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+                min_size=1, unique=True))  # fmt: skip
+def test_digests_of_text_do_not_depend_on_the_container(ids):
+    found = identifier_digests(ids)
+    assert len(set(found.tolist())) == len(ids)
+    np.testing.assert_array_equal(found, identifier_digests(np.array(ids)))
+    np.testing.assert_array_equal(found, identifier_digests(np.array(ids, dtype=object)))
+    np.testing.assert_array_equal(found, identifier_digests(list(np.array(ids))))
+    np.testing.assert_array_equal(found, [identifier_digests([id])[0] for id in ids])
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.uint64])
+def test_digests_of_integers_do_not_depend_on_their_size(kind):
+    ids = np.array([0, 1, 2, 100])
+    np.testing.assert_array_equal(identifier_digests(ids.astype(kind)), identifier_digests(ids))
+
+
+def test_digests_of_other_identifiers():
+    found = [
+        # Python's hash is the same for these two.
+        identifier_digests(np.array([-1, -2], np.int8)),
+        identifier_digests([b"left", b"right"]),
+        identifier_digests(["left", "right"]),
+        identifier_digests([1.5, 2.5]),
+        identifier_digests(["1", 1]),
+        identifier_digests(["left ", "Left"]),
+    ]
+    assert len(np.unique(np.concatenate(found))) == 12
+    np.testing.assert_array_equal(found[1], identifier_digests(np.array([b"left", b"right"])))
+    assert identifier_digests([]).shape == identifier_digests(np.array([], "U3")).shape == (0,)

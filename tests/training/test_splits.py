@@ -1,0 +1,109 @@
+"""Splits from `cv`: stratified, drawn by keys, and never without a class to learn."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+
+from slts import DataError
+from slts.training.splits import make_splits
+
+KEYS = np.random.default_rng(0).integers(0, 2**63, size=100).astype(np.uint64)
+
+
+def splits_of(cv, codes, keys=None, **how):
+    codes = np.asarray(codes)
+    return make_splits(cv, codes, KEYS[: len(codes)] if keys is None else keys, name="cv", **how)
+
+
+def assert_usable(train, test, codes):
+    """Nothing is on both sides, and every class can be learned."""
+    assert not set(train) & set(test)
+    assert set(codes[train]) == set(codes)
+
+
+classes = st.lists(st.integers(0, 3), min_size=2, max_size=60).filter(
+    lambda codes: max(np.bincount(codes)) > 1
+)
+
+
+@given(classes, st.integers(2, 7))
+def test_folds_hold_out_every_series_once_but_the_only_one_of_a_class(codes, n_folds):
+    codes = np.unique(codes, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    splits = splits_of(n_folds, codes)
+    assert len(splits) == min(n_folds, counts[counts > 1].min())
+    for train, test in splits:
+        assert_usable(train, test, codes)
+        assert len(train) + len(test) == len(codes)
+    held_out = np.concatenate([test for _, test in splits])
+    np.testing.assert_array_equal(np.sort(held_out), np.flatnonzero(counts[codes] > 1))
+    for c in np.flatnonzero(counts > 1):
+        by_fold = [np.sum(codes[test] == c) for _, test in splits]
+        assert max(by_fold) - min(by_fold) <= 1
+
+
+@given(classes, st.floats(0.01, 0.99))
+def test_a_fraction_is_held_out_of_every_class(codes, share):
+    codes = np.unique(codes, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    ((train, test),) = splits_of(share, codes)
+    assert_usable(train, test, codes)
+    found = np.bincount(codes[test], minlength=len(counts))
+    assert (found[counts == 1] == 0).all()
+    wanted = np.clip(share * counts, np.minimum(1, counts - 1), counts - 1)
+    assert (abs(found - wanted) <= 1).all()
+
+
+@pytest.mark.parametrize("cv", [3, 0.3, StratifiedKFold(3), KFold(4)])
+def test_the_order_of_the_series_does_not_matter(cv):
+    codes, order = np.arange(40) % 3, np.random.default_rng(1).permutation(40)
+    splits = splits_of(cv, codes)
+    turned = splits_of(cv, codes[order], KEYS[:40][order])
+    for (_, test), (_, other) in zip(splits, turned, strict=True):
+        assert set(test) == set(order[other])
+    assert {tuple(test) for _, test in splits_of(cv, codes, KEYS[40:80])} != {
+        tuple(test) for _, test in splits
+    }
+
+
+def test_splitters_see_classes():
+    codes = np.repeat([0, 1], [30, 6])
+    for _, test in splits_of(StratifiedKFold(3), codes):
+        np.testing.assert_array_equal(np.bincount(codes[test]), [10, 2])
+
+
+def test_pairs_of_indices_refer_to_x():
+    """The sample is series 40, 3, 7, 11 and 12 of X."""
+    indices = np.array([40, 3, 7, 11, 12])
+    pairs = [(np.arange(10), np.arange(10, 50)), (np.arange(20), np.array([30]))]
+    splits = splits_of(pairs, np.zeros(5, int), indices=indices, n_series=50)
+    assert [(train.tolist(), test.tolist()) for train, test in splits] == [([1, 2], [0, 3, 4])]
+    folds = np.full(50, -1)
+    folds[[3, 12]] = 0
+    splits = splits_of(PredefinedSplit(folds), np.zeros(5, int), indices=indices, n_series=50)
+    assert [(train.tolist(), test.tolist()) for train, test in splits] == [([0, 2, 3], [1, 4])]
+    message = "must have series on both sides of a split. None of its 1 splits has, among the 5"
+    with pytest.raises(ValueError, match=message):
+        splits_of(pairs[1:], np.zeros(5, int), indices=indices, n_series=50)
+
+
+@pytest.mark.parametrize("cv", [PredefinedSplit([0, 1] * 5), [(np.arange(5), np.arange(5, 10))]])
+def test_indices_need_series_in_memory(cv):
+    with pytest.raises(ValueError, match="'cv' parameter must not hold indices of series"):
+        splits_of(cv, np.arange(10) % 2)
+
+
+def test_none_is_no_split():
+    assert splits_of(None, [0, 1]) == []
+
+
+@pytest.mark.parametrize("cv", [2, 0.5])
+def test_some_class_needs_two_series(cv):
+    with pytest.raises(
+        DataError, match=r"No class has two distinct series, but cv needs one.*ies\.$"
+    ):
+        splits_of(cv, [0, 1, 2])
+    with pytest.raises(DataError, match=r"Or set it to None\."):
+        make_splits(cv, np.arange(3), KEYS[:3], name="calibration_cv")
