@@ -169,6 +169,10 @@ def defined_privately() -> dict[str, set[str]]:
     return defined
 
 
+def imports_from_other_part(module: str, part: str) -> bool:
+    return module.startswith("slts.") and module.split(".")[1] != part
+
+
 def read_privately(module: ast.Module, part: str, defined: set[str]) -> set[str]:
     """Private names of other parts that a module reads."""
     found = set()
@@ -179,9 +183,8 @@ def read_privately(module: ast.Module, part: str, defined: set[str]) -> set[str]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr"):
             texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
             found |= private_names([text for text in texts if isinstance(text, str)])
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slts."):
-            if node.module.split(".")[1] != part:
-                found |= private_names([alias.name for alias in node.names])
+        elif isinstance(node, ast.ImportFrom) and imports_from_other_part(node.module or "", part):
+            found |= private_names([alias.name for alias in node.names])
     return found - defined - GRANTED
 
 

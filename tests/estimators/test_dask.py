@@ -7,10 +7,10 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
+from slts.estimators.streams import mapper_for
 
 import slts
 from slts import DataError
-from slts.estimators.streams import mapper_for
 from slts.execution import DaskMapper, ThreadMapper
 from tests.estimators.scan_data import CHANNELS, draw, write_long
 

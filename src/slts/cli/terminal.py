@@ -109,8 +109,6 @@ class Messages:
             logger.removeHandler(handler)
 
 
-
-
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print a table; columns separated by tabs if standard output is not a terminal."""
     from rich.console import Console
