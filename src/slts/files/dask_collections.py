@@ -147,6 +147,8 @@ class BagScan(SeriesScan):
     def __init__(self, bag: Any, requested: RequestedColumns) -> None:
         super().__init__("Dask bag")
         requested.require_none(self.name)
+        # The workers drop the partitions of a persisted bag together with the bag.
+        self._bag = bag
         # Partitions of a bag may be iterators, which cannot be sent to other processes.
         self._payloads = bag.map_partitions(list).to_delayed()
 
