@@ -10,7 +10,7 @@ import numpy as np
 
 from slts.bytesize import format_bytes
 from slts.execution import TaskRunner, free_disk
-from slts.learning.partitioned import rows_of_metric, rows_of_separator
+from slts.learning import rows_of_metric, rows_of_separator
 from slts.training.first_pass import FirstPass
 
 _LOGGER = logging.getLogger("slts")
