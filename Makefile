@@ -3,17 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/slts/alignment/native/*)
+# Options of `make reproduce` and `make accuracy`; interrupted runs continue.
+# JOBS=2 ONLY=auslan,table2 SPLITS=3 MARKDOWN=docs/accuracy.md
+STUDY_OPTIONS := $(if $(filter-out 0,$(FAST)),--fast) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) \
+  $(if $(SPLITS),--splits $(SPLITS)) $(if $(MARKDOWN),--markdown $(MARKDOWN))
 CXX_SOURCES := $(wildcard src/slts/alignment/native/*.?pp) src/slts/alignment/cuda/kernel.cu tests/alignment/cuda/emulator.hpp
 
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test lint format bench reproduce accuracy docs clean
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 
 demo: $(VENV)/.demo  ## train on an embedded data set; model and report in demo-output/
 	$(BIN)/slts demo --out demo-output
 
 test: $(VENV)/.dev  ## run the tests; FAST=1 leaves the slow ones out (set SLTS_DATA for those on the UCI originals)
-	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(FAST),-m "not slow")
+	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter-out 0,$(FAST)),-m "not slow")
 
 lint: $(VENV)/.dev  ## check style, formatting and types
 	$(BIN)/ruff check .
@@ -31,11 +35,17 @@ bench: $(VENV)/.bench  ## measure against the peers; results in bench-output/
 	$(BIN)/python benchmarks/solvers.py --json bench-output/solvers.json
 	$(BIN)/python benchmarks/classifiers.py --json bench-output/classifiers.json
 
+reproduce: $(VENV)/.study  ## repeat the paper's study; results in reproduction/ (FAST=1: short form)
+	$(BIN)/python -m study reproduce --out reproduction $(STUDY_OPTIONS)
+
+accuracy: $(VENV)/.study  ## compare accuracy with other libraries; results in accuracy/ (FAST=1: short form)
+	$(BIN)/python -m study accuracy --out accuracy $(STUDY_OPTIONS)
+
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-clean:  ## remove the environment and everything built
-	rm -rf $(VENV) build demo-output bench-output docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean:  ## remove the environment and everything built, also results of the studies
+	rm -rf $(VENV) build demo-output bench-output reproduction accuracy docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One stamp per extra; the package is installed in place, so Python sources need no reinstall.
 $(VENV)/.%: $(VENV)/.created $(SOURCES)

@@ -16,7 +16,6 @@ channels) per second, divided by the rate of a matrix product on as many cores.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ from cases import (
     sized_problem,
     slts_contenders,
 )
-from measure import Contender, best_per_cell, describe_machine, load, usable_cores
+from measure import Contender, best_per_cell, describe_machine, load, usable_cores, write_json
 from peak import peak_rate
 from peers import Peer, importable_peers, peer_versions
 
@@ -286,8 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "rows": [asdict(row) for row in benchmark.rows],
             "requirements": [asdict(need) | {"met": need.met} for need in benchmark.requirements],
         }
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        write_json(options.json, report)
     return int(options.check and not all(need.met for need in benchmark.requirements))
 
 

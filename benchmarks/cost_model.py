@@ -1,8 +1,9 @@
-"""What learning from many series costs, measured piece by piece, and what that predicts.
+"""Costs of learning from many series, measured step by step, and the times they predict.
 
 Measures on one thread: seconds per million alignments by channels, length and precision; seconds
-per million rows read from Parquet; seconds per million rows of a solver's pass. Puts them together
-to the time of `slts fit --method slts` and compares it with `benchmarks/large.py --json`.
+per million rows read from Parquet; seconds per million rows of one pass of a solver; seconds per GB
+of temporary files. Predicts from them the time of `slts fit --method slts`, and compares it with
+the results of `benchmarks/large.py --json`.
 
     python benchmarks/cost_model.py --against bench-output/large.json --json bench-output/cost.json
 """
@@ -15,42 +16,63 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from large import draw, write_file
-from measure import describe_machine
+from inputs import N_CLASSES, draw, write_parquet
+from measure import best_of, describe_machine, write_json
 
 import slts
-from slts.alignment import AlignmentSettings
-from slts.alignment.reductions import grouped_products, projected_similarities, similarities
-from slts.estimators.memory_plan import MemoryPlan
-from slts.estimators.streams import memory_bytes
-from slts.execution.shelf import Shelf
+from slts.alignment import Aligner, AlignmentSettings
+from slts.bytesize import parse_bytes
+from slts.execution import ThreadRunner
+from slts.execution.spill import Spill
 from slts.learning.hinge import HingeRows
-from slts.learning.part_queries import Split
-from slts.learning.partitioned import rows_of_metric, rows_of_separator
+from slts.training.memory_plan import MOST_TUNING, LandmarkWork, MemoryPlan
 
-_LANDMARKS, _CLASSES, _CHANNELS, _MEAN_STEPS = 100, 5, 6, 40
-# Passes over the results until a metric and a separator are solved; `benchmarks/solvers.py` and
-# tests see 3 to 11.
+_LANDMARKS, _CHANNELS, _MEAN_STEPS = 100, 6, 40
+# Passes over the results until a metric or a separator is solved; tests see 3 to 11.
 _ROUNDS = 6
 _SIZES = ((3, 20, 60), (6, 20, 60), (13, 20, 60), (32, 20, 60), (6, 150, 250), (13, 150, 250))
+_ITEMS = {"float64": 8, "float32": 4}
 
 
-def best_of(call: Callable[[], object], repeats: int = 3) -> float:
-    """Least seconds of several calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of one thread, for one precision.
+
+    Attributes
+    ----------
+    alignment
+        Per million alignments, by reduction.
+    reading
+        Per million rows.
+    solving
+        Per million series, problem and pass, by solver.
+    files
+        Per GB of temporary files, to write and to read.
+    """
+
+    alignment: dict[str, float]
+    reading: float
+    solving: dict[str, float]
+    files: dict[str, float]
+
+    def seconds(self, m: float, item: int) -> dict[str, float]:
+        """Return the seconds that grow with the number of series, by purpose."""
+        gigabytes = m * item * N_CLASSES * (_CHANNELS**2 + _LANDMARKS) / 1e9
+        align = self.alignment["grouped"] + self.alignment["projected"]
+        return {
+            "temporary files": gigabytes * (self.files["write"] + _ROUNDS * self.files["read"]),
+            "reading": m / 1e6 * 3 * _MEAN_STEPS * self.reading,
+            "aligning": m / 1e6 * _LANDMARKS * align,
+            "solving": m / 1e6 * _ROUNDS * N_CLASSES * sum(self.solving.values()),
+        }
 
 
 def alignment_costs(d: int, shortest: int, longest: int, dtype: str) -> dict[str, float]:
-    """Seconds of one thread for a million alignments."""
+    """Seconds per million alignments."""
     rng = np.random.default_rng(0)
     settings = AlignmentSettings("affinity", None, normalize=True, dtype=dtype)
 
@@ -58,28 +80,25 @@ def alignment_costs(d: int, shortest: int, longest: int, dtype: str) -> dict[str
         lengths = rng.integers(shortest, longest + 1, size=count)
         return settings.prepare(slts.as_series([rng.normal(size=(d, n)) for n in lengths]))
 
-    landmarks = batch(_LANDMARKS)
+    aligner = Aligner(batch(_LANDMARKS), settings, n_jobs=1)
     count = max(64, int(1e8 / (d + 4) / longest**2))
     series = batch(count)
-    groups = np.zeros((_CLASSES, _LANDMARKS))
-    groups[np.arange(_LANDMARKS) % _CLASSES, np.arange(_LANDMARKS)] = 1.0
-    metrics = rng.normal(size=(_CLASSES, d, d))
+    groups = np.eye(N_CLASSES)[:, np.arange(_LANDMARKS) % N_CLASSES]
+    metrics = rng.normal(size=(N_CLASSES, d, d))
     calls = {
-        "score": lambda: similarities(series, landmarks, settings, n_jobs=1),
-        "grouped": lambda: grouped_products(series, landmarks, groups, settings, n_jobs=1),
-        "projected": lambda: projected_similarities(series, landmarks, metrics, settings, n_jobs=1),
+        "score": lambda: aligner.similarities(series),
+        "grouped": lambda: aligner.grouped(series, groups),
+        "projected": lambda: aligner.projected(series, metrics),
     }
-    pairs = count * _LANDMARKS
-    return {name: best_of(call) / pairs * 1e6 for name, call in calls.items()}
+    return {name: best_of(call) / (count * _LANDMARKS) * 1e6 for name, call in calls.items()}
 
 
 def reading_cost() -> float:
-    """Seconds of one thread for a million rows of six channels, read and made unit rows."""
+    """Seconds per million rows of six channels, read and normalised."""
     settings = AlignmentSettings("affinity", None, normalize=True)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.parquet"
-        write_file(path, 20_000)
-        parts = slts.scan_series(path).parts()
+        path = write_parquet(Path(folder) / "rows.parquet", 20_000)
+        parts = slts.scan_series(path, label="label").parts()
 
         def read() -> int:
             return sum(
@@ -88,34 +107,31 @@ def reading_cost() -> float:
                 for piece in part.batches(labels=True, batch_size=4096)
             )
 
-        rows = read()
-        return best_of(read) / rows * 1e6
+        return best_of(read) / read() * 1e6
 
 
 def solver_costs(dtype: str) -> dict[str, float]:
-    """Seconds of one thread for one pass of one problem over a million series."""
-    rng = np.random.default_rng(0)
+    """Seconds per million series of one pass of one problem: margins, and a sum of rows."""
+    rng, n = np.random.default_rng(0), 50_000
     costs = {}
     for name, width in (("metric", _CHANNELS**2), ("separator", _LANDMARKS)):
-        features = rng.normal(size=(50_000, width)).astype(dtype)
-        labels, weights = np.sign(rng.normal(size=50_000)), np.full(50_000, 1 / 50_000)
-        query = Split(rng.normal(size=width), 1e-3)
-        rows = HingeRows(features, labels, weights)
-        costs[name] = best_of(lambda q=query, r=rows: q.answer(r, 0)) / 50_000 * 1e6
-    return costs
+        features, coef = rng.normal(size=(n, width)).astype(dtype), rng.normal(size=width)
+        rows = HingeRows(features, np.sign(rng.normal(size=n)), np.full(n, 1 / n))
+        below = (rows.margins(coef) < 1.0) / n
+        costs[name] = best_of(lambda r=rows, c=coef, b=below: (r.margins(c), r.combine(b))) / n
+    return {name: 1e6 * seconds for name, seconds in costs.items()}
 
 
 def file_costs() -> dict[str, float]:
-    """Seconds of one thread to write a GB of results to temporary files, and to map it again."""
-    block = (np.random.default_rng(0).normal(size=(4096, 500)),)
-    blocks = [block] * 60
-    size = sum(array.nbytes for (array,) in blocks) / 1e9
-    with Shelf(0.0) as shelf:
+    """Seconds per GB of results, to write them to temporary files and to read them again."""
+    blocks = [(np.random.default_rng(0).normal(size=(4096, 500)),)] * 60
+    gigabytes = sum(array.nbytes for (array,) in blocks) / 1e9
+    with Spill(0.0) as spill:
         start = time.perf_counter()
-        kept = shelf.keep(blocks)
+        stored = spill.store(blocks)
         write = time.perf_counter() - start
-        read = best_of(lambda: [float(array[:, ::8].sum()) for (array,) in kept])
-    return {"write": write / size, "map": read / size}
+        read = best_of(lambda: [float(array[:, ::8].sum()) for (array,) in stored])
+    return {"write": write / gigabytes, "read": read / gigabytes}
 
 
 def start_cost() -> float:
@@ -124,70 +140,67 @@ def start_cost() -> float:
     return best_of(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
 
 
-def constant_cost(n_tuning: int, n_threads: int) -> float:
-    """Seconds for what does not grow: the sample, its alignments, parameters and calibration."""
-    values, lengths, labels = draw(np.random.default_rng(0), n_tuning)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    batch = slts.SeriesBatch(values, offsets)
+def sample_cost(n_tuning: int, n_threads: int) -> float:
+    """Seconds of what does not grow: alignments of the sample, parameters and calibration."""
+    series, labels = draw(np.random.default_rng(0), n_tuning)
     model = slts.SLTSClassifier(_LANDMARKS, gamma=1e-3, lam=0.1, n_jobs=n_threads, random_state=0)
-    return best_of(lambda: model.fit(batch, labels), repeats=1)
+    return best_of(lambda: model.fit(series, labels), repeats=1)
 
 
-def growing_costs(
-    m: float,
-    alignment: dict[str, float],
-    reading: float,
-    solving: dict[str, float],
-    files: dict[str, float],
-    item: int,
-) -> dict[str, float]:
-    """Seconds of one thread that grow with the number of series, by what they are for."""
-    gigabytes = m * item * _CLASSES * (_CHANNELS**2 + _LANDMARKS) / 1e9
-    return {
-        "temporary files": gigabytes * (files["write"] + _ROUNDS * files["map"]),
-        "reading": m / 1e6 * 3 * _MEAN_STEPS * reading,
-        "aligning": m / 1e6 * _LANDMARKS * (alignment["grouped"] + alignment["projected"]),
-        "solving": m / 1e6 * _ROUNDS * _CLASSES * sum(solving.values()),
-    }
+def landmark_work(m: int, item: int) -> LandmarkWork:
+    """Return the numbers that decide how much memory `m` series need."""
+    n_sample = min(m, MOST_TUNING)
+    return LandmarkWork(
+        n_series=m, n_steps=m * _MEAN_STEPS, n_channels=_CHANNELS, n_rows=_CHANNELS,
+        n_classes=N_CLASSES, n_landmarks=_LANDMARKS, n_sample=n_sample, n_extra=0,
+        sample_bytes=8.0 * n_sample * _MEAN_STEPS * _CHANNELS, complete=n_sample == m,
+        item=item, learns_metric=True,
+    )  # fmt: skip
 
 
-def plan(
-    alignment: dict[str, float], reading: float, solving: dict[str, float], m: float = 1e8
-) -> dict[str, object]:
-    """What 10^8 series need on a cluster, by calculation; results in float32, in memory."""
-    none = {"write": 0.0, "map": 0.0}
-    seconds = growing_costs(m, alignment, reading, solving, none, 4)
-    sums, similar = 4 * _CLASSES * _CHANNELS**2, 4 * _CLASSES * _LANDMARKS
-    n_numbers = _CHANNELS**2
-    near = n_numbers * rows_of_metric(int(m), n_numbers, np.inf)
-    near += _LANDMARKS * rows_of_separator(int(m), _LANDMARKS, np.inf)
-    cores = 64
+def cluster_plan(costs: Costs, m: int = 10**8, cores: int = 64) -> dict[str, object]:
+    """Calculate what many series need on a cluster; results in float32, in memory."""
+    seconds = costs.seconds(m, 4)
+    del seconds["temporary files"]
+    numbers = {"metrics": N_CLASSES * _CHANNELS**2, "separators": N_CLASSES * _LANDMARKS}
     return {
         "series": m,
         "Parquet GB": m * _MEAN_STEPS * (8 * _CHANNELS + 10) / 1e9,
         "core hours": {name: value / 3600 for name, value in seconds.items()},
         f"hours on {cores} cores": sum(seconds.values()) / 3600 / cores,
-        "GB held by the workers, metrics then separators": [m * sums / 1e9, m * similar / 1e9],
+        "GB on the workers": {name: 4 * m * count / 1e9 for name, count in numbers.items()},
         "GB to the coordinator": {
             "digests of identifiers": 8 * m / 1e9,
-            "rows near the margin, every problem": 8 * near / 1e9,
+            "rows near the margin, for each problem": landmark_work(m, 4).row_bytes(np.inf) / 1e9,
         },
         "MB to every worker": _LANDMARKS * _MEAN_STEPS * _CHANNELS * 8 / 1e6,
-    }  # fmt: skip
+    }
+
+
+def predict(m: int, limit: int, costs: Costs, start: float, n_threads: int) -> float:
+    """Predict the seconds of `slts fit` for `m` series in float64."""
+    plan = MemoryPlan.make(landmark_work(m, 8), limit, ThreadRunner(n_threads))
+    if plan is None:
+        return start + sample_cost(m, n_threads)
+    return (
+        start
+        + sample_cost(plan.n_tuning, n_threads)
+        + sum(costs.seconds(m, 8).values()) / n_threads
+    )
 
 
 def main() -> None:
-    """Measure, predict, compare."""
+    """Measure, predict and compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--against", type=Path, help="JSON of benchmarks/large.py")
+    parser.add_argument("--against", type=Path, help="results of benchmarks/large.py --json")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     table = []
     print("seconds of one thread per million alignments")
     print(f"{'d':>4}{'steps':>10}{'dtype':>9}{'score':>8}{'grouped':>9}{'projected':>11}")
     for d, shortest, longest in _SIZES:
-        for dtype in ("float64", "float32"):
+        for dtype in _ITEMS:
             found = alignment_costs(d, shortest, longest, dtype)
             table.append({"d": d, "steps": [shortest, longest], "dtype": dtype, **found})
             print(
@@ -195,49 +208,30 @@ def main() -> None:
                 f"{found['grouped']:>9.2f}{found['projected']:>11.2f}",
                 flush=True,
             )
-    reading = reading_cost()
-    solving = {dtype: solver_costs(dtype) for dtype in ("float64", "float32")}
+    reading, files, start = reading_cost(), file_costs(), start_cost()
+    costs = {}
+    for dtype in _ITEMS:
+        alignment = next(r for r in table if r["d"] == _CHANNELS and r["dtype"] == dtype)
+        costs[dtype] = Costs(alignment, reading, solver_costs(dtype), files)
+    solving = {dtype: of_dtype.solving for dtype, of_dtype in costs.items()}
+    result = {
+        "machine": describe_machine(), "alignments": table, "reading": reading,
+        "solving": solving, "files": files, "start": start, "plan": cluster_plan(costs["float32"]),
+    }  # fmt: skip
     print(f"seconds of one thread per million rows read: {reading:.2f}")
     print(f"seconds of one thread per million series, problem and pass of a solver: {solving}")
-    files, start = file_costs(), start_cost()
     print(f"seconds of one thread per GB of temporary files: {files}; start: {start:.1f} s")
-    result = {
-        "files": files,
-        "start": start,
-        "machine": describe_machine(),
-        "alignments": table,
-        "reading": reading,
-        "solving": solving,
-    }
-    costs = {
-        dtype: next(row for row in table if row["d"] == _CHANNELS and row["dtype"] == dtype)
-        for dtype in ("float64", "float32")
-    }
-    result["plan"] = plan(costs["float32"], reading, solving["float32"])
     print(json.dumps(result["plan"], indent=1))
     if options.against:
         measured = json.loads(options.against.read_text(encoding="utf-8"))
-        limit = memory_bytes(measured["options"]["memory_limit"], "fit")
-        rows = [row for row in measured["rows"] if row["command"] == "fit"]
+        limit = parse_bytes(measured["options"]["memory_limit"])
         result["predictions"] = predictions = []
-        for row in rows:
-            m = row["series"]
-            memory = MemoryPlan.make(
-                limit=limit, n_series=m, n_steps=m * _MEAN_STEPS, n_channels=_CHANNELS,
-                n_rows=_CHANNELS, n_classes=_CLASSES, n_landmarks=_LANDMARKS,
-                n_sample=min(m, 10_000), sample=min(m, 10_000) * _MEAN_STEPS * _CHANNELS * 8.0,
-                item=8, learns_metric=True, n_workers=options.threads, remote=False,
-            )  # fmt: skip
-            pieces = growing_costs(m, costs["float64"], reading, solving["float64"], files, 8)
-            constant = start + constant_cost(memory.n_tuning, options.threads)
-            seconds = constant + sum(pieces.values()) / options.threads
-            predictions.append({"series": m, "predicted": seconds, "measured": row["seconds"]})
-            print(
-                f"fit of {m:>9,} series: predicted {seconds:.0f} s, measured {row['seconds']:.0f} s"
-            )
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        for row in (row for row in measured["rows"] if row["command"] == "fit"):
+            m, seconds = row["series"], row["seconds"]
+            predicted = predict(m, limit, costs["float64"], start, options.threads)
+            predictions.append({"series": m, "predicted": predicted, "measured": seconds})
+            print(f"fit of {m:>9,} series: predicted {predicted:.0f} s, measured {seconds:.0f} s")
+    write_json(options.json, result)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Learning with GPUs: threads of one process, and Dask workers that have a GPU each.
+"""Learning with GPUs: threads of one process, and Dask workers with one GPU each.
 
-Every worker sees one GPU (CUDA_VISIBLE_DEVICES); with more workers than GPUs some share one. A
-model must have the landmarks, objectives and predictions of the first before its times are printed.
-Series are a Dask bag (13 channels, 20 to 60 steps, 5 classes), drawn before the clock starts and
-held by whoever aligns them.
+Every worker sees one GPU (CUDA_VISIBLE_DEVICES); with more workers than GPUs, some share one. All
+models must have the landmarks, objectives and predictions of the first; only then are times
+printed. The series are a Dask bag (13 channels, 20 to 60 steps, 5 classes). They are drawn before
+the clock starts, in the process that aligns them.
 
     python benchmarks/gpu_cluster.py --series 20000 --workers 1 2 --gpus 1
 """
@@ -17,77 +17,60 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from typing import Any
 
 import dask.bag
 import distributed
 import numpy as np
+from inputs import assert_same_model, draw
 
 import slts
-from slts.execution import DaskMapper, ThreadMapper
+from slts.execution import DaskRunner, ThreadRunner
 from slts.extras import running_client
 
-_CHANNELS, _CLASSES = 13, 5
 _PER_PART = 1_000
+# Fewer series are learned from in memory, without the workers.
+_IN_PARTS = 11_000
 
 
-def draw(numbers: list[int], longest: int) -> list[tuple[np.ndarray, int]]:
-    """Noise around curves of different frequency, with their class."""
-    series = []
-    for seed in numbers:
+def draw_parts(seeds: list[int], longest: int) -> list[tuple[np.ndarray, int]]:
+    """Draw pairs of series and label."""
+    pairs = []
+    for seed in seeds:
         rng = np.random.default_rng(seed)
-        for _ in range(_PER_PART):
-            label, n = int(rng.integers(_CLASSES)), int(rng.integers(longest // 3, longest + 1))
-            angle = np.linspace(0, 2 * np.pi, n) * (1 + label)
-            curves = np.sin(angle + np.arange(_CHANNELS)[:, np.newaxis])
-            series.append((curves + rng.normal(size=curves.shape), label))
-    return series
-
-
-@dataclass
-class Run:
-    """A way to learn; seconds of the whole fit, of its two alignment passes, and of predict."""
-
-    name: str
-    model: slts.SLTSClassifier
-    labels: np.ndarray
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def assert_same(self, other: Run) -> None:
-        """Same landmarks, objectives within 1e-6, same predictions."""
-        one, two = self.model, other.model
-        np.testing.assert_array_equal(one.landmark_indices_, two.landmark_indices_)
-        for a, b in zip(one.reports_, two.reports_, strict=True):
-            np.testing.assert_allclose(a.objective, b.objective, rtol=1e-6, atol=1e-6)
-        np.testing.assert_array_equal(self.labels, other.labels)
+        series, labels = draw(rng, _PER_PART, n_channels=13, longest=longest)
+        pairs += zip(series, labels.tolist(), strict=True)
+    return pairs
 
 
 @contextmanager
-def passes(seconds: list[float]) -> Iterator[None]:
-    """Note the time of every pass whose results are held: those that align."""
-    originals = {mapper: mapper.hold for mapper in (ThreadMapper, DaskMapper)}
+def timed_passes(seconds: list[float]) -> Iterator[None]:
+    """Append the time of every pass whose results are kept: the passes that align."""
+    originals = {runner: runner.keep for runner in (ThreadRunner, DaskRunner)}
 
-    def timed(hold):
-        @functools.wraps(hold)
-        def call(*args, **kwargs):
+    def timed(keep: Any) -> Any:
+        @functools.wraps(keep)
+        def call(*args: Any, **kwargs: Any) -> Any:
             start = time.perf_counter()
-            held = hold(*args, **kwargs)
+            kept = keep(*args, **kwargs)
             seconds.append(time.perf_counter() - start)
-            return held
+            return kept
 
         return call
 
-    for mapper, hold in originals.items():
-        mapper.hold = timed(hold)
+    for runner, keep in originals.items():
+        runner.keep = timed(keep)
     try:
         yield
     finally:
-        for mapper, hold in originals.items():
-            mapper.hold = hold
+        for runner, keep in originals.items():
+            runner.keep = keep
 
 
-def run(name: str, bag, landmarks: int, device: str, n_jobs: int) -> Run:
-    """Fit and predict; the running client does the work, if there is one."""
+def run(
+    bag: Any, landmarks: int, device: str, n_jobs: int
+) -> tuple[slts.SLTSClassifier, np.ndarray, dict[str, float]]:
+    """Fit and predict; return model, labels and seconds. A running Dask client does the work."""
     if running_client() is None:
         bag = bag.persist(scheduler="synchronous")
     else:
@@ -97,39 +80,33 @@ def run(name: str, bag, landmarks: int, device: str, n_jobs: int) -> Run:
         n_landmarks=landmarks, gamma=1e-3, lam=0.1, calibration_cv=None, memory_limit="16GB",
         device=device, n_jobs=n_jobs, random_state=0,
     )  # fmt: skip
-    align: list[float] = []
+    passes: list[float] = []
     start = time.perf_counter()
-    with passes(align):
-        model.fit(bag)
+    with timed_passes(passes):
+        model.fit(slts.scan_series(bag))
     fitted = time.perf_counter()
-    labels = model.predict(bag.map(lambda pair: pair[0]))
+    labels = model.predict(slts.scan_series(bag.map(lambda pair: pair[0])))
     seconds = {"fit": fitted - start, "predict": time.perf_counter() - fitted}
-    for number, took in enumerate(align, 1):
-        seconds[f"alignment pass {number}"] = took
-    return Run(name, model, labels, {key: round(took, 3) for key, took in seconds.items()})
+    seconds |= {f"alignment pass {k}": took for k, took in enumerate(passes, 1)}
+    return model, labels, {name: round(took, 3) for name, took in seconds.items()}
 
 
 def workers_with_gpus(n_workers: int, n_gpus: int) -> distributed.SpecCluster:
-    """Worker processes of one thread, each of which sees one GPU."""
+    """Start worker processes of one thread, each of which sees one GPU."""
+    quiet = {"silence_logs": logging.WARNING}
     workers = {
         k: {
             "cls": distributed.Nanny,
-            "options": {
-                "nthreads": 1,
-                "env": {"CUDA_VISIBLE_DEVICES": str(k % n_gpus)},
-                "silence_logs": logging.WARNING,
-            },
+            "options": {"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": str(k % n_gpus)}, **quiet},
         }
         for k in range(n_workers)
     }
     scheduler = {"cls": distributed.Scheduler, "options": {"dashboard_address": ":0"}}
-    return distributed.SpecCluster(
-        workers=workers, scheduler=scheduler, silence_logs=logging.WARNING
-    )
+    return distributed.SpecCluster(workers=workers, scheduler=scheduler, **quiet)
 
 
 def main() -> None:
-    """Compare, and print seconds."""
+    """Compare the models, and print seconds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--series", type=int, default=20_000)
     parser.add_argument("--landmarks", type=int, default=100)
@@ -138,29 +115,31 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--cpu", type=int, default=0, help="threads of a fit without a GPU")
+    parser.add_argument("--device", default="cuda", help="'cpu' tries the script without a GPU")
     options = parser.parse_args()
 
-    def bag_of(count: int):
+    def bag_of(count: int) -> Any:
         parts = -(-count // _PER_PART)
-        numbers = dask.bag.from_sequence(range(parts), npartitions=parts)
-        return numbers.map_partitions(functools.partial(draw, longest=options.longest))
+        seeds = dask.bag.from_sequence(range(parts), npartitions=parts)
+        return seeds.map_partitions(functools.partial(draw_parts, longest=options.longest))
 
-    small, large = bag_of(2 * _PER_PART), bag_of(options.series)
-    runs: list[Run] = []
+    found: list[tuple[slts.SLTSClassifier, np.ndarray]] = []
 
     def measure(name: str, device: str, n_jobs: int) -> None:
-        # A fit of few series goes first: imports, kernels.
-        run(name, small, options.landmarks, device, n_jobs)
-        runs.append(run(name, large, options.landmarks, device, n_jobs))
-        runs[0].assert_same(runs[-1])
-        print(json.dumps({name: runs[-1].seconds}), flush=True)
+        # The first fit imports modules and compiles kernels.
+        run(bag_of(min(_IN_PARTS, options.series)), options.landmarks, device, n_jobs)
+        model, labels, seconds = run(bag_of(options.series), options.landmarks, device, n_jobs)
+        found.append((model, labels))
+        assert_same_model(found[0][0], model)
+        np.testing.assert_array_equal(found[0][1], labels)
+        print(json.dumps({name: seconds}), flush=True)
 
     for n_jobs in options.threads:
-        measure(f"no cluster, threads: {n_jobs}", "cuda", n_jobs)
+        measure(f"no cluster, threads: {n_jobs}", options.device, n_jobs)
     for count in options.workers:
         with workers_with_gpus(count, options.gpus) as cluster, distributed.Client(cluster):
             cluster.wait_for_workers(count)
-            measure(f"workers: {count}, GPUs: {options.gpus}", "cuda", 1)
+            measure(f"workers: {count}, GPUs: {options.gpus}", options.device, 1)
     if options.cpu:
         measure(f"CPU, threads: {options.cpu}", "cpu", options.cpu)
 

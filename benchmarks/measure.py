@@ -1,7 +1,8 @@
-"""Interleaved timing, and an anonymous description of the machine."""
+"""Timing, results in files, and an anonymous description of the machine."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 from slts.alignment.extension import available_targets
 
@@ -52,11 +54,23 @@ def seconds_of(call: Call) -> float:
     return _time(call, 1)
 
 
+def best_of(call: Call, repeats: int = 3) -> float:
+    """Smallest time of several calls, in seconds."""
+    return min(_time(call, 1) for _ in range(repeats))
+
+
 def _time(call: Call, loops: int) -> float:
     start = time.perf_counter()
     for _ in range(loops):
         call()
     return time.perf_counter() - start
+
+
+def write_json(path: Path | None, content: object) -> None:
+    """Write results to a file; do nothing without a path."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=1, default=str) + "\n", encoding="utf-8")
 
 
 def describe_machine() -> dict[str, object]:

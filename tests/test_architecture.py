@@ -62,7 +62,8 @@ def tree(path: Path) -> ast.Module:
 
 def imported_modules(path: Path) -> set[str]:
     """Modules of ours that a file imports anywhere, also inside functions and TYPE_CHECKING."""
-    known, found = {module_of(source) for source in sources()}, set()
+    stubs = sorted(ROOT.rglob("*.pyi"))
+    known, found = {module_of(source) for source in [*sources(), *stubs]}, set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -140,7 +141,7 @@ def test_the_check_sees_a_circle():
 
 
 # Private names that Python or scikit-learn asks for.
-GRANTED = {"_replace", "_asdict", "_fields", "_repr_html_", "_sklearn_output_config"}
+GRANTED = {"_replace", "_getframe", "_sklearn_output_config"}
 
 
 def private_names(names: list[str]) -> set[str]:
@@ -168,6 +169,10 @@ def defined_privately() -> dict[str, set[str]]:
     return defined
 
 
+def imports_from_other_part(module: str, part: str) -> bool:
+    return module.startswith("slts.") and module.split(".")[1] != part
+
+
 def read_privately(module: ast.Module, part: str, defined: set[str]) -> set[str]:
     """Private names of other parts that a module reads."""
     found = set()
@@ -178,9 +183,8 @@ def read_privately(module: ast.Module, part: str, defined: set[str]) -> set[str]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr"):
             texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
             found |= private_names([text for text in texts if isinstance(text, str)])
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slts."):
-            if node.module.split(".")[1] != part:
-                found |= private_names([alias.name for alias in node.names])
+        elif isinstance(node, ast.ImportFrom) and imports_from_other_part(node.module or "", part):
+            found |= private_names([alias.name for alias in node.names])
     return found - defined - GRANTED
 
 

@@ -1,4 +1,4 @@
-"""Every Python block and every command of the README and the documentation runs, page by page."""
+"""The code and the commands in the README and the documentation run; links lead somewhere."""
 
 import os
 import re
@@ -14,9 +14,11 @@ import slts
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("how-to/*.md"))]
+OTHER_PAGES = [ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_blocks_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -32,7 +34,7 @@ def test_code_blocks_run(page, capsys, tmp_path, monkeypatch):
 
 
 def run_commands(block):
-    """Run the lines of a terminal session that begin with a prompt; the others are output."""
+    """Run the lines that begin with a prompt; other lines are output."""
     if shutil.which("bash") is None:
         pytest.skip("there is no bash to run the commands")
     source = str(Path(slts.__file__).parent.parent)
@@ -53,7 +55,25 @@ def test_every_public_name_is_in_the_reference():
     assert set(slts.__all__) <= listed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_lead_somewhere(page):
-    for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+@pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)
+def test_links_lead_to_files_and_labels(page):
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / link).exists(), link
+    for name in re.findall(r"\{doc\}`([^`<]+)`", text):
+        assert any((page.parent / f"{name}{suffix}").exists() for suffix in (".md", ".rst")), name
+    for name in re.findall(r"\{ref\}`(?:[^`<]+<)?([^`<>]+)>?`", text):
+        assert any(f"({name})=" in other.read_text(encoding="utf-8") for other in PAGES), name
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)
+def test_named_sources_and_targets_exist(page):
+    if not (ROOT / "benchmarks").exists():
+        pytest.skip("this is not a clone of the repository")
+    text = page.read_text(encoding="utf-8")
+    roots = (ROOT, ROOT / "src" / "slts", ROOT / "src" / "slts" / "alignment")
+    for name in re.findall(r"[`\s]([\w/*]+/[\w*]+\.(?:py|pyi|[hc]pp|cu|js))\b", text):
+        assert any(list(root.glob(name)) for root in roots), name
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE):
+        assert f"\n{target}:" in makefile, target

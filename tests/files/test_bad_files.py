@@ -97,7 +97,8 @@ def test_one_bad_time_is_named(tmp_path):
     refused(path, r"line 4: column 't' \(time\) holds 'late'", time="t")
 
 
-def test_a_repeated_series_is_an_error_in_batches_only(tmp_path):
+def test_a_repeated_series_is_an_error_in_batches_only(tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 0)
     path = tmp_path / "data.csv"
     path.write_text("id,x\na,1\na,2\nb,3\na,4\n")
     assert read_series(path).series.lengths.tolist() == [3, 1]

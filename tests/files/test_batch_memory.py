@@ -16,6 +16,11 @@ from slts.files.dataset import join
 from tests.files.forms import make_data, write_folder
 
 
+@pytest.fixture(autouse=True)
+def no_small_files(monkeypatch):
+    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 0)
+
+
 def large_batch(lengths, n_channels):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     steps = np.arange(offsets[-1])

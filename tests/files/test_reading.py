@@ -184,6 +184,7 @@ def test_semicolons_decimal_commas_and_a_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
 def test_blocks_end_inside_lines(suffix, tmp_path, monkeypatch):
     monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 12)
+    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 0)
     rows = "".join(f"series {i // 100},{i % 100},{i},{-i}\r\n" for i in range(5_000))
     path = tmp_path / f"data.csv{suffix}"
     write_compressed(path, f"\ufeffid,t,x,z\r\n{rows}".encode())
@@ -284,3 +285,16 @@ def test_a_folder_is_sorted_by_time(tmp_path):
     (tmp_path / "a.csv").write_text("t,x\n1,10\n1,20\n")
     with pytest.raises(DataError, match=r"time 1.0 occurs twice in the series with id 'a.csv'"):
         read_series(tmp_path)
+
+
+def test_rows_of_a_small_file_may_have_any_order(tmp_path, monkeypatch):
+    path = tmp_path / "interleaved.csv"
+    lines = [f"{name},{t},{value}" for t in range(3) for name, value in (("a", t), ("b", -t))]
+    path.write_text("\n".join(["id,t,x", *lines]))
+    scan = scan_series(path)
+    (found,) = scan.batches(labels=False)
+    np.testing.assert_array_equal(found.series[0], [[0.0, 1.0, 2.0]])
+    np.testing.assert_array_equal(found.series[1], [[0.0, -1.0, -2.0]])
+    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 10)
+    with pytest.raises(DataError, match="must be contiguous to be read in batches"):
+        list(scan.batches(labels=False))

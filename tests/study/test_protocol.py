@@ -1,71 +1,181 @@
+import ast
 import dataclasses
+from pathlib import Path
 
 import pytest
 
-from slts.study import FAST, FULL, PARTS, parse_parts
-from slts.study.paper import COLUMNS, METHODS, TABLE_2, WEIGHTS
-from slts.study.protocol import Unit, plan, seed_of
+import study
+from study import methods as table
+from study.methods import BY_NAME, CANDIDATES, METHODS, unavailable
+from study.paper import COLUMNS, TABLE_2, WEIGHTS
+from study.paper import METHODS as PAPER_METHODS
+from study.protocol import (
+    ACCURACY_WORDS,
+    FAST,
+    FULL,
+    PARTS,
+    REPRODUCTION_WORDS,
+    parse_only,
+    plan_accuracy,
+    plan_reproduction,
+    seed_of,
+)
+from study.runner import Unit
+
+EVERYTHING = parse_only(None, ACCURACY_WORDS)
 
 
-def keys(protocol, parts, available=FULL.datasets):
-    return [unit.key for unit in plan(protocol, available, parts)]
+def keys(protocol, only, absent=()):
+    selection = parse_only(only, REPRODUCTION_WORDS)
+    return [unit.key for unit in plan_reproduction(protocol, selection, absent)]
+
+
+def splits(method, dataset, protocol=FULL):
+    units = plan_accuracy(protocol, EVERYTHING)
+    return len([u for u in units if (u.detail, u.dataset) == ((method,), dataset)
+                and u.kind == "model"])  # fmt: skip
 
 
 def test_keys_and_seeds_are_stable():
-    # Results are found again by these names: a change orphans what users have computed.
+    # Results are found by these names: a change makes users compute them again.
     assert Unit("landmarks", "auslan", (3,), (25,)).key == "landmarks/auslan/3/25"
     assert Unit("similarity", "japanese_vowels", (0, 1)).key == "similarity/japanese_vowels/0,1"
     assert seed_of("division", "auslan", 0) == 1323951497
+    found = {unit.key for unit in plan_accuracy(FULL, EVERYTHING)}
+    assert {"model/auslan/9/local", "choice/auslan/0/local", "model/robot_lp1/3/1nn-dtw"} <= found
 
 
-def test_no_two_units_share_a_key():
-    found = keys(FULL, PARTS)
+@pytest.mark.parametrize("protocol", [FULL, FAST])
+def test_no_two_units_share_a_key(protocol):
+    found = keys(protocol, None)
     assert len(found) == len(set(found))
+    units = plan_accuracy(protocol, EVERYTHING)
+    assert len({unit.key for unit in units}) == len(units)
 
 
-def test_the_number_of_splits_does_not_make_results_stale():
-    assert dataclasses.replace(FULL, n_splits=3).digests == FULL.digests
-    assert set(keys(dataclasses.replace(FULL, n_splits=3), ["figure2"])) < set(
-        keys(FULL, ["figure2"])
-    )
+def test_the_number_of_splits_does_not_change_digests():
+    fewer = dataclasses.replace(FULL, n_splits=3)
+    every = {unit: unit.digest for unit in plan_accuracy(FULL, EVERYTHING)}
+    found = {unit: unit.digest for unit in plan_accuracy(fewer, EVERYTHING)}
+    assert found.items() < every.items()
+    assert set(keys(fewer, "figure2")) < set(keys(FULL, "figure2"))
+    assert fewer.digest == FULL.digest
 
 
-def test_a_grid_makes_stale_what_depends_on_it():
-    changed = dataclasses.replace(FULL, cs=(1.0,)).digests
-    stale = [kind for kind in changed if changed[kind] != FULL.digests[kind]]
-    assert stale == ["similarity", "aside"]
+def changed_kinds(**fields):
+    other = dataclasses.replace(FULL, **fields)
+    selection = parse_only(None, REPRODUCTION_WORDS)
+    every = plan_reproduction(FULL, selection) + plan_accuracy(FULL, EVERYTHING)
+    again = [other.unit(unit.kind, unit.dataset, unit.splits, unit.detail) for unit in every]
+    return {a.kind for a, b in zip(every, again, strict=True) if a.digest != b.digest}
+
+
+def test_a_field_changes_the_digests_that_depend_on_it():
+    assert changed_kinds(cs=(1.0,)) == {"similarity", "heldout"}
+    assert changed_kinds(choice_folds=7) == {"choice"}
     assert FULL.digest != FAST.digest
 
 
+def test_a_parameter_of_a_method_changes_its_digests(monkeypatch):
+    unit, other = (FULL.unit("model", "auslan", (0,), (n,)) for n in ("phases-3", "phases-1"))
+    changed = dataclasses.replace(BY_NAME["phases-3"], parameters=(("n_phases", 4),))
+    monkeypatch.setitem(BY_NAME, "phases-3", changed)
+    assert FULL.unit("model", "auslan", (0,), ("phases-3",)).digest != unit.digest
+    assert FULL.unit("model", "auslan", (0,), ("phases-1",)).digest == other.digest
+
+
 def test_parts_need_what_they_show():
-    assert keys(FULL, ["figure1"]) == []
-    assert {key.split("/")[0] for key in keys(FULL, ["table1"])} == {"facts"}
-    assert len(keys(FULL, ["figure3"])) == 10
-    table2 = keys(FULL, ["table2"])
+    assert keys(FULL, "figure1") == ["path/japanese_vowels/0"]
+    assert {key.split("/")[0] for key in keys(FULL, "table1")} == {"facts"}
+    assert len(keys(FULL, "figure3")) == 10
+    table2 = keys(FULL, "table2")
     assert "landmarks/auslan/0/100" in table2
     assert "landmarks/auslan/0/10" not in table2
-    assert "landmarks/auslan/0/10" in keys(FULL, ["tests"])
-    assert {key.split("/")[1] for key in keys(FULL, ["table4"])} == {"robot_lp1"}
-    assert "aside/robot_lp1/0/selection" in keys(FULL, ["table4"])
-    assert "aside/auslan/0/methods" in table2
-    assert not [key for key in table2 if key.startswith("aside/japanese_vowels")]
+    assert "landmarks/auslan/0/10" in keys(FULL, "tests")
+    assert {key.split("/")[1] for key in keys(FULL, "table4")} == {"robot_lp1"}
+    assert "heldout/robot_lp1/0/selection" in keys(FULL, "table4")
+    assert "heldout/auslan/0/methods" in table2
+    assert not [key for key in table2 if key.startswith("heldout/japanese_vowels")]
+    assert "similarity/arabic_digits/0,1,2" in table2
 
 
-def test_without_a_data_set_its_units_are_left_out():
-    found = keys(FULL, PARTS, available=["japanese_vowels"])
-    assert found
-    assert all(key.split("/")[1] == "japanese_vowels" for key in found)
+def test_absent_data_sets_and_methods_are_left_out():
+    assert {key.split("/")[1] for key in keys(FULL, None, set(FULL.datasets) - {"auslan"})} == {
+        "auslan"
+    }
+    units = plan_accuracy(FULL, EVERYTHING, {"auslan", "minirocket"})
+    assert not [unit for unit in units if "auslan" in unit.key or "minirocket" in unit.key]
 
 
-def test_only_is_parsed():
-    assert parse_parts(None) == PARTS
-    assert parse_parts(" Figure2, table2") == ("table2", "figure2")
-    for wrong in ("table9", "", "table2;table3"):
-        with pytest.raises(ValueError, match="table1, table2"):
-            parse_parts(wrong)
+def test_only_names_data_sets_and_parts():
+    everything = parse_only(None, REPRODUCTION_WORDS)
+    assert (everything.datasets, everything.parts) == (FULL.datasets, PARTS)
+    found = parse_only(" Figure2, table2,AUSLAN", REPRODUCTION_WORDS)
+    assert (found.datasets, found.parts) == (("auslan",), ("table2", "figure2"))
+    found = parse_only("robot_lp1, local,option", ACCURACY_WORDS)
+    options = [method.name for method in METHODS if method.group == "option"]
+    assert (found.datasets, found.parts) == (("robot_lp1",), ("local", *options))
+    assert "choices" in parse_only("auslan", ACCURACY_WORDS).parts
 
 
-def test_the_papers_average_is_nearly_the_weighted_mean():
-    for method in METHODS:
+@pytest.mark.parametrize("wrong", ["table9", "", ",", "table2;table3"])
+def test_unknown_names_are_an_error_that_lists_the_known_ones(wrong):
+    with pytest.raises(ValueError, match=r"auslan.*table1, table2"):
+        parse_only(wrong, REPRODUCTION_WORDS)
+
+
+def test_choices_cover_all_candidates():
+    units = plan_accuracy(FULL, parse_only("choices", ACCURACY_WORDS))
+    assert {unit.kind for unit in units} == {"choice"}
+    assert len(units) == 8 * len(CANDIDATES)
+
+
+def test_expensive_data_sets_have_fewer_splits():
+    assert splits("local", "auslan") == 10
+    assert splits("local", "arabic_digits") == 3
+    assert splits("multirocket", "arabic_digits") == 1
+    assert splits("phases-3", "auslan") == 5
+    assert splits("local", "arabic_digits", dataclasses.replace(FULL, n_splits=2)) == 2
+
+
+def test_a_method_without_seed_runs_once_on_a_published_split():
+    assert splits("1nn-dtw", "japanese_vowels") == 1
+    assert splits("1nn-dtw", "robot_lp1") == 10
+
+
+def test_compared_methods_come_before_their_variants():
+    units = sorted(plan_accuracy(FULL, EVERYTHING), key=lambda unit: unit.rank)
+    groups = [BY_NAME[u.detail[0]].group if u.kind == "model" else "choices" for u in units]
+    assert list(dict.fromkeys(groups)) == ["main", "ablation", "choices", "option"]
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(table.importlib.util, "find_spec", lambda name: None)
+    assert set(unavailable()) == {"minirocket", "multirocket", "1nn-dtw"}
+    assert "slts[study]" in unavailable()["minirocket"]
+
+
+def test_the_average_of_the_paper_is_nearly_the_weighted_mean():
+    for method in PAPER_METHODS:
         total = sum(WEIGHTS[c] * TABLE_2[method][c].mean for c in COLUMNS) / sum(WEIGHTS.values())
         assert total == pytest.approx(TABLE_2[method]["average"].mean, abs=0.6)
+
+
+def sources():
+    return sorted(Path(study.__file__).parent.glob("*.py"))
+
+
+def test_the_map_of_the_package_names_every_module():
+    assert all(path.name in study.__doc__ for path in sources() if path.name != "__init__.py")
+
+
+def test_the_study_uses_public_names_of_slts_only():
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("slts"):
+                assert node.module == "slts.plots", path
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+                owner = node.value
+                dunder = node.attr.startswith("__") or node.attr == "_asdict"
+                own = isinstance(owner, ast.Name) and owner.id in ("self", "os")
+                assert dunder or own, f"{path}: {node.attr}"

@@ -1,4 +1,4 @@
-import json
+import dataclasses
 import os
 import signal
 import subprocess
@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from slts.study.ledger import Ledger, LedgerBusyError
-from slts.study.runner import run_units
-from tests.study.synthetic import TINY, Tally, units
+from study.runner import Ledger, LedgerBusyError, run_units
+from tests.study.tally import Tally, units
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def ledger(tmp_path):
-    return Ledger(tmp_path / "out" / "results.jsonl", TINY.digests)
+    return Ledger(tmp_path / "out" / "results.jsonl")
 
 
 def values(outcome):
@@ -25,36 +24,35 @@ def values(outcome):
 
 
 def test_finished_units_are_not_repeated_after_an_interrupt(tmp_path, ledger):
-    tally = Tally(tmp_path / "tally", fuse=4)
+    tally = Tally(tmp_path / "tally", limit=4)
     with pytest.raises(KeyboardInterrupt):
         run_units(units(10), tally, ledger)
-    assert len(ledger.read()) == 4
+    assert len(ledger.results(units(10))) == 4
     outcome = run_units(units(10), Tally(tally.path), ledger)
     assert sorted(tally.done()) == sorted(unit.key for unit in units(10))
     assert outcome.n_reused == 4
-    whole = run_units(units(10), Tally(tmp_path / "other"), Ledger(tmp_path / "r", TINY.digests))
+    whole = run_units(units(10), Tally(tmp_path / "other"), Ledger(tmp_path / "r"))
     assert values(outcome) == values(whole)
 
 
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path, ledger):
+def test_a_killed_run_continues_where_it_stopped(tmp_path, ledger):
     program = (
-        "from pathlib import Path; from slts.study.ledger import Ledger; "
-        "from slts.study.runner import run_units; "
-        "from tests.study.synthetic import TINY, Tally, units\n"
+        "from pathlib import Path; from study.runner import Ledger, run_units; "
+        "from tests.study.tally import Tally, units\n"
         "if __name__ == '__main__':\n"
         f"    tally = Tally(Path({str(tmp_path / 'tally')!r}), seconds=0.05)\n"
-        f"    run_units(units(40), tally, Ledger(Path({str(ledger.path)!r}), TINY.digests))\n"
+        f"    run_units(units(40), tally, Ledger(Path({str(ledger.path)!r})))\n"
     )
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     running = subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, "PYTHONPATH": path}
     )
     deadline = time.monotonic() + 30
-    while len(ledger.read()) < 5 and time.monotonic() < deadline:
+    while len(ledger.results(units(40))) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
     running.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
     running.wait()
-    finished = set(ledger.read())
+    finished = set(ledger.results(units(40)))
     assert 5 <= len(finished) < 40
     again = Tally(tmp_path / "again")
     outcome = run_units(units(40), again, ledger)
@@ -62,39 +60,41 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path, ledger):
     assert len(outcome.results) == 40
 
 
-def test_a_torn_line_is_done_again(tmp_path, ledger):
-    run_units(units(3), Tally(tmp_path / "tally"), ledger)
-    text = ledger.path.read_bytes()
-    ledger.path.write_bytes(text[:-20])
-    assert len(ledger.read()) == 2
+def test_an_incomplete_line_is_computed_again(tmp_path, ledger):
+    with pytest.raises(KeyboardInterrupt):
+        run_units(units(4), Tally(tmp_path / "tally", limit=3), ledger)
+    lines = ledger.path.read_bytes().splitlines(keepends=True)
+    ledger.path.write_bytes(b"".join(lines[:2]) + lines[2][:-20])
+    assert len(ledger.results(units(3))) == 2
     again = Tally(tmp_path / "again")
     run_units(units(3), again, ledger)
     assert len(again.done()) == 1
-    assert len(ledger.read()) == 3
+    assert len(ledger.results(units(3))) == 3
 
 
-def test_rubbish_in_the_file_is_ignored(ledger):
+def test_other_lines_of_the_file_are_ignored(ledger):
     ledger.path.parent.mkdir()
-    ledger.path.write_bytes(b'{"key": "facts/auslan/0"}\n[1]\n\xff\xfe\n')
-    assert ledger.read() == {}
+    ledger.path.write_bytes(b'{"key": "landmarks/auslan/0/5"}\n[1]\n\xff\xfe\n')
+    assert ledger.results(units(1)) == {}
+    assert ledger.sessions("full") == []
 
 
-def test_results_of_another_protocol_do_not_count(tmp_path, ledger):
-    stale = Ledger(ledger.path, {**TINY.digests, "landmarks": "0"})
-    run_units(units(3), Tally(tmp_path / "tally"), stale)
-    assert ledger.read() == {}
+def test_results_with_another_digest_are_computed_again_and_kept(tmp_path, ledger):
+    stale = [dataclasses.replace(unit, digest="0") for unit in units(3)]
+    run_units(stale, Tally(tmp_path / "tally"), ledger)
+    assert ledger.results(units(3)) == {}
     outcome = run_units(units(3), Tally(tmp_path / "again"), ledger)
     assert outcome.n_reused == 0
-    assert len(stale.read()) == 3
+    assert len(ledger.results(stale)) == 3
 
 
-def test_a_unit_that_fails_does_not_stop_the_others(tmp_path, ledger):
-    outcome = run_units(units(14, unlucky=True), Tally(tmp_path / "tally"), ledger)
-    assert outcome.failures == {"landmarks/robot_lp5/0": "ValueError: unlucky"}
+def test_a_failed_unit_does_not_stop_the_others(tmp_path, ledger):
+    outcome = run_units(units(14, failing=True), Tally(tmp_path / "tally"), ledger)
+    assert outcome.failures == {"landmarks/robot_lp5/0": "ValueError: wrong"}
     assert len(outcome.results) == 14
 
 
-def test_the_largest_come_first_and_the_time_left_is_told(tmp_path, ledger):
+def test_the_largest_units_come_first_and_the_time_left_is_estimated(tmp_path, ledger):
     reports = []
     tally = Tally(tmp_path / "tally")
     run_units(units(6), tally, ledger, observer=reports.append)
@@ -106,11 +106,11 @@ def test_the_largest_come_first_and_the_time_left_is_told(tmp_path, ledger):
     assert reports[-1].seconds_left == 0.0
 
 
-def test_processes_give_what_one_process_gives(tmp_path, ledger):
-    outcome = run_units(units(6, unlucky=True), Tally(tmp_path / "tally"), ledger, jobs=2)
-    assert outcome.failures == {"landmarks/robot_lp5/0": "ValueError: unlucky"}
+def test_several_processes_give_the_results_of_one(tmp_path, ledger):
+    outcome = run_units(units(6, failing=True), Tally(tmp_path / "tally"), ledger, jobs=2)
+    assert outcome.failures == {"landmarks/robot_lp5/0": "ValueError: wrong"}
     assert os.getpid() not in {result["process"] for result in outcome.results.values()}
-    alone = run_units(units(6), Tally(tmp_path / "b"), Ledger(tmp_path / "r", TINY.digests))
+    alone = run_units(units(6), Tally(tmp_path / "b"), Ledger(tmp_path / "r"))
     assert values(outcome) == values(alone)
 
 
@@ -119,14 +119,22 @@ def test_two_runs_do_not_write_to_one_file(tmp_path, ledger):
     with (
         ledger.writing(),
         pytest.raises(LedgerBusyError, match="another run"),
-        Ledger(ledger.path, TINY.digests).writing(),
+        Ledger(ledger.path).writing(),
     ):
         pass
 
 
-def test_results_survive_the_way_through_the_file(ledger):
+def test_results_are_read_as_they_were_written(ledger):
     result = {"accuracy": 100.0 * 2 / 3, "name": "±", "nothing": None}
-    with ledger.writing() as file:
-        ledger.append(file, "facts/auslan/0", result)
-    assert ledger.read() == {"facts/auslan/0": result}
-    assert json.loads(ledger.path.read_text())["protocol"] == TINY.digests["facts"]
+    (unit,) = units(1)
+    run_units([unit], lambda unit: result, ledger)
+    assert ledger.results([unit]) == {unit.key: result}
+
+
+def test_every_run_leaves_an_account_even_if_interrupted(tmp_path, ledger):
+    with pytest.raises(KeyboardInterrupt):
+        run_units(units(4), Tally(tmp_path / "tally", limit=3), ledger, protocol="fast")
+    run_units(units(4), Tally(tmp_path / "tally"), ledger, protocol="fast")
+    run_units(units(4), Tally(tmp_path / "tally"), ledger, protocol="fast")
+    assert [session["units"] for session in ledger.sessions("fast")] == [3, 1]
+    assert ledger.sessions("full") == []

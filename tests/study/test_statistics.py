@@ -1,11 +1,21 @@
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from slts.study.statistics import paired_test, summarize
+from study.statistics import (
+    Scores,
+    critical_difference,
+    mean_ranks,
+    on_shared_splits,
+    paired_test,
+    signed_rank_test,
+    summarize,
+)
 
 
-def test_interval_is_that_of_scipy(rng):
+def test_the_interval_is_that_of_scipy(rng):
     values = rng.normal(90, 3, size=10)
     found = summarize(values.tolist())
     low, high = stats.t.interval(0.95, 9, loc=values.mean(), scale=stats.sem(values))
@@ -18,13 +28,13 @@ def test_a_single_value_has_no_interval():
     assert summarize([4.0]).interval is None
 
 
-def test_no_values_are_refused():
+def test_no_values_are_an_error():
     with pytest.raises(ValueError, match="must not be empty"):
         summarize([])
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3, -2.0])
-def test_paired_test_is_that_of_scipy(rng, shift):
+def test_the_paired_test_is_that_of_scipy(rng, shift):
     first, second = rng.normal(size=(2, 8))
     first = first + shift
     found, expected = paired_test(first, second), stats.ttest_rel(first, second)
@@ -39,6 +49,68 @@ def test_equal_differences_need_no_test():
     assert paired_test([2.0, 3.0], [1.0, 2.0]).significant
 
 
-def test_samples_must_pair():
+def test_samples_must_have_the_same_length():
     with pytest.raises(ValueError, match="same length"):
         paired_test([1.0, 2.0], [1.0])
+
+
+@pytest.mark.parametrize("n", [4, 8, 12])
+def test_the_signed_rank_test_is_that_of_scipy(rng, n):
+    differences = rng.normal(0.5, 1.0, size=n)
+    expected = stats.wilcoxon(differences, method="exact").pvalue
+    assert signed_rank_test(differences) == pytest.approx(expected)
+
+
+def test_zeros_are_dropped():
+    assert signed_rank_test([0.0, 1.0, 2.0, 3.0]) == signed_rank_test([1.0, 2.0, 3.0])
+    assert signed_rank_test([0.0, 0.0]) == 1.0
+    assert signed_rank_test([]) == 1.0
+
+
+def test_tied_differences_share_ranks():
+    # Of 16 signs of ranks 2, 2, 2, 4 only ++++ and ---- give a total of 10.
+    assert signed_rank_test([1.0, 1.0, 1.0, 5.0]) == 2 / 16
+    # 6 - 4 is the smallest total of these ranks.
+    assert signed_rank_test([1.0, 1.0, 1.0, -5.0]) == 1.0
+
+
+def test_too_many_differences_are_an_error():
+    with pytest.raises(ValueError, match="at most 16"):
+        signed_rank_test(np.arange(1.0, 18.0))
+
+
+def test_ranks_are_averaged_over_data_sets_and_ties_share():
+    found = mean_ranks({"a": [90.0, 70.0, 50.0], "b": [80.0, 70.0, 60.0], "c": [70.0, 60.0, 55.0]})
+    assert found == pytest.approx({"a": 5.5 / 3, "b": 4.5 / 3, "c": 8 / 3})
+    # Rounding errors do not break ties.
+    assert mean_ranks({"a": [0.1 + 0.2], "b": [0.3]}) == {"a": 1.5, "b": 1.5}
+
+
+def test_the_critical_difference_is_that_of_demsar():
+    # Demsar (2006), Table 5: q = 2.728 for five methods, 1.960 for two.
+    assert critical_difference(5, 8) == pytest.approx(2.728 * math.sqrt(30 / 48), abs=1e-3)
+    assert critical_difference(2, 10) == pytest.approx(1.960 * math.sqrt(6 / 60), abs=1e-3)
+
+
+def test_scores_are_found_by_their_names():
+    base = {"dataset": "auslan", "n_train": 9, "heldout": False}
+    landmarks = {"selection": "random", "landmarks": 5}
+    results = [
+        {"scores": [{**base, "method": "1nn", "split": 1, "accuracy": 80.0}]},
+        {"scores": [{**base, "method": "1nn", "split": 0, "accuracy": 70.0}]},
+        {"scores": [{**base, "method": "1nn", "split": 2, "accuracy": 60.0}]},
+        {"scores": [{**base, "method": m, **landmarks, "split": 0, "accuracy": 90.0}
+                    for m in ("bbs", "slts")]},
+        {"scores": [{**base, "method": "1nn", "split": 0, "heldout": True, "accuracy": 10.0}]},
+        {"facts": {}},
+    ]  # fmt: skip
+    scores = Scores(results, 2)
+    assert list(scores.accuracies("1nn", "auslan").items()) == [(0, 70.0), (1, 80.0)]
+    assert scores.accuracies("slts", "auslan") == {}
+    assert scores.accuracies("slts", "auslan", "random", 5) == {0: 90.0}
+    assert scores.counts("auslan") == [5]
+    assert Scores(results, 2, heldout=True).accuracies("1nn", "auslan") == {0: 10.0}
+
+
+def test_methods_are_paired_on_shared_splits():
+    assert on_shared_splits({0: 1.0, 2: 3.0}, {2: 5.0, 3: 7.0}) == ([3.0], [5.0])

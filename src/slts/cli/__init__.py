@@ -9,10 +9,6 @@ explain.py       ``slts explain``: explain the prediction for one series
 certify.py       ``slts certify``: bound the error of a model
 report.py        ``slts report``: an HTML page about a model
 datasets.py      ``slts datasets``: list, describe and download data sets
-reproduce.py     ``slts reproduce``: the paper's experimental study
-bench.py         ``slts bench``: accuracy of other libraries
-studies.py       options and messages of `reproduce` and `bench`
-progress.py      progress of `reproduce` and `bench`
 options.py       options that several commands have
 data.py          models and data that a command reads
 scans.py         scans of series as commands use them

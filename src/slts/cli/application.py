@@ -28,11 +28,6 @@ COMMANDS = {
     "certify": ("certify:certify_model", "Compute an upper bound on the error on new series."),
     "report": ("report:report", "Write a self-contained HTML page about a model."),
     "datasets": ("datasets:commands", "List, describe and download the data sets of the paper."),
-    "reproduce": (
-        "reproduce:reproduce_study",
-        "Repeat the paper's experiments and compare with its tables and figures.",
-    ),
-    "bench": ("bench:commands", "Measure against other methods."),
 }
 # Errors whose message tells the user what to do.
 _EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError)

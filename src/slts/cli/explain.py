@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from slts._typing import FloatArray
+from slts.atomic_files import whole_file
 from slts.cli import options
 from slts.cli.data import load_model, read_batches
 from slts.cli.output_paths import check_output_path
@@ -16,7 +17,6 @@ from slts.cli.terminal import CommandError, show_json, show_table
 from slts.explanation import Explanation, explain
 from slts.extras import import_extra
 from slts.series import SeriesBatch
-from slts.atomic_files import whole_file
 
 _BATCH_SIZE = 1024
 _PICTURES = (".png", ".svg", ".pdf")

@@ -13,12 +13,12 @@ from typing import Annotated, Any, TextIO, TypeAlias
 import typer
 
 from slts._typing import AnyArray, FloatArray
+from slts.atomic_files import whole_file
 from slts.cli import options
 from slts.cli.data import load_model, read_batches
 from slts.cli.output_paths import check_output_path
 from slts.cli.terminal import plain, show_json
 from slts.extras import import_extra
-from slts.atomic_files import whole_file
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 _STDOUT = "-"

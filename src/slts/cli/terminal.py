@@ -109,10 +109,6 @@ class Messages:
             logger.removeHandler(handler)
 
 
-# The name that studies.py uses.
-Voice = Messages
-
-
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print a table; columns separated by tabs if standard output is not a terminal."""
     from rich.console import Console

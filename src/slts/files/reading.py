@@ -33,10 +33,13 @@ from slts.files.paths import (
     is_pattern,
 )
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart
+from slts.files.tables import Chunk, TablePart, read_whole
 from slts.files.text_files import CsvTable, open_text
 
 pa: Any = LazyModule("pyarrow", "io")
+
+# Bytes of a file that is read at once, so that its rows may have any order.
+_SMALL_FILE = 64 * 2**20
 
 _FORMS = (
     ".ts, .csv or .tsv (also compressed: .gz, .bz2, .xz or .zst), .parquet, .feather, .npz, a "
@@ -268,6 +271,16 @@ class FilePart(TablePart):
             with open_arrow(self.path, self.given) as file:
                 for row, batch in file.batches(names, n_rows):
                     yield Chunk(pa.Table.from_batches([batch]), self.given, row)
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Read the series; in a small file, the rows of a series need not be contiguous."""
+        small = not is_compressed(self.path) and self.path.stat().st_size <= _SMALL_FILE
+        if self.columns.lists or not small:
+            yield from super().batches(labels=labels, batch_size=batch_size)
+            return
+        whole = read_whole([self], labels=labels)
+        for begin in range(0, len(whole), batch_size):
+            yield whole[begin : begin + batch_size]
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class SeriesScan(ABC):
         if batch_size < 1:
             raise DataError(f"batch_size must be at least 1, got {batch_size}")
         parts = self.parts(labels=labels)
-        if self.in_rows:
+        if self.in_rows and len(parts) > 1:
             tables = cast("Sequence[TablePart]", parts)
             found = read_batches(tables, labels=labels, batch_size=batch_size)
         else:

@@ -258,7 +258,7 @@ class _KeptSeries:
         return cls(model, {_key(x): j for j, x in zip(numbers, kept, strict=True)})
 
     def find(self, batch: SeriesBatch) -> tuple[int, int] | None:
-        """Position of the first kept series in a batch, and its number as landmark or in training."""
+        """Position of the first kept series in a batch, and its number in the model."""
         # Models without landmarks keep the rows of their training series, as they are aligned.
         series = batch if hasattr(self.model, "landmarks_") else self.model.row_map_(batch)
         keys = enumerate(map(_key, series))

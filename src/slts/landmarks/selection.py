@@ -133,9 +133,7 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
     )
 
 
-def _medoids(
-    aligner: Aligner, count: int, seed: int, progress: Progress | None
-) -> IntArray:
+def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress | None) -> IntArray:
     K = aligner.similarities(aligner.landmarks, progress=progress)
     # K is symmetric except for ties, which are broken in favour of one of the two series.
     mean = 0.5 * (K + K.T)

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from slts.atomic_files import write_whole
 from slts.report.collect import collect
 from slts.report.markup import Content, count, fill, percent, resource
 from slts.report.model_html import card_section, importance_section, landmarks_section
@@ -21,7 +22,6 @@ from slts.report.series_html import (
     explorer_section,
     space_section,
 )
-from slts.atomic_files import write_whole
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -78,8 +79,8 @@ def series_keys(batch: SeriesBatch, seed: int) -> Digests:
     # Adding zero turns -0.0 into 0.0: equal values must have equal bits.
     values, bounds = (batch.values + 0.0).reshape(-1), (batch.offsets * batch.n_channels).tolist()
     digests = (
-        blake2b(values[begin:end], digest_size=8, key=key).digest()
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+        blake2b(values[begin:end].data, digest_size=8, key=key).digest()
+        for begin, end in pairwise(bounds)
     )
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 

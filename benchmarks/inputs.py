@@ -1,0 +1,69 @@
+"""Data of the benchmarks: the paper's, and drawn series of any number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import slts
+
+N_CLASSES = 5
+_SERIES_PER_WRITE, _ROWS_PER_GROUP = 5_000, 150_001
+
+
+def paper_data() -> tuple[str, tuple[slts.SeriesBatch, Any], tuple[slts.SeriesBatch, Any]]:
+    """Return name, training and test data: Arabic digits if they are found, or Japanese Vowels."""
+    for name in ("arabic_digits", "japanese_vowels"):
+        try:
+            return name, slts.datasets.load(name, "train"), slts.datasets.load(name, "test")
+        except FileNotFoundError:
+            continue
+    raise SystemExit("Set SLTS_DATA to a folder with the data, or install aeon.")
+
+
+def draw(
+    rng: np.random.Generator, count: int, *, n_channels: int = 6, longest: int = 60
+) -> tuple[slts.SeriesBatch, np.ndarray]:
+    """Draw series and labels: a class has curves of its own frequency, with noise."""
+    labels = rng.integers(N_CLASSES, size=count)
+    lengths = rng.integers(longest // 3, longest + 1, size=count)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    step = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    angle = 2 * np.pi * step * np.repeat((1 + labels) / (lengths - 1), lengths)
+    curves = np.sin(angle[:, np.newaxis] + np.arange(n_channels))
+    return slts.SeriesBatch(curves + 0.5 * rng.normal(size=curves.shape), offsets), labels
+
+
+def write_parquet(path: Path, count: int, *, seed: int = 0) -> Path:
+    """Write drawn series in long form, unless the file exists; row groups cut through series."""
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rng, unfinished, writer = np.random.default_rng(seed), path.with_suffix(".part"), None
+    for start in range(0, count, _SERIES_PER_WRITE):
+        series, labels = draw(rng, min(_SERIES_PER_WRITE, count - start))
+        lengths = series.lengths
+        table = pa.table(
+            {
+                "series": np.repeat(np.arange(start, start + len(series)), lengths),
+                "t": np.arange(series.n_steps) - np.repeat(series.offsets[:-1], lengths),
+                "label": np.repeat(labels, lengths),
+                **{f"c{c}": column for c, column in enumerate(series.values.T)},
+            }
+        )
+        writer = writer or pq.ParquetWriter(unfinished, table.schema)
+        writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
+    if writer is not None:
+        writer.close()
+    return unfinished.rename(path)
+
+
+def assert_same_model(one: slts.SLTSClassifier, other: slts.SLTSClassifier) -> None:
+    """Check that two models have the same landmarks, and objectives within 1e-6."""
+    np.testing.assert_array_equal(one.landmark_indices_, other.landmark_indices_)
+    for a, b in zip(one.reports_, other.reports_, strict=True):
+        np.testing.assert_allclose(a.objective, b.objective, rtol=1e-6, atol=1e-6)

@@ -1,1 +1,0 @@
-from slts.estimators.landmark_classifier import TunedLandmarkClassifier as TunedLandmarks

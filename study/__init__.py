@@ -1,0 +1,23 @@
+"""The paper's experimental study, and the comparison of accuracy with other libraries.
+
+``make reproduce`` and ``make accuracy`` run them. Both turn a protocol into units of work, run the
+units in processes, keep every result in a file, and write tables, figures and a document.
+
+__main__.py        the command line; a study from its plan to its files
+protocol.py        what is varied, and the units of work that follow from it
+methods.py         the compared methods, and the adapters that build their models
+problems.py        data sets, and which series a method trains, tunes and tests on
+work.py            from a unit to its result
+runner.py          units in processes; the file of results
+statistics.py      scores by method and data set; intervals, tests, ranks
+paper.py           what the paper publishes
+paper_tables.py    from results to the tables of the paper
+paper_document.py  the document about the paper's study
+peer_tables.py     from results to the tables of the comparison
+peer_document.py   the document about the comparison
+sentences.py       the sentences of both documents
+figures.py         the figures of both studies
+markdown.py        documents as Markdown
+
+Only public names of `slts` are used.
+"""

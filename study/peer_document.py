@@ -1,0 +1,259 @@
+"""The document about the comparison with other methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from study import sentences
+from study.figures import RANKS
+from study.markdown import (
+    Block,
+    Grid,
+    Picture,
+    bullets,
+    number,
+    opening,
+    p_value,
+    signed,
+    with_interval,
+)
+from study.methods import BY_NAME, CENTRE, GROUPS
+from study.paper import ROBOT_TASKS, TITLES
+from study.statistics import SIGNIFICANT
+
+Table = dict[str, Any]
+
+_CENTRE_TITLE = BY_NAME[CENTRE].title
+
+
+def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
+    """Build the document.
+
+    Parameters
+    ----------
+    tables
+        The tables of `study.peer_tables.collect`.
+    run
+        Facts about the run.
+    figures
+        Names of the figures that were drawn.
+    """
+    blocks = opening("Accuracy", run, f"aeon {run['aeon']}")
+    summary = sentences.in_short(tables)
+    blocks += [bullets(summary)] if summary else []
+    blocks += _accuracy(tables, run, figures)
+    blocks += _tests(tables)
+    blocks += _costs(tables)
+    blocks += _variants(tables)
+    blocks += _choices(tables["choices"])
+    if tables["datasets"]:
+        notes = [*sentences.METHOD_NOTES, *sentences.splits_notes(run["grids"])]
+        blocks += ["## How it was run", bullets(notes)]
+    missing = sentences.not_computed(run)
+    return [*blocks, "## Left out", bullets(missing)] if missing else blocks
+
+
+def _accuracy(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
+    ranks = tables["ranks"].get("ranks", {})
+    rows = tuple(
+        (
+            BY_NAME[row["method"]].title,
+            *(_summary(row["cells"][name], run["n_splits"]) for name in tables["datasets"]),
+            number(row["mean"], 2),
+            number(ranks.get(row["method"]), 2),
+        )
+        for row in tables["accuracy"]
+        if row["group"] == "main"
+    )
+    if not rows:
+        return []
+    header = ("method", *_titles(tables), "mean", "mean rank")
+    blocks: list[Block] = [f"## Accuracy on {len(tables['datasets'])} data sets"]
+    blocks.append(Grid("accuracy", sentences.CONVENTIONS, header, rows))
+    if RANKS in figures:
+        blocks += [Picture(RANKS, "Mean ranks over the data sets"), sentences.RANKS]
+    losses = sentences.losses(tables)
+    blocks.append(f"## Where {_CENTRE_TITLE} is worse")
+    blocks.append(bullets(losses) if losses else "Nowhere in this run.")
+    return blocks
+
+
+def _tests(tables: Table) -> list[Block]:
+    rows = tuple(
+        (
+            BY_NAME[row["method"]].title,
+            *(_tested(row["cells"][name]) for name in tables["datasets"]),
+            signed(row["difference"]),
+            p_value(row["p"]),
+        )
+        for row in tables["tests"]
+        if BY_NAME[row["method"]].group == "main"
+    )
+    if not rows:
+        return []
+    caption = (
+        f"{_CENTRE_TITLE} minus the other method, in points; in brackets p of the paired t-test "
+        f"over the splits that both were run on. Last columns: mean over the data sets, and p of "
+        f"the exact signed-rank test on their differences."
+    )
+    tests = Grid("tests", caption, ("against", *_titles(tables), "mean", "p"), rows)
+    names = [row["method"] for row in tables["wins"]]
+    wins = tuple(
+        (
+            BY_NAME[row["method"]].title,
+            *(" - ".join(map(str, row["records"][n])) if n != row["method"] else "" for n in names),
+        )
+        for row in tables["wins"]
+    )
+    caption = "Data sets won - tied - lost by the method of the row against that of the column."
+    header = ("method", *(BY_NAME[name].title for name in names))
+    return ["## Tests", tests, Grid("wins", caption, header, wins)]
+
+
+def _costs(tables: Table) -> list[Block]:
+    columns = {TITLES[name]: [name] for name in tables["datasets"] if name not in ROBOT_TASKS}
+    robot = [name for name in tables["datasets"] if name in ROBOT_TASKS]
+    if robot:
+        columns["LP1-5, each"] = robot
+    seconds, numbers = [], []
+    for row in tables["accuracy"]:
+        if row["group"] == "main":
+            own = tables["costs"][row["method"]]
+            means = [_mean([own[n] for n in names if n in own]) for names in columns.values()]
+            title = BY_NAME[row["method"]].title
+            seconds.append((title, *map(_seconds, means)))
+            numbers.append((title, *(f"{m['numbers']:,.0f}" if m else "-" for m in means)))
+    if not seconds:
+        return []
+    caption = "Processor seconds to fit + to predict the test set, one thread."
+    return [
+        "## Time and size",
+        Grid("seconds", caption, ("method", *columns), tuple(seconds)),
+        Grid(
+            "numbers", "Numbers that a fitted model stores.", ("method", *columns), tuple(numbers)
+        ),
+    ]
+
+
+def _mean(costs: Sequence[Table]) -> Table:
+    """Return the mean of each cost; nothing if there is none."""
+    return {name: sum(c[name] for c in costs) / len(costs) for c in costs[:1] for name in c}
+
+
+def _seconds(cost: Table) -> str:
+    def short(seconds: float) -> str:
+        return f"{seconds:.{2 if seconds < 10 else 1 if seconds < 100 else 0}f}"
+
+    return f"{short(cost['fit'])} + {short(cost['predict'])}" if cost else "-"
+
+
+def _variants(tables: Table) -> list[Block]:
+    """Ablations of the centre, and options of SLTS."""
+    ablations = [row for row in tables["tests"] if BY_NAME[row["method"]].group == "ablation"]
+    star = f"A star: p < {SIGNIFICANT} on that data set."
+    blocks: list[Block] = []
+    if ablations:
+        caption = (
+            f"{GROUPS['ablation']}, minus {_CENTRE_TITLE}, in points over shared splits. {star} "
+            f"p: signed-rank test over the data sets. Time: fit and predict on all data sets, "
+            f"relative to {_CENTRE_TITLE}."
+        )
+        blocks += ["## Ablations", _against(tables, ablations, "ablations", caption)]
+    if tables["options"]:
+        caption = f"{GROUPS['option']}, minus SLTSClassifierCV with its defaults, in points. {star}"
+        options = _against(tables, tables["options"], "options", caption)
+        blocks += ["## Options of SLTS", options]
+    return blocks
+
+
+def _against(tables: Table, rows: Sequence[Table], name: str, caption: str) -> Grid:
+    costs = tables["costs"]
+    cells = tuple(
+        (
+            BY_NAME[row["method"]].title,
+            *(_starred(row["cells"][dataset]) for dataset in tables["datasets"]),
+            signed(_minus(row["difference"])),
+            p_value(row["p"]),
+            _relative_time(costs[row["method"]], costs[row["against"]]),
+        )
+        for row in rows
+    )
+    return Grid(name, caption, ("change", *_titles(tables), "mean", "p", "time"), cells)
+
+
+def _choices(found: Table) -> list[Block]:
+    blocks: list[Block] = ["## How the defaults were chosen", sentences.HOW_CHOSEN]
+    if not found:
+        return blocks
+    rows = tuple(
+        (
+            TITLES[row["dataset"]],
+            _choice_title(row["choice"]),
+            number(row["mean"], 2),
+            number(row["default"], 2),
+            f"{row['behind']:.2f} ± {number(row['error'], 2)}",
+            f"{row['rank']} of {row['n_candidates']}",
+            signed(row["test"]),
+        )
+        for row in found["left_out"]
+    )
+    names = ("left out", "best on the others", "its mean", "default", "behind", "default's rank")
+    caption = (
+        "The configuration of the ablations with the best mean over the other data sets, by "
+        "cross-validation inside their training sets. Behind: how far the default is below it "
+        "there, ± the standard error over the data sets. Test: the gain of the default over that "
+        "choice on the test sets of the data set that was left out."
+    )
+    left_out = Grid("choices", caption, (*names, "test"), rows)
+    every = tuple(
+        (
+            _choice_title(name),
+            *(number(found["cells"][name][dataset]) for dataset in found["datasets"]),
+            number(found["means"][name], 2),
+        )
+        for name in sorted(found["means"], key=lambda name: -found["means"][name])
+    )
+    caption = "Cross-validated accuracy of every configuration inside the training sets."
+    header = ("configuration", *(TITLES[name] for name in found["datasets"]), "mean")
+    accuracies = Grid("choice-accuracies", caption, header, every)
+    return [*blocks, sentences.on_choices(found), left_out, accuracies]
+
+
+def _choice_title(name: str) -> str:
+    return "default" if name == CENTRE else BY_NAME[name].title
+
+
+def _titles(tables: Table) -> list[str]:
+    return [TITLES[name] for name in tables["datasets"]]
+
+
+def _summary(cell: Table | None, n_splits: int) -> str:
+    if cell is None:
+        return "-"
+    text = with_interval(cell["mean"], cell["interval"])
+    return text if cell["n"] == n_splits else f"{text} ({cell['n']})"
+
+
+def _tested(cell: Table | None) -> str:
+    if cell is None:
+        return "-"
+    p = "" if cell["p"] is None else f" ({p_value(cell['p'])})"
+    return signed(cell["difference"]) + p
+
+
+def _starred(cell: Table | None) -> str:
+    if cell is None:
+        return "-"
+    star = cell["p"] is not None and cell["p"] < SIGNIFICANT
+    return signed(_minus(cell["difference"])) + "*" * star
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _relative_time(costs: Table, base: Table) -> str:
+    shared = costs.keys() & base.keys()
+    own, other = (sum(c[n]["fit"] + c[n]["predict"] for n in shared) for c in (costs, base))
+    return f"{own / other:.1f}x" if other > 0 else "-"

@@ -1,0 +1,452 @@
+"""The sentences of the documents. Sentences about results are made from the results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from study.markdown import p_value
+from study.methods import BY_NAME, CENTRE
+from study.paper import (
+    COLUMNS,
+    FEW_LANDMARK_SETS,
+    METHOD_TITLES,
+    ROBOT_TASKS,
+    SELECTIONS,
+    TABLE_2,
+    TITLES,
+)
+from study.statistics import SIGNIFICANT, TIE
+
+Table = dict[str, Any]
+
+# The paper's study.
+
+READING = (
+    "Accuracies are percentages. ± is the half width of the 95% Student interval over the splits. "
+    "In brackets: the paper's value, then the difference (ours minus the paper's). A star marks a "
+    "difference larger than both intervals."
+)
+NOTES = (
+    "Number of landmarks: up to 50% of the training set on the small data sets (Japanese vowels, "
+    "LP1-5), up to 100 on Auslan and Arabic digits. Smaller sets of landmarks are subsets of "
+    "larger ones.",
+    "Japanese vowels and Arabic digits have a published split. There, the splits of this study "
+    "differ in the landmarks and in the 30% of the training set on which parameters are tuned. "
+    "Auslan and LP1-5 are split at random, 70/30, stratified by class.",
+    "Parameters are tuned on 30% of the training set. Then the method is trained on the whole "
+    "training set. Ties go to the smallest parameters. BBS tunes gamma; SLTS tunes gamma (the "
+    "same for metric and separator) and lambda; the SVM tunes C.",
+    "The SVM uses the squared hinge loss. Its features are the similarities to all training "
+    "series. For the 6600 training series of Arabic digits, they are projected on the 500 leading "
+    "singular directions, which hold all but 4e-5 of the sum of squares; 1000 directions change "
+    "the accuracy by less than 0.2 points.",
+    "LDMLT ranks at most 1500 series per cycle. On Arabic digits, LDMLT and the SVM vary little "
+    "and are run on three splits; in tests, their mean stands for the other splits.",
+    "Avg. is the mean weighted by the number of test series (370, 202, 2200, 139). Robot exec. "
+    "failure is the mean of the five tasks in each split.",
+)
+FAST_NOTE = (
+    "The fast protocol has few splits and small grids. It checks that everything runs; its "
+    "accuracies say little about the methods."
+)
+DATASETS = (
+    "All data sets are multivariate time series from the UCI repository. Auslan has 95 signs; the "
+    "study uses the first 25 in alphabetical order, ignoring case. The five tasks of Robot "
+    "execution failures, LP1 to LP5, are separate problems. Every row (one step of a series) is "
+    "scaled to unit norm."
+)
+ALIGNMENT = (
+    "Two series are aligned by the path through the grid of their steps with the largest sum of "
+    "scalar products. Their similarity is this sum divided by the length of the path. A learned "
+    "metric changes the sum, not the path."
+)
+METHODS_OF_TABLE_2 = (
+    "1NN, SVM and BBS use the similarity without metric learning: the nearest neighbour, a linear "
+    "SVM on the similarities to all training series, and the linear classifier over landmarks. "
+    "LDMLT learns a distance for a nearest neighbour; SLTS learns a metric for the classifier "
+    "over landmarks. BBS and SLTS use the largest number of landmarks of Figure 2, selected at "
+    "random."
+)
+SPACE = (
+    "The similarities of all series to ten random landmarks form a space. Its first two principal "
+    "components show it without metric learning, then under the metric of each class."
+)
+SELECTION = (
+    "DSelect starts with a random training series and adds the series that is least similar to "
+    "the selected ones. KMedoids selects the centres of clusters. Random draws. DSelect and "
+    "KMedoids need the similarities of all pairs of training series. None of them uses labels."
+)
+HELDOUT_TITLE = "The literal reading of the protocol"
+HELDOUT_TEXTS = (
+    "The paper retains 30% of the training set for tuning and does not say whether methods are "
+    "then trained on it. In the study above they are. The paper's Table 4 indicates the opposite. "
+    "All its accuracies are multiples of 1/270, so LP1 had 27 test series in ten splits, which "
+    "leaves 61 series. Its rows for 5% and 7% are equal. Shares of 61 cannot give this (3 and 4 "
+    "landmarks). Shares of the 42 series outside the tuning set do, rounded down (2 and 2).",
+    "Therefore the data sets with random splits are run once more by the literal reading: 30% of "
+    "the series for testing and 30% of the rest for tuning, both drawn at random without "
+    "stratification and rounded up. Methods are trained on the remaining series; numbers of "
+    "landmarks are shares of these, rounded down. We chose this reading after we had seen the "
+    "paper's Table 4 and side experiments on LP1 with and without stratification, so its "
+    "agreement there is no independent evidence.",
+)
+
+# Known reasons why the full run differs from the paper, by (table, method, column). An empty
+# method or column matches any. Numbers come from side experiments with few splits each, unless
+# they are in a table of the document.
+_REMARKS = {
+    ("table2", "1nn", "auslan"): (
+        "1NN has no parameter and agrees with the paper to the last digit on both data sets with "
+        "a published split. Under the literal reading (see above) it also gives the paper's value "
+        "on Auslan. The amount of training data matters there: over ten splits, training on all "
+        "472 series gives 81.6 with stratification and 82.3 without; training on 330 series gives "
+        "78.5 in both cases."
+    ),
+    ("table2", "1nn", "average"): "Auslan accounts for 0.4 of it; see there.",
+    ("table2", "ldmlt", "japanese_vowels"): (
+        "0.4 points are one or two of 370 test series. LDMLT is implemented from its published "
+        "description. The paper gives neither the number of cycles and triplets nor whether rows "
+        "had unit norm. One run each: 96.5 with 3 cycles instead of 8; with rows that are not "
+        "normalised, 97.0 with 3 cycles and 97.8 with 8."
+    ),
+    ("table2", "ldmlt", "auslan"): (
+        "The paper gives neither the number of cycles and triplets nor whether rows had unit "
+        "norm, and the result depends on both. On three splits of the literal reading: with rows "
+        "of unit norm, 83.3 with 1 cycle, 90.1 with 3 and 97.7 with 8; with rows that are not "
+        "normalised, 95.7 with 3 cycles and 98.8 with 8. Three cycles without normalisation are "
+        "closest to the paper. That the paper used them is a guess, made by searching for its "
+        "value."
+    ),
+    ("table2", "ldmlt", "average"): (
+        "Auslan and Robot exec. failure account for 0.2 each; see Auslan. On the robot tasks, "
+        "LDMLT is within the paper's interval under both readings of the protocol."
+    ),
+    ("table2", "svm", "japanese_vowels"): (
+        "Trained on the whole training set, the accuracy is 97.0 at C = 4, 97.6 at 8 and 97.8 "
+        "from 32 to 256. Many values of C are equally good on the 81 tuning series. We take the "
+        "smallest, mostly 4. The largest gives 97.6±0.1, closer to the paper's 97.8±0.1, so the "
+        "rule for ties probably explains most of the difference. Other variants, at every C: with "
+        "an intercept at most 97.8, hinge instead of squared hinge at most 96.8, rows without "
+        "unit norm at most 97.0."
+    ),
+    ("table2", "svm", "auslan"): (
+        "The paper's interval of 0.1 is too small for ten random splits of 675 series; ours is "
+        "1.2. A single split with random tuning sets would explain it. Our ten splits give 90.6 "
+        "to 96.5, so a split with 92.6 is not unusual. Under the literal reading the SVM is below "
+        "the paper's value. Which split the paper used is unknown."
+    ),
+    ("table2", "svm", "arabic_digits"): (
+        "No C of the grid comes close to the paper's value. One fit each, similarities to all "
+        "6600 training series (300 leading directions): 97.5 at C = 2^-6, the smallest of the "
+        "grid, to 98.5 at 2^3. The paper's value is reached only below the grid, between 2^-12 "
+        "(91.3) and 2^-9 (95.1). Hinge instead of squared hinge: 96.2 at 2^-6, 97.5 at 2^-3. "
+        "Similarities to 100 random series: 90.7 at 2^-6, at most 97.3; to 30 random series: at "
+        "most 92.9. The paper's SVM is 3 points below its own BBS, which uses 100 of the same "
+        "similarities. A solver that stopped early, a C in other units or similarities to few "
+        "series would each explain it; we cannot tell which."
+    ),
+    ("table2", "svm", "robot"): (
+        "Under the literal reading it is within the paper's interval; see above. That reading "
+        "changes both the split and the amount of training data; we did not separate the two for "
+        "this cell."
+    ),
+    ("table2", "svm", "average"): (
+        "Arabic digits have three quarters of the weight and account for 4.0 of it; see there."
+    ),
+    ("table2", "bbs", "auslan"): (
+        "The paper's value lies between our two readings of the protocol: under the literal one, "
+        "BBS is 3.3 points below it. Four stratified splits with the tuning set held out: BBS "
+        "89.3, SLTS 89.2, SVM 91.4. How the paper drew its splits is unknown."
+    ),
+    ("table2", "bbs", "arabic_digits"): (
+        "Every split selects gamma = 0.001, and the linear program is solved to a duality gap of "
+        "1e-6. With the tuning set held out, nine splits give 96.9, a change smaller than the "
+        "intervals. The rest is unexplained. The paper's value lies between ours with 50 and with "
+        "75 landmarks."
+    ),
+    ("table2", "bbs", "average"): "Arabic digits account for 0.6 of it, Auslan for 0.2; see there.",
+    ("table2", "slts", "auslan"): (
+        "Under the literal reading SLTS agrees with the paper; see above."
+    ),
+    ("table3", "", ""): (
+        "These differences are two or three of 370 test series. Where two intervals are equally "
+        "wide, one cell in six exceeds them by chance, here four or five of 27. On this data set "
+        "the paper seems to train on the whole training set, as we do: with the tuning set held "
+        "out, six splits with the most landmarks give 95.4 for BBS and 95.8 for SLTS, where the "
+        "paper has 97.1. If its shares nevertheless refer to the 189 series outside the tuning "
+        "set, as on LP1, then its 5% and 10% are 9 and 18 landmarks, close to our rows for 3% and "
+        "7%. KMedoids agrees with these rows; the other cells stay as they are."
+    ),
+    ("table4", "", ""): (
+        "Under the literal reading (see above), all cells of this table agree with the paper "
+        "except DSelect and KMedoids at 3%. Most of the difference comes from stratification. "
+        "With 27 test series and the same numbers of landmarks, ten splits each, we measured the "
+        "mean difference from the paper over the 27 cells and the number of cells outside: "
+        "stratified splits +6.3 and 11, with the tuning set held out +3.8 and 4; splits without "
+        "stratification +0.9 and 4, with the tuning set held out +1.3 and 3. So these accuracies "
+        "do not show whether the paper trains on the tuning set; the numbers of landmarks do. At "
+        "3% the paper has one landmark. The first landmark of DSelect is random, so DSelect and "
+        "Random are the same there; the paper gives 48.5±6.2 and 56.3±12.2. KMedoids at 3% was "
+        "above the paper in all four variants, which is unexplained."
+    ),
+    ("figure3", "identity", ""): (
+        "Nothing is learned at M = I. Our ten draws of the landmarks give 81.4 to 92.6, so the "
+        "paper's single draw, about 86, is not unusual. Variants: only training series 89.3, only "
+        "test series 89.9, similarities scaled to unit variance 87.9±3.6."
+    ),
+    ("figure3", "", ""): (
+        "The result depends on the penalty of the metric, lambda gamma^2, which the paper does "
+        "not give. Mean over all classes and over the first three, four draws: 95.3 and 95.8 at "
+        "1e-6, 97.1 and 98.3 at 1e-5, 97.9 and 99.2 at 1e-4. Tuning selects 1e-6 or 1e-9 here; a "
+        "penalty of 1e-5 to 1e-4 would give the paper's 98. Two of the nine classes lower the "
+        "mean: the median over classes is 98.1 at 1e-6."
+    ),
+    ("tests", "bbs", "average"): (
+        "SLTS and BBS on average: the paper's difference is 1.1. Our BBS is better on Arabic "
+        "digits, which have three quarters of the weight, and 100 landmarks leave little to gain "
+        "there. With fewer landmarks the difference is significant on all three larger data sets."
+    ),
+    ("tests", "svm", "average"): (
+        "SLTS and SVM on average: our SVM is 5 points above the paper's on Arabic digits (see "
+        "below), and above SLTS there."
+    ),
+    ("selection", "", ""): (
+        "The paper finds KMedoids the worst of the three on both data sets. These means do not "
+        "show it: the three ways are close to each other."
+    ),
+}
+
+
+def remark_on(table: str, method: str = "", column: str = "") -> str:
+    """Return the remark on a cell, else on its method, else on its table, else nothing."""
+    keys = ((table, method, column), (table, method, ""), (table, "", ""))
+    return next((_REMARKS[key] for key in keys if key in _REMARKS), "")
+
+
+def landmark_gains(panels: Mapping[str, Sequence[Table]]) -> str:
+    """Return what Figure 2 shows, in numbers."""
+    points = [point for panel in panels.values() for point in panel if "p" in point]
+    if not points:
+        return "Accuracy of BBS and SLTS for different numbers of landmarks."
+    ahead = [point for point in points if point["difference"] > 0]
+    clear = sum(point["p"] < SIGNIFICANT for point in ahead)
+    behind = sum(p["difference"] < 0 and p["p"] < SIGNIFICANT for p in points)
+    texts = [
+        f"The gain from the metric is largest with few landmarks. SLTS is better than BBS in "
+        f"{len(ahead)} of {len(points)} points of Figure 2, significantly in {clear}; BBS is "
+        f"significantly better in {behind or 'none'}."
+    ]
+    for name in FEW_LANDMARK_SETS:
+        if name in panels:
+            cases = "; ".join(
+                f"{point['bbs']['mean']:.1f} and {point['slts']['mean']:.1f} with "
+                f"{point['landmarks']} landmarks"
+                for point in (panels[name][0], panels[name][-1])
+            )
+            texts.append(f"{TITLES[name]}, BBS and SLTS: {cases}.")
+    return " ".join(texts)
+
+
+def agreement(rows: Sequence[Table]) -> str:
+    """Return how many cells of a table agree with the paper."""
+    cells = [cell for row in rows for cell in row["cells"].values() if cell and "paper" in cell]
+    above = sum(cell["differs"] and cell["difference"] > 0 for cell in cells)
+    below = sum(cell["differs"] and cell["difference"] < 0 for cell in cells)
+    return (
+        f"{len(cells) - above - below} of {len(cells)} values agree with the paper within the "
+        f"wider of the two intervals (higher: {above}, lower: {below})."
+    )
+
+
+def selection_means(title: str, rows: Sequence[Table]) -> str:
+    """Compare the ways to select landmarks by their means over all shares."""
+    texts = []
+    for way in SELECTIONS:
+        cells = [row["cells"][way] for row in rows if row["cells"].get(way)]
+        both = [(cell["mean"], cell["paper"]) for cell in cells if "paper" in cell]
+        if both:
+            ours, papers = (sum(values) / len(both) for values in zip(*both, strict=True))
+            texts.append(f"{METHOD_TITLES[way]} {ours:.1f} ({papers:.1f})")
+    return f"{title}, means over the shares (the paper's in brackets): {', '.join(texts)}."
+
+
+def verdict(row: Table) -> str:
+    """Return whether a claim of the paper holds here."""
+    if row["holds"]:
+        return "holds"
+    if row["found"] == "not different from":
+        return "not shown: no significant difference"
+    return f"does not hold: significantly {row['found']}"
+
+
+# The comparison with other methods.
+
+CONVENTIONS = (
+    "Percentages. ± is the half width of the 95% Student interval over the splits; the number of "
+    "splits is in brackets where it is not that of the protocol. Mean rank: among the methods of "
+    "this table, on the data sets where all have results."
+)
+RANKS = (
+    "Mean ranks, the best on the left. Methods under one bar do not differ significantly by ranks "
+    "alone (Nemenyi, 5%)."
+)
+HOW_CHOSEN = (
+    "The ingredients (scalings, the constant channel, local metrics, several comparisons) were "
+    "found in exploratory runs that used test sets of these data sets. Which ingredients the "
+    "default has, and its numbers, were then chosen by cross-validation inside training sets "
+    "only: those of Japanese Vowels, of LP1-5 (two splits of their own, so that some of their "
+    "series are test series here), and of six small data sets of public packages (BasicMotions, "
+    "ItalyPowerDemand, GunPoint, ArrowHead and PickupGestureWiimoteZ from aeon, the watch data "
+    "from seglearn). Auslan and Arabic digits were not used. Three representations with two "
+    "objectives under one penalty were more stable than any single one. A metric per class with "
+    "10 landmarks per class lost nothing compared with all training series as landmarks. A "
+    "landmark-side rank of 8 lost nothing compared with full rank. Phases hurt some small data "
+    "sets, so they are used only where they gain two standard errors of leave-one-out."
+)
+METHOD_NOTES = (
+    "Auslan (the 25 classes of the paper) and LP1-5 are split at random, 70/30, stratified by "
+    "class. All methods use the same splits, which are also those of `make reproduce`. Japanese "
+    "vowels and Arabic digits have a published split. There, the splits are seeds, and a method "
+    "without seed runs once; in tests its accuracy stands for every split.",
+    "LocalSLTS: `LocalSLTSClassifier()`. SLTS: `SLTSClassifierCV()`. MiniRocket and MultiRocket: "
+    "the classifiers of aeon with their defaults, series padded with zeros to the longest one. "
+    "1NN-DTW: `KNeighborsTimeSeriesClassifier` of aeon, k = 1, no window, raw values, ragged "
+    "series without padding.",
+    "Every model uses one thread. Times are processor seconds, measured while other units run. "
+    "Peers are first run on a tiny problem in the same process, so that compilation is not "
+    "timed. The conversion of data is not timed.",
+    "Stored numbers. LocalSLTS: metrics with their bases, intercepts, landmarks. SLTS: landmarks, "
+    "metrics, weights. Rockets: parameters of the kernels, scales, coefficients. 1NN-DTW: "
+    "training series.",
+    "Tests over splits are optimistic: random training sets overlap, and a published test set is "
+    "the same for all seeds. Rely on the test over the data sets. No p is corrected for the "
+    "number of comparisons.",
+    "Variants of a method share its seeds, and therefore its landmarks.",
+    "LP2 and LP3 are the same 47 series with different labels. They have 14 test series, so one "
+    "prediction is 7 points.",
+)
+_GROUP_WORDS = {"main": "other methods", "ablation": "ablations", "option": "options of SLTS"}
+
+
+def in_short(tables: Table) -> list[str]:
+    """Return the result of the comparison in a few sentences."""
+    means = {
+        row["method"]: row["mean"]
+        for row in tables["accuracy"]
+        if row["group"] == "main" and row["mean"] is not None
+    }
+    if CENTRE not in means:
+        return []
+    texts = []
+    if len(means) > 1:
+        order = sorted(means, key=lambda name: -means[name])
+        listed = ", ".join(f"{BY_NAME[name].title} {means[name]:.2f}" for name in order)
+        texts.append(f"Mean over {len(tables['datasets'])} data sets: {listed}.")
+    for row in tables["tests"]:
+        if BY_NAME[row["method"]].group == "main" and row["n_datasets"] > 1:
+            won, tied, lost = row["record"]
+            texts.append(
+                f"{BY_NAME[CENTRE].title} against {BY_NAME[row['method']].title}: better on {won}, "
+                f"equal on {tied} and worse on {lost} of {row['n_datasets']} data sets; "
+                f"{row['difference']:+.2f} points on average, signed-rank test "
+                f"{_p_equals(row['p'])}."
+            )
+    return texts + _against_paper(tables)
+
+
+def _against_paper(tables: Table) -> list[str]:
+    """Compare the centre with the best row of the paper, column by column."""
+    centre = next(row for row in tables["accuracy"] if row["method"] == CENTRE)
+    texts = []
+    for column in COLUMNS:
+        names = ROBOT_TASKS if column == "robot" else (column,)
+        cells = [centre["cells"].get(name) for name in names]
+        found = [cell["mean"] for cell in cells if cell]
+        if len(found) == len(names):
+            best = max(TABLE_2[method][column].mean for method in TABLE_2)
+            texts.append(f"{TITLES[column]} {sum(found) / len(found):.1f} ({best:.1f})")
+    if not texts:
+        return []
+    return [
+        f"{BY_NAME[CENTRE].title}, with the best value of the paper's Table 2 in brackets: "
+        f"{', '.join(texts)}."
+    ]
+
+
+def _p_equals(p: float) -> str:
+    return f"p {p_value(p)}" if p < 0.001 else f"p = {p_value(p)}"
+
+
+def losses(tables: Table) -> list[str]:
+    """List the data sets on which another method of the main table is better."""
+    texts = []
+    for row in tables["tests"]:
+        worse = [
+            f"{TITLES[name]} by {_loss(cell)}"
+            for name, cell in row["cells"].items()
+            if cell and cell["difference"] < -TIE
+        ]
+        if worse and BY_NAME[row["method"]].group == "main":
+            texts.append(f"Against {BY_NAME[row['method']].title}: {', '.join(worse)}.")
+    return texts
+
+
+def _loss(cell: Table) -> str:
+    lost = -cell["difference"]
+    text = f"{lost:.{1 if lost >= 0.1 else 2}f}"
+    if cell["p"] is None:
+        return f"{text} (one split)"
+    mark = ", significant" if cell["p"] < SIGNIFICANT else ""
+    return f"{text} ({_p_equals(cell['p'])}{mark})"
+
+
+def on_choices(found: Table) -> str:
+    """Return what the check of the default configuration shows."""
+    rows = found["left_out"]
+    same = sum(row["choice"] == CENTRE for row in rows)
+    counts = Counter(BY_NAME[row["choice"]].title for row in rows if row["choice"] != CENTRE)
+    others = ", ".join(f"{title} ({count})" for title, count in counts.most_common())
+    clear = [row for row in rows if row["error"] is not None and row["behind"] > 2 * row["error"]]
+    return (
+        f"The default is the choice in {same} of {len(rows)} cases"
+        + (f"; the other choices are {others}" if others else "")
+        + f". The default is at most {max(row['behind'] for row in rows):.2f} points behind the "
+        f"best mean, by more than two standard errors in {len(clear)} of {len(rows)} cases."
+    )
+
+
+def splits_notes(grids: Mapping[str, Any]) -> list[str]:
+    """Return where fewer splits are run, and on which series choices are checked."""
+    texts = []
+    fewer: dict[str, list[str]] = {}
+    for dataset, which, count in grids["fewer_splits"]:
+        title = BY_NAME[which].title if which in BY_NAME else _GROUP_WORDS.get(which)
+        if title is not None:
+            fewer.setdefault(TITLES[dataset], []).append(f"{title} {min(count, grids['n_splits'])}")
+    for dataset, counts in fewer.items():
+        texts.append(f"{dataset} has fewer splits, which are expensive: {', '.join(counts)}.")
+    if grids["most_train"] is not None:
+        texts.append(f"At most {grids['most_train']} training series. {FAST_NOTE}")
+    texts.append(
+        f"Choices: {grids['choice_repeats']} x {grids['choice_folds']} folds inside the training "
+        f"set of the first split, with at most {grids['choice_series']} series."
+    )
+    return texts
+
+
+def not_computed(run: Table) -> list[str]:
+    """Return what a run left out: missing data and packages, failures, unfinished units."""
+    titles = TITLES | {name: method.title for name, method in BY_NAME.items()}
+    texts = [f"{titles[name]}: {why}." for name, why in run["missing"].items()]
+    texts += [f"{key} failed: {why}." for key, why in run["failures"].items()]
+    if run["unfinished"]:
+        parts = [key.split("/") for key in run["unfinished"]]
+        # All parts of the name but the split.
+        counts = Counter("/".join([*part[:2], *part[3:]]) for part in parts)
+        listed = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+        texts.append(
+            f"Not finished, {len(run['unfinished'])} units: {listed}. The same command continues."
+        )
+    return texts

@@ -1,0 +1,180 @@
+import pytest
+
+from study.figures import joined
+from study.markdown import Grid, to_markdown
+from study.methods import CANDIDATES
+from study.peer_document import build
+from study.peer_tables import collect, pairs
+from study.protocol import ACCURACY_WORDS, FULL, parse_only
+from study.statistics import Scores
+
+LEVELS = {"local": 90.0, "minirocket": 89.0, "1nn-dtw": 80.0, "slts": 85.0, "phases-3": 91.0}
+SETS = ("japanese_vowels", "auslan", "robot_lp1")
+EVERYTHING = parse_only(None, ACCURACY_WORDS)
+RUN = {
+    "version": "1",
+    "aeon": "1.6",
+    "date": "2020-01-01",
+    "command": "python -m study accuracy",
+    "protocol": "tiny",
+    "digest": "0",
+    "grids": {
+        "n_splits": 3,
+        "fewer_splits": [["auslan", "main", 2], ["auslan", "ldmlt", 2]],
+        "most_train": None,
+        "choice_folds": 2,
+        "choice_repeats": 1,
+        "choice_series": 9,
+    },
+    "n_splits": 3,
+    "units": 9,
+    "planned": 12,
+    "cpu_minutes": 1.0,
+    "machine": "none",
+    "wall": "",
+    "missing": {"auslan": "not here", "multirocket": "no aeon"},
+    "failures": {"model/auslan/0/slts": "ValueError: wrong"},
+    "unfinished": ["model/auslan/7/local", "model/auslan/8/local"],
+}
+
+
+def score(method, dataset, split, accuracy):
+    return {
+        "method": method,
+        "dataset": dataset,
+        "split": split,
+        "accuracy": accuracy,
+        "heldout": False,
+        "n_train": 20,
+        "fit_seconds": 2.0,
+        "predict_seconds": 1.0,
+        "numbers": 1000,
+    }
+
+
+def made_up():
+    """Three splits, fewer of some; the method without seed once on the published split."""
+    results = {}
+    for dataset in SETS:
+        for method, level in LEVELS.items():
+            n = 1 if method == "1nn-dtw" and dataset == "japanese_vowels" else 3
+            n = 2 if method == "phases-3" else n
+            for split in range(n):
+                accuracy = level + split
+                if dataset == "robot_lp1" and method == "minirocket":
+                    accuracy = 95.0 + split**2
+                key = f"model/{dataset}/{split}/{method}"
+                results[key] = {"scores": [score(method, dataset, split, accuracy)]}
+        for k, name in enumerate(CANDIDATES):
+            best = {"japanese_vowels": 0, "auslan": 3, "robot_lp1": 3}[dataset]
+            folds = [70.0 - abs(k - best), 72.0 - abs(k - best)]
+            choice = {"method": name, "dataset": dataset, "folds": folds}
+            results[f"choice/{dataset}/0/{name}"] = {"choice": choice}
+    return results
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return collect(made_up(), FULL, EVERYTHING)
+
+
+def row(tables, table, method):
+    return next(one for one in tables[table] if one["method"] == method)
+
+
+def test_accuracy_is_the_mean_over_splits_then_over_data_sets(tables):
+    found = row(tables, "accuracy", "local")
+    assert found["cells"]["auslan"]["mean"] == pytest.approx(91.0)
+    assert found["cells"]["auslan"]["interval"] == pytest.approx(2.484, abs=1e-3)
+    assert found["mean"] == pytest.approx(91.0)
+    costs = tables["costs"]["local"]["auslan"]
+    assert costs == {"fit": 2.0, "predict": 1.0, "numbers": 1000.0}
+
+
+def test_variants_are_compared_on_shared_splits(tables):
+    found = row(tables, "tests", "phases-3")
+    assert found["cells"]["auslan"] == {"difference": -1.0, "p": 0.0, "n": 2}
+    assert found["record"] == [0, 0, 3]
+
+
+def test_one_run_of_a_method_without_seed_stands_for_all_splits(tables):
+    cell = row(tables, "tests", "1nn-dtw")["cells"]["japanese_vowels"]
+    assert cell["n"] == 3
+    assert cell["difference"] == pytest.approx(11.0)
+    assert 0 < cell["p"] < 0.01
+
+
+def test_two_methods_without_a_shared_split_are_not_compared():
+    units = [score("local", "auslan", 0, 90.0), score("slts", "auslan", 1, 80.0)]
+    scores = Scores([{"scores": units}], 3)
+    assert pairs(scores, "local", "slts", "auslan") == ([], [])
+    assert pairs(scores, "local", "1nn-dtw", "japanese_vowels") == ([], [])
+
+
+def test_wins_are_mirrored(tables):
+    wins = {one["method"]: one["records"] for one in tables["wins"]}
+    assert wins["local"]["minirocket"] == [2, 0, 1]
+    assert wins["minirocket"]["local"] == [1, 0, 2]
+    assert wins["local"]["local"] == [0, 3, 0]
+
+
+def test_ranks_are_those_of_the_main_methods(tables):
+    assert set(tables["ranks"]["ranks"]) == {"local", "minirocket", "slts", "1nn-dtw"}
+    assert tables["ranks"]["ranks"]["local"] == pytest.approx(4 / 3)
+
+
+def test_choices_leave_one_data_set_out(tables):
+    found = {one["dataset"]: one for one in tables["choices"]["left_out"]}
+    assert found["japanese_vowels"]["choice"] == CANDIDATES[3]
+    assert found["japanese_vowels"]["behind"] == pytest.approx(3.0)
+    assert found["japanese_vowels"]["error"] == pytest.approx(0.0)
+    assert found["japanese_vowels"]["rank"] == 6
+    # Candidates 0 to 3 are equally good on the other two: the default is kept.
+    assert found["auslan"]["choice"] == "local"
+    assert found["auslan"]["behind"] == 0.0
+    assert found["auslan"]["test"] == pytest.approx(0.0)
+    assert tables["choices"]["means"]["local"] == pytest.approx(69.0)
+
+
+def test_choices_alone_are_reported():
+    selection = parse_only("choices", ACCURACY_WORDS)
+    results = {key: value for key, value in made_up().items() if key.startswith("choice")}
+    found = collect(results, FULL, selection)
+    assert found["choices"]["datasets"] == list(SETS)
+    assert "cross-validation inside their training sets" in to_markdown(build(found, RUN, []))
+
+
+def test_incomplete_choices_give_nothing():
+    results = {key: value for key, value in made_up().items() if key.startswith("choice/auslan")}
+    assert collect(results, FULL, EVERYTHING)["choices"] == {}
+
+
+def test_data_sets_and_methods_that_are_not_selected_do_not_show():
+    found = collect(made_up(), FULL, parse_only("auslan,local,slts", ACCURACY_WORDS))
+    assert found["datasets"] == ["auslan"]
+    assert [one["method"] for one in found["accuracy"]] == ["local", "slts"]
+
+
+def test_the_document_says_what_was_found_and_what_is_missing(tables):
+    text = to_markdown(build(tables, RUN, ["accuracy-ranks"]))
+    assert "| LocalSLTS | 91.0±2.5 | 91.0±2.5 | 91.0±2.5 | 91.00 | 1.33 |" in text
+    assert "| 1NN-DTW | 80.0 (1) | 81.0±2.5 |" in text
+    assert "- Against MiniRocket: LP1 by 5.7 (p = " in text
+    assert "| 3 phases | +1.0\\* | +1.0\\* | +1.0\\* | +1.0 | 0.250 | 1.0x |" in text
+    assert "Not finished, 2 units: model/auslan/local (2)." in text
+    assert "model/auslan/0/slts failed: ValueError: wrong." in text
+    assert "MultiRocket: no aeon." in text
+    assert "| Japanese vowels | representation: levels only | 71.00 | 68.00 | 3.00 ± 0.00 |" in text
+    assert "Auslan has fewer splits, which are expensive: other methods 2." in text
+    assert "![Mean ranks over the data sets](accuracy-ranks.png)" in text
+
+
+def test_no_results_give_no_tables():
+    found = collect({}, FULL, EVERYTHING)
+    assert not [block for block in build(found, RUN, []) if isinstance(block, Grid)]
+
+
+def test_bars_join_the_longest_runs():
+    assert joined([1.0, 2.0, 3.0], 5.0) == [(0, 2)]
+    assert joined([1.0, 3.0, 5.0], 1.0) == []
+    assert joined([1.0, 1.5, 2.2, 4.0, 4.5], 1.0) == [(0, 1), (1, 2), (3, 4)]
