@@ -4,17 +4,8 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slts
+from tests.estimators.kinds import KINDS
 
-ESTIMATORS = [
-    slts.SLTSClassifier,
-    slts.SLTSClassifierCV,
-    slts.BBSClassifier,
-    slts.BBSClassifierCV,
-    slts.LocalSLTSClassifier,
-    slts.SimilaritySVC,
-    slts.OneNNClassifier,
-    slts.LDMLTClassifier,
-]
 NO_INTERCEPT = (
     "without an intercept, random landmarks decide how often the heavy class is predicted"
 )
@@ -28,15 +19,19 @@ def expected_failures(estimator):
     return EXPECTED_FAILURES.get(type(estimator), {})
 
 
-# Learning takes as many steps as asked for, whatever the data: a few show what is checked here.
-SHORTENED = {slts.LDMLTClassifier: {"n_cycles": 2, "triplets_per_series": 2.0}}
+# Grids and steps of learning do not matter to the checks: short ones make them quick.
+SHORTENED = {
+    slts.SLTSClassifierCV: {"gammas": [1e-3, 1e-2], "lams": [0.1]},
+    slts.BBSClassifierCV: {"gammas": [1e-3, 1e-2]},
+    slts.LDMLTClassifier: {"n_cycles": 1, "triplets_per_series": 2.0},
+}
 
 
 @pytest.mark.filterwarnings("ignore:No landmark is of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:The metric of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:Every one-vs-rest problem predicts:UserWarning")
 @parametrize_with_checks(
-    [estimator(**SHORTENED.get(estimator, {})) for estimator in ESTIMATORS],
+    [estimator(**SHORTENED.get(estimator, {})) for estimator in KINDS],
     expected_failed_checks=expected_failures,
     xfail_strict=True,
 )

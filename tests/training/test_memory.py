@@ -1,4 +1,4 @@
-"""Learning from files takes about the memory it is allowed, whatever it keeps in between."""
+"""Learning from a scan keeps to its memory limit."""
 
 import os
 import subprocess
@@ -21,11 +21,12 @@ def status(name):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1000 for line in lines if line.startswith(name))
 
-slts.scan_series(sys.argv[1]).parts()  # imports what reading needs
+scan = slts.scan_series(sys.argv[1], id="id", label="label")
+scan.parts()  # imports what reading needs
 before = status("VmRSS")
 slts.SLTSClassifier(
     100, gamma=1e-3, memory_limit=int(sys.argv[2]), n_jobs=1, random_state=0
-).fit(sys.argv[1], "label")
+).fit(scan)
 print(status("VmHWM") - before)
 """
 
@@ -42,6 +43,7 @@ def write(path, n_series):
     pq.write_table(pa.table(columns), path, row_group_size=20_000)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read memory from")
 def test_a_fit_takes_little_more_than_its_limit(tmp_path):
     write(tmp_path / "train.parquet", 20_000)
