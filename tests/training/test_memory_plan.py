@@ -92,7 +92,7 @@ def test_the_suggested_limit_is_sufficient(at, limit):
     better, work = at(float(enough))
     assert better is None or better.needed <= enough
     # It is not much more than that: half of it is too little, or the sample would be smaller.
-    assert enough <= 3.0 * max(plan.needed, work.in_memory, better.needed if better else 0, 1e6)
+    assert enough <= 2.5 * max(plan.needed, work.in_memory, better.needed if better else 0, 1e6)
 
 
 def test_all_in_memory_may_be_less_than_parts():
