@@ -11,9 +11,9 @@ ROW_MAPPED = [*LANDMARKED, slts.OneNNClassifier, slts.SimilaritySVC, slts.LDMLTC
 KINDS = [*ROW_MAPPED, slts.LocalSLTSClassifier]
 
 QUICK = {
-    slts.SLTSClassifier: {"n_landmarks": 12},
+    slts.SLTSClassifier: {"n_landmarks": 12, "calibration_cv": 2},
     slts.SLTSClassifierCV: {"n_landmarks": 12, "gammas": [1e-3, 1e-2], "lams": [0.1]},
-    slts.BBSClassifier: {"n_landmarks": 12},
+    slts.BBSClassifier: {"n_landmarks": 12, "calibration_cv": 2},
     slts.BBSClassifierCV: {"n_landmarks": 12, "gammas": [1e-3, 1e-2]},
     slts.LDMLTClassifier: {"n_cycles": 1, "triplets_per_series": 2.0},
     slts.LocalSLTSClassifier: {"n_landmarks": 12, "representations": "values"},

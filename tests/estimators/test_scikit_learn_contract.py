@@ -31,7 +31,7 @@ SHORTENED = {
 @pytest.mark.filterwarnings("ignore:The metric of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:Every one-vs-rest problem predicts:UserWarning")
 @parametrize_with_checks(
-    [estimator(**SHORTENED.get(estimator, {})) for estimator in KINDS],
+    [kind(random_state=0, **SHORTENED.get(kind, {})) for kind in KINDS],
     expected_failed_checks=expected_failures,
     xfail_strict=True,
 )

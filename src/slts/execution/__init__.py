@@ -17,7 +17,7 @@ from slts.execution.mapping import map_blocks
 from slts.execution.memory import release_memory, usable_memory
 from slts.execution.progress import Progress, duration, progress_bar, progress_lines
 from slts.execution.spill import free_disk
-from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped
+from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped, one_blas_thread
 
 __all__ = [
     "Block",
@@ -29,6 +29,7 @@ __all__ = [
     "duration",
     "free_disk",
     "map_blocks",
+    "one_blas_thread",
     "partition",
     "progress_bar",
     "progress_lines",

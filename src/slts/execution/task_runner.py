@@ -9,11 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotDone
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from slts.execution.memory import release_memory
 from slts.execution.progress import Progress
@@ -142,6 +143,17 @@ def check_stopped() -> None:
         raise Stopped
 
 
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread: threads that call BLAS must not start more of them."""
+    return _blas_libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas_libraries() -> Any:
+    # The search takes milliseconds, as long as a fit on few series.
+    return ThreadpoolController()
+
+
 class _SpilledParts(list[StoredBlocks]):
     """Blocks of all parts, and the storage that holds them."""
 
@@ -214,8 +226,7 @@ class ThreadRunner(TaskRunner):
             check_stopped()
             return task(parts[number], shared, mine)
 
-        # Threads that call BLAS must not start BLAS threads of their own.
-        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
 
             def start(number: int, mine: Any) -> None:
                 running[number] = pool.submit(stoppable, number, mine)

@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress
+from slts.execution import Progress, one_blas_thread
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -209,7 +208,7 @@ class SampleAlignments:
         self, solve: Callable[[int], Item], progress: Progress | None = None
     ) -> list[Item]:
         """Solve the problems in threads, each with one BLAS thread."""
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
             results = []
             for result in pool(delayed(solve)(positive) for positive in self.positives):
