@@ -71,7 +71,7 @@ def select_landmarks(
     >>> from slts.landmarks import select_landmarks
     >>> X = [np.eye(2), np.eye(2), -np.eye(2)]
     >>> select_landmarks(X, 2, method="dselect", random_state=0).tolist()
-    [0, 2]
+    [2, 0]
     """
     if method not in METHODS:
         raise ValueError(
