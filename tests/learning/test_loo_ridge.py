@@ -90,16 +90,16 @@ def test_features_that_never_change_leave_the_mean(rng):
     np.testing.assert_allclose(predicted, targets.mean(axis=0)[None], atol=1e-8)
 
 
-def test_views_weigh_the_same_whatever_their_scale(rng):
+def test_comparisons_have_equal_weight_at_any_scale(rng):
     anchors = np.arange(12)
-    views = [rng.normal(size=(12, 2, 1, 3, 3)) + 1.0, rng.normal(size=(12, 1, 1, 4, 4))]
+    comparisons = [rng.normal(size=(12, 2, 1, 3, 3)) + 1.0, rng.normal(size=(12, 1, 1, 4, 4))]
 
     def total(scales):
         gram = FeatureGram(anchors, 12)
-        for scale, view in zip(scales, views, strict=True):
-            gram.add(scale * view)
-            gram.end_view()
-        return gram.solve(np.sign(views[1][:, 0, 0, :1, 0]), np.ones(12), PENALTIES)
+        for scale, features in zip(scales, comparisons, strict=True):
+            gram.add(scale * features)
+            gram.end_comparison()
+        return gram.solve(np.sign(comparisons[1][:, 0, 0, :1, 0]), np.ones(12), PENALTIES)
 
     one, other = total([1.0, 1.0]), total([1e-3, 50.0])
     np.testing.assert_allclose(one.left_out, other.left_out, atol=1e-9)

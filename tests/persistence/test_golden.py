@@ -16,14 +16,14 @@ from slts.persistence import describe
 from tests.persistence.make_golden import FOLDER, MODELS
 
 HASHES = {
-    "v2-slts": "5286907b4d172d40c9075a918e652da2614984c5ddff5dd0ebb770700a185844",
-    "v2-slts-cv": "894ce21e3a40d632815ef008e28e83d080ee79f63e3cac6df80ff768defb1deb",
-    "v2-bbs": "de2983fd610db785f4b9cbc30935f1d534d75431a0b65b7cc184489333daa54a",
-    "v2-bbs-cv": "cee92e4c81155360b27a496c28fcc6dc9c139bcb6b240eb4451c3f8baf824d4c",
-    "v2-one-nn": "9bbb3e9674c3f0e73cbad346a07ae8838887c3f47545be5ba392fd6203ceb956",
-    "v2-svc": "57da7a917b8c295c8ec0f63fcabf7122e889c6140b02bdc82d91e81761876728",
-    "v2-ldmlt": "122de34fff96bf45c0df0044b114d56c34f427fc5ed9bb9582ce00c47d2533f2",
-    "v2-local": "2d932f4bf5dd8b88b06b432e7cc571ded4e73e2beddba70f786a586643e245ea",
+    "v2-slts": "d0bc0b13f1f41ea5119b28a55fb9b681f21e3bfab61b606a911860bd03bba53f",
+    "v2-slts-cv": "9502669bde258cfab77d7be3e7e820b9f09b8fc16d476affcc5162af3047e3f2",
+    "v2-bbs": "b367304a7b82fbf79fddde3515dfdd6938bec7d4cecb3c3755cbbaa684227d92",
+    "v2-bbs-cv": "06ff91dbbaea5cc6f545a4dbf520393780b959f7f3f23d3392ef4793b52f743f",
+    "v2-one-nn": "c8dfe8673a3309e07de2bd7dbe5330099ba23cacfda076b6b29ee68157eefb85",
+    "v2-svc": "05e05c9c55cd76486eb1572c6dce3d7d35cb582945eb9708e0bf7c5c8b4f8dec",
+    "v2-ldmlt": "ad4902d33ca248768aecba65b07d99e73ae83bfbc81d65a5073fcabf6658e7dd",
+    "v2-local": "30602dca9c12467a7c566e43abf4a61a12677b242cb90addde9da361c90945fd",
 }
 every_file = pytest.mark.parametrize("name", HASHES)
 

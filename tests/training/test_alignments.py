@@ -12,6 +12,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.execution import ThreadRunner
 from slts.learning import one_vs_rest_features, solve_metric, solve_separator
 from slts.models.row_map import RowMap
+from slts.training import source
 from slts.training.alignments import SampleAlignments
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
@@ -178,6 +179,11 @@ class Recording(ThreadRunner):
             self.shared.append(len(pickle.dumps(shared)))
             self.own.append(max(len(pickle.dumps(own(part))) for part in range(len(parts))))
         return super().map(task, parts, shared, own, progress=progress)
+
+
+@pytest.fixture(autouse=True)
+def sixteen_parts(monkeypatch):
+    monkeypatch.setattr(source, "_LEAST_BYTES", 1024)
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,11 @@ import numpy as np
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.neighbors import NearestNeighbor
-from slts.learning.logdet import LogDetSolution, learn_logdet_metric, transform_rows
+from slts.learning.logdet import LogDetSolution
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
+from slts.series.channels import transform_rows
+from slts.training.logdet_cycles import learn_logdet_metric
 
 
 class LDMLTClassifier(NearestNeighbor):

@@ -1,4 +1,4 @@
-"""Probabilities from decision values, fitted on decisions the model was not trained on."""
+"""Probabilities from decision values, fitted on decisions for held-out series."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LOG_SCALE_RANGE = (-12.0, 12.0)
 def fit_scale(
     decisions: FloatArray, codes: IntArray, sample_weight: FloatArray | None = None
 ) -> float:
-    """Scale s > 0 of softmax(s * decisions) by maximum a-posteriori likelihood.
+    """Fit the scale s > 0 of softmax(s * decisions) by maximum a-posteriori likelihood.
 
-    One number, so that a few held-out series suffice and the most probable class stays the
-    predicted one. Targets are smoothed in the manner of Platt: with N series and K classes the true
-    class gets (N + 1) / (N + K), which keeps s finite when the held-out series are separated.
+    A single number needs few held-out series and keeps the predicted class the most probable one.
+    Targets are smoothed as by Platt: with N series and K classes the true class has the target
+    (N + 1) / (N + K), which keeps s finite when the held-out series are separated.
 
     Parameters
     ----------
@@ -28,11 +28,16 @@ def fit_scale(
     codes
         True classes, 0 to K-1.
     sample_weight
-        Weight of each series, mean 1; None is 1 for all.
+        Weight of each series, mean 1; None for equal weights.
+
+    Returns
+    -------
+    float
+        The scale.
     """
     scores = two_sided(decisions)
     n, k = scores.shape
-    # The unit of the decisions is the model's business: s is looked for relative to their spread.
+    # Decisions may have any unit, so s is searched relative to their spread.
     largest = float(np.abs(scores).max()) or 1.0
     scores = scores / largest
     spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
@@ -51,13 +56,13 @@ def fit_scale(
 
 
 def probabilities(decisions: FloatArray, scale: float) -> FloatArray:
-    """Class probabilities, shape (series, classes)."""
+    """Return class probabilities, shape (series, classes)."""
     result: FloatArray = softmax(scale * two_sided(decisions), axis=1)
     return result
 
 
 def two_sided(decisions: FloatArray) -> FloatArray:
-    """One column per class: a single value f, shape (series,) or (series, 1), becomes (-f, f)."""
+    """Return one column per class: a single value f, shape (n,) or (n, 1), becomes (-f, f)."""
     if decisions.ndim == 1 or decisions.shape[1] == 1:
         values = decisions.reshape(len(decisions))
         return np.column_stack([-values, values])

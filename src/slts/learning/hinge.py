@@ -1,33 +1,38 @@
-"""The weighted hinge loss ``sum_i c_i [1 - f_i]_+`` over many rows."""
+"""Problems with a weighted hinge loss ``sum_i c_i [1 - f_i]_+`` over many rows; equal rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray
-from slts.learning.interior import System
+from slts.hashing import scrambled
 
-_PASS_ELEMENTS = 1 << 20
+_BLOCK_ELEMENTS = 1 << 20
+_HASHED_ELEMENTS = 1 << 16
+# Smaller problems are not searched for equal rows.
+_FEWEST_TO_MERGE = 1000
+FEWEST_TO_GROUP = 64
+# With a larger share of distinct rows, grouping saves too little.
+_MOST_DISTINCT = 0.9
 
 
 @dataclass(frozen=True)
 class HingeRows:
-    """Rows ``label_i * features_i * scale`` with weights ``c_i``.
+    """Rows ``label_i * features_i`` with weights ``c_i``.
 
     The weights of a whole problem sum to one, those of a part of it to less. ``features`` may be
-    float32; every product is formed in float64, chunk by chunk.
+    float32; every product is computed in float64, block by block.
     """
 
     features: npt.NDArray[np.floating]
     labels: FloatArray
     weights: FloatArray
-    scale: float = 1.0
 
     @classmethod
     def build(
@@ -35,13 +40,23 @@ class HingeRows:
         features: npt.NDArray[np.floating],
         labels: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None,
+        *,
+        name: str = "features",
     ) -> HingeRows:
-        """Validate, drop rows of weight zero, and scale the weights to sum to one."""
+        """Validate, drop rows of weight zero, and scale the weights to sum to one.
+
+        ``name`` is the name of ``features`` in error messages.
+        """
         features = np.asarray(features)
         if features.ndim != 2 or 0 in features.shape:
-            raise ValueError(f"Expected a non-empty 2-D array. Got shape {features.shape} instead.")
+            raise ValueError(
+                f"The '{name}' must be a non-empty 2-D array. Got shape {features.shape} instead."
+            )
         if features.dtype != np.float32:
             features = features.astype(np.float64, copy=False)
+        # The sum of finite numbers may overflow, so it only tells where to look closer.
+        if not np.isfinite(features.sum(dtype=np.float64)) and not np.isfinite(features).all():
+            raise ValueError(f"The '{name}' must be finite. Remove or replace NaN and infinity.")
         signs = np.asarray(labels, dtype=np.float64)
         if signs.shape != features.shape[:1] or not np.all(np.abs(signs) == 1.0):
             raise ValueError(
@@ -77,39 +92,37 @@ class HingeRows:
         return self.combine(self.weights)
 
     def margins(self, coef: FloatArray) -> FloatArray:
-        """Return ``f_i = label_i * <coef, features_i>``, for each column of ``coef`` if it has."""
+        """Return ``f_i = label_i * <coef, features_i>``, for each column if ``coef`` is 2-D."""
         out = np.empty((self.n_rows, *coef.shape[1:]))
         for part, block in self._blocks():
             np.matmul(block, coef, out=out[part])
         out.T[...] *= self.labels
-        out *= self.scale
         return out
 
-    def combine(self, dual: FloatArray) -> FloatArray:
-        """Return ``sum_i dual_i * label_i * features_i``."""
-        signed = dual * self.labels
+    def combine(self, multipliers: FloatArray) -> FloatArray:
+        """Return ``sum_i multipliers_i * label_i * features_i``."""
+        signed = multipliers * self.labels
         total = np.zeros(self.n_columns)
         if not signed.any():
             return total
         for part, block in self._blocks():
             total += signed[part] @ block
-        return total * self.scale
+        return total
 
-    def take(self, index: npt.NDArray[np.intp]) -> FloatArray:
-        """Return a signed, scaled float64 copy of some rows."""
-        rows = self.features[index].astype(np.float64, copy=False)
-        rows *= (self.scale * self.labels[index])[:, None]
-        return rows
+    def take(self, index: npt.NDArray[np.intp] | slice) -> FloatArray:
+        """Return a signed float64 copy of some rows."""
+        return self.features[index] * self.labels[index][:, None]
+
+    def scaled(self, factor: float) -> HingeRows:
+        """Return ``factor`` times the rows, as float64, with the labels multiplied in."""
+        rows = self.features * (factor * self.labels)[:, None]
+        return HingeRows(rows, np.ones(self.n_rows), self.weights)
 
     def subset(self, index: npt.NDArray[np.intp]) -> HingeRows:
-        """Return some of the rows, their weights scaled to sum to what all of them do."""
+        """Return some of the rows; their weights are scaled to keep the sum of all weights."""
         weights = self.weights[index]
-        return replace(
-            self,
-            features=self.features[index],
-            labels=self.labels[index],
-            weights=weights * (self.weights.sum() / weights.sum()),
-        )
+        weights = weights * (self.weights.sum() / weights.sum())
+        return HingeRows(self.features[index], self.labels[index], weights)
 
     def loss(self, margins: FloatArray) -> float:
         """Return the weighted hinge loss."""
@@ -119,10 +132,83 @@ class HingeRows:
         if self.features.dtype == np.float64:
             yield slice(None), self.features  # type: ignore[misc]
             return
-        step = max(1, _PASS_ELEMENTS // max(1, self.n_columns))
+        step = max(1, _BLOCK_ELEMENTS // max(1, self.n_columns))
         for start in range(0, self.n_rows, step):
             part = slice(start, start + step)
             yield part, self.features[part].astype(np.float64)
+
+
+class Multipliers(NamedTuple):
+    """A dual point: the sum of the multipliers, and the sum of the rows weighted by them.
+
+    Multipliers between zero and the weights of the rows prove a lower bound on hinge + convex term:
+    ``total - conjugate(gradient)``.
+    """
+
+    total: float
+    gradient: FloatArray
+
+
+class Certified(NamedTuple):
+    """A point with its loss, and a dual point that bounds the optimum from below."""
+
+    coef: FloatArray
+    loss: float
+    multipliers: Multipliers
+    n_iter: int
+    vertex: bool = True
+
+    def in_units(self, unit: float) -> Certified:
+        """Return the solution for rows that are ``unit`` times as large."""
+        total, gradient = self.multipliers
+        multipliers = Multipliers(total, gradient * unit)
+        return self._replace(coef=self.coef / unit, multipliers=multipliers)
+
+
+class HingeProblem(Protocol):
+    """A problem hinge + term that can be solved on rows in memory.
+
+    Attributes
+    ----------
+    floor
+        Primal values below it count as ``floor`` in the relative gap.
+    slack
+        Margins this close to one are on both sides.
+    wants_vertex
+        Whether the solution must be a vertex and, where the loss is zero, of the smallest norm.
+    """
+
+    floor: float
+    slack: float
+    wants_vertex: bool
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the term at ``coef``."""
+        ...
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound that the multipliers prove."""
+        ...
+
+    def closed_form(self, rows: HingeRows) -> Certified | None:
+        """Return the minimiser if it is known without iterations."""
+        ...
+
+    def begin(self, rows: HingeRows, start: FloatArray | None) -> RowSolver:
+        """Return a solver for all rows at once; ``start`` is a guess."""
+        ...
+
+
+class RowSolver(Protocol):
+    """A solver for few rows that can continue with a finer tolerance."""
+
+    def approach(self, tol: float, max_iter: int) -> Certified:
+        """Minimise, not to a vertex."""
+        ...
+
+    def finish(self, tol: float, max_iter: int) -> Certified:
+        """Minimise, to a vertex if the problem wants one."""
+        ...
 
 
 def ray_minimiser(
@@ -143,29 +229,67 @@ def ray_minimiser(
     return float(max(breaks[passed], slopes[passed] / (2.0 * square)))
 
 
-class Regularizer(Protocol):
-    """A convex term ``value`` with ``conjugate``, and the interior system of hinge + term."""
+class Groups(NamedTuple):
+    """Groups of equal rows: the first row of each group, in order, and the group of every row."""
 
-    def value(self, coef: FloatArray) -> float:
-        """Return the term at ``coef``."""
-        ...
+    first: npt.NDArray[np.intp]
+    owner: npt.NDArray[np.intp]
 
-    def conjugate(self, gradient: FloatArray) -> float:
-        """Return its convex conjugate."""
-        ...
-
-    def system(
-        self, rows: FloatArray, weights: FloatArray, linear: FloatArray, start: FloatArray
-    ) -> HingeSystem:
-        """Return the system of ``hinge(rows) - <linear, coef> + term``."""
-        ...
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up the values of each group."""
+        sums = np.bincount(self.owner, weights=values, minlength=self.first.size)
+        return np.asarray(sums, dtype=np.float64)
 
 
-class HingeSystem(System, Protocol):
-    """An interior system that exposes its solution."""
+def merge_equal_rows(rows: HingeRows) -> HingeRows:
+    """Replace equal signed rows by one row that has the sum of their weights.
 
-    coef: FloatArray
+    The problem stays the same. ``rows`` itself is returned if few rows are equal.
+    """
+    groups = group_equal_rows(rows) if rows.n_rows >= _FEWEST_TO_MERGE else None
+    if groups is None:
+        return rows
+    return replace(_first_of_groups(rows, groups), weights=groups.sums(rows.weights))
 
-    def multipliers(self) -> FloatArray:
-        """Return the dual variables of the rows, inside their boxes."""
-        ...
+
+def drop_equal_rows(rows: HingeRows) -> HingeRows:
+    """Keep one of several equal signed rows, with its own weight only.
+
+    The number of rows is then the number of distinct rows. ``rows`` itself is returned if few rows
+    are equal.
+    """
+    groups = group_equal_rows(rows) if rows.n_rows >= FEWEST_TO_GROUP else None
+    return rows if groups is None else _first_of_groups(rows, groups)
+
+
+def _first_of_groups(rows: HingeRows, groups: Groups) -> HingeRows:
+    first = groups.first
+    return HingeRows(rows.features[first], rows.labels[first], rows.weights[first])
+
+
+def bits_of(features: FloatArray) -> npt.NDArray[np.uint64]:
+    """Return the bits of float64 numbers; both zeros have the same bits."""
+    return (features + 0.0).view(np.uint64)
+
+
+def group_equal_rows(rows: HingeRows, keys: npt.NDArray[np.bool_] | None = None) -> Groups | None:
+    """Group equal signed rows that have equal ``keys``; return None if that saves little."""
+    n, step = rows.n_rows, max(1, _HASHED_ELEMENTS // max(1, rows.n_columns))
+    blocks = [slice(at, at + step) for at in range(0, n, step)]
+    factors = np.random.default_rng(0).integers(2**64, size=rows.n_columns, dtype=np.uint64)
+    factors |= np.uint64(1)
+    hashes = np.zeros(n, dtype=np.uint64) if keys is None else keys.astype(np.uint64)
+    for block in blocks:
+        hashes[block] += scrambled(bits_of(rows.take(block))) @ factors
+    if np.count_nonzero(np.diff(np.sort(hashes))) >= _MOST_DISTINCT * n:
+        return None
+    _, first, owner = np.unique(hashes, return_index=True, return_inverse=True)
+    # Equal hashes do not prove equal rows: a row that differs from the first stays on its own.
+    leader, own = first[owner], np.arange(n)
+    for block in blocks:
+        copies = own[block][leader[block] != own[block]]
+        differs = np.any(rows.take(copies) != rows.take(leader[copies]), axis=1)
+        if keys is not None:
+            differs |= keys[copies] != keys[leader[copies]]
+        leader[copies[differs]] = copies[differs]
+    return Groups(*np.unique(leader, return_inverse=True))

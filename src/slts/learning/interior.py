@@ -1,7 +1,7 @@
 """Mehrotra predictor-corrector steps for problems with paired non-negative variables.
 
-A :class:`System` owns the problem: its paired variables, its normal equations and its values. The
-driver below only decides where to go and how far.
+A :class:`System` holds the problem: its paired variables, its Newton equations and its values.
+:func:`minimise` chooses the target of every step and its length.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Direction(NamedTuple):
 class System(Protocol):
     """A problem whose pairs satisfy ``primal * dual = 0`` at the optimum.
 
-    ``coupled`` says that primal and dual must move by the same step (quadratic objective).
+    ``coupled`` means that primal and dual move by the same step (quadratic objective).
     """
 
     coupled: bool
@@ -53,13 +53,6 @@ class System(Protocol):
         ...
 
 
-class Outcome(NamedTuple):
-    """How a run of :func:`minimise` ended."""
-
-    n_iter: int
-    converged: bool
-
-
 def weighted_gram(rows: FloatArray, weights: FloatArray) -> FloatArray:
     """Return ``rows' diag(weights) rows`` without a full-size scaled copy."""
     n_columns = rows.shape[1]
@@ -74,8 +67,8 @@ def weighted_gram(rows: FloatArray, weights: FloatArray) -> FloatArray:
 class Factor:
     """Cholesky factor of ``matrix + diag(diagonal)``; overwrites ``matrix``.
 
-    When rounding makes the matrix indefinite, the diagonal is raised until it is not: the direction
-    then is inexact, which costs iterations but never the validity of the certificate.
+    If rounding makes the matrix indefinite, the diagonal is raised until it is not. The direction
+    is then inexact, which costs iterations but does not affect the certificate.
     """
 
     def __init__(self, matrix: FloatArray, diagonal: FloatArray | float) -> None:
@@ -102,26 +95,29 @@ class Factor:
         return self._scale * scaled
 
 
-def minimise(system: System, *, gap: float, max_iter: int) -> Outcome:
-    """Move ``system`` until primal minus dual is at most ``gap``, or progress ends."""
+def minimise(system: System, *, tol: float, max_iter: int, floor: float = 0.0) -> int:
+    """Move ``system`` until ``primal - dual <= tol * max(primal, floor)``, or progress ends.
+
+    Returns the number of steps. ``system.values()`` is called at the point where they end.
+    """
     best = np.inf
     stalled = 0
     for n_iter in range(max_iter):
-        primal_value, dual_value = system.values()
-        current = primal_value - dual_value
-        if current <= gap:
-            return Outcome(n_iter, True)
-        stalled = 0 if current < 0.9 * best else stalled + 1
-        best = min(best, current)
-        if stalled >= 15 or not np.isfinite(current):
-            return Outcome(n_iter, False)
+        primal, dual = system.values()
+        gap = primal - dual
+        if gap <= tol * max(primal, floor) or not np.isfinite(gap):
+            return n_iter
+        stalled = 0 if gap < 0.9 * best else stalled + 1
+        best = min(best, gap)
+        if stalled >= 15:
+            return n_iter
         try:
             system.factor()
             _step(system)
         except LinAlgError:
-            return Outcome(n_iter, False)
-    primal_value, dual_value = system.values()
-    return Outcome(max_iter, primal_value - dual_value <= gap)
+            return n_iter
+    system.values()
+    return max_iter
 
 
 def _step(system: System) -> None:
@@ -137,7 +133,7 @@ def _step(system: System) -> None:
     lengths = _lengths(system, direction)
     correction = second_order
     for _ in range(_MAX_CORRECTORS):
-        # Gondzio: pull the outlying products of a longer step back towards the centre.
+        # Gondzio: move the outlying products of a longer step back towards the centre.
         reach = [min(1.0, 1.5 * length + 0.1) for length in lengths]
         trial = (primal + reach[0] * direction.primal) * (dual + reach[1] * direction.dual)
         low, high = 0.1 * centre, 10.0 * centre
@@ -152,7 +148,7 @@ def _step(system: System) -> None:
 
 
 def _lengths(system: System, direction: Direction) -> tuple[float, float]:
-    """Longest steps (at most one) that keep the pairs non-negative."""
+    """Return the longest steps (at most one) that keep the pairs non-negative."""
     primal = _length(system.primal, direction.primal)
     dual = _length(system.dual, direction.dual)
     if system.coupled:

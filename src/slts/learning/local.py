@@ -1,4 +1,4 @@
-"""Learning local metrics: inner products of grouped aligned products, and what to choose."""
+"""Local metrics: inner products of grouped aligned products, and the number of phases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import RidgeFit, fit_loo_ridge
 
-# A richer model must beat the plain one by so many standard errors of the paired difference.
+# Standard errors of the paired difference by which a richer model must be better.
 _SURE = 2.0
 
 
@@ -22,14 +22,14 @@ class Choice:
     Parameters
     ----------
     n_phases
-        Parts of a landmark with metrics of their own.
+        Number of parts of a landmark that have their own metrics.
     penalty
         The best penalty for it, relative to the mean squared norm of the features.
     error, accuracy
-        Mean squared error and accuracy of the decision values when the regression leaves each
-        series out in turn; landmarks and scales stay, so both are a little optimistic.
+        Mean squared error and accuracy of the leave-one-out decision values. Landmarks and scales
+        are not refitted, so both are slightly optimistic.
     chosen
-        Whether the model is this one.
+        Whether this candidate was chosen.
     reason
         Why, or why not.
     """
@@ -65,10 +65,10 @@ class FeatureGram:
         self._comparison += flat @ flat[self._anchors].T
 
     def end_comparison(self) -> None:
-        """Weigh the current comparison so that its centred features have mean squared norm one."""
+        """Scale the current comparison so that its centred features have mean squared norm one."""
         own = self._comparison[self._anchors]
         norm = float(np.trace(own) / len(own) - own.mean())
-        # Features that are the same for all series say nothing.
+        # Features that are the same for all series have no information.
         weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
         self._total += weight * self._comparison
         self._comparison[:] = 0.0
@@ -77,7 +77,7 @@ class FeatureGram:
     def solve(
         self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
     ) -> RidgeFit:
-        """Fit targets on the features of all comparisons; penalties are relative."""
+        """Fit the targets on the features of all comparisons; penalties are relative."""
         n_comparisons = max(1, sum(w > 0.0 for w in self.comparison_weights))
         return fit_loo_ridge(
             self._total,
@@ -89,7 +89,7 @@ class FeatureGram:
 
 
 def fewer_phases(products: AnyArray, n_phases: int) -> AnyArray:
-    """Join neighbouring phases of products (series, groups, phases, d, r)."""
+    """Add up neighbouring phases of products (series, groups, phases, d, r)."""
     m, groups, phases, d, r = products.shape
     if phases == n_phases:
         return products
@@ -104,17 +104,17 @@ def choose_phases(
     sample_weight: FloatArray,
     penalties: FloatArray,
 ) -> tuple[int, tuple[Choice, ...]]:
-    """Take more phases only where leave-one-out is clearly in favour.
+    """Choose more phases only if the leave-one-out error is clearly smaller.
 
-    The smallest of several noisy errors is often the luckiest, so a richer model has to be better
+    The smallest of several noisy errors is often small by chance, so a richer model must be better
     by two standard errors of the paired difference.
 
     Parameters
     ----------
     fits
-        By number of phases, fewest first.
+        Fits by number of phases, in ascending order.
     targets, codes, sample_weight
-        Of the training series.
+        Targets, classes and weights of the training series.
     penalties
         The relative penalties that were tried.
 

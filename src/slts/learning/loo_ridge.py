@@ -1,7 +1,7 @@
 """Ridge regression on inner products, its penalty chosen by exact leave-one-out.
 
-With many more features than series everything happens among series: features enter through their
-inner products with some anchors, which are all series when these are few. The solution is a
+There may be many more features than series, so features are given by their inner products with
+some series, the anchors. With few series all of them are anchors. The solution is a linear
 combination of the anchors' features, so it is linear in the features.
 """
 
@@ -16,11 +16,11 @@ from slts._typing import FloatArray
 
 # Penalties as multiples of the mean squared norm of the centred features.
 PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
-# Directions below this share of the largest are rounding.
+# Eigenvalues below this share of the largest are rounding.
 _RANK_TOLERANCE = 1e-10
-# Errors closer than this are the same.
+# Errors with a smaller relative difference are equal.
 _TIE = 1e-9
-# A series that alone decides its own fit says nothing when left out.
+# Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
 
 
@@ -36,18 +36,17 @@ class RidgeFit:
     intercept
         Shape (targets,).
     penalties
-        Those tried.
+        The penalties that were tried.
     errors
-        Weighted mean squared leave-one-out error of each.
+        Weighted mean squared leave-one-out error of each penalty.
     best
-        Position of the chosen one.
+        Position of the chosen penalty.
     left_out
-        What the solution predicts for each series when it is fitted to all others, shape (series,
-        targets).
+        Prediction for each series by the fit to all other series, shape (series, targets).
     objective
-        Value reached, divided by the sum of sample weights.
+        Objective of the solution, divided by the sum of sample weights.
     gap
-        Bound on its distance from the least one in the span of the anchors.
+        Upper bound on the difference to the minimum in the span of the anchors.
     """
 
     weights: FloatArray
@@ -67,7 +66,7 @@ def fit_loo_ridge(
     sample_weight: FloatArray,
     penalties: FloatArray,
 ) -> RidgeFit:
-    """Solve for every penalty at the price of one, and keep the best.
+    """Solve for all penalties with one factorisation, and keep the best.
 
     Parameters
     ----------
@@ -78,16 +77,16 @@ def fit_loo_ridge(
     targets
         Shape (series, targets).
     sample_weight
-        Positive or zero, shape (series,).
+        Non-negative weights, shape (series,).
     penalties
-        To choose from, ascending.
+        Candidates, ascending.
 
     Returns
     -------
     RidgeFit
-        Exact for the features seen by the anchors; so exact if every series is one.
+        Exact in the span of the anchors, hence exact if every series is an anchor.
     """
-    # Feature coordinates in the span of the centred anchors: rows' Euclidean geometry is the same.
+    # Coordinates in the span of the centred anchors keep inner products.
     centre = anchors.mean(axis=1)
     gram = anchors - centre - centre[:, np.newaxis] + anchors.mean()
     values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
@@ -106,17 +105,17 @@ def fit_loo_ridge(
     x = x @ rotation
     projected = x.T @ y
     squares = x * x
-    # An intercept, too, leans on every series.
+    # The intercept adds to the leverage of every series.
     share = sample_weight / total
     errors = np.empty(len(penalties))
-    # From the largest down: of equals the most regularised is taken.
+    # From the largest to the smallest: of equal errors, the largest penalty is chosen.
     best, best_slope, best_leverage = len(penalties) - 1, projected, share
     for k in reversed(range(len(penalties))):
         shrunk = 1.0 / (spectrum + penalties[k])
         slope = shrunk[:, np.newaxis] * projected
         residual = y - x @ slope
         leverage = squares @ shrunk + share
-        # y - f without the series itself = residual / (1 - leverage).
+        # The leave-one-out residual is residual / (1 - leverage).
         residual /= np.maximum(1.0 - leverage, _LEVERAGE_ROOM)[:, np.newaxis]
         errors[k] = float(np.einsum("ij,ij->", residual, residual)) / total / y.shape[1]
         if k == best or errors[k] < (1.0 - _TIE) * errors[best]:
@@ -136,6 +135,6 @@ def fit_loo_ridge(
         best=best,
         left_out=targets - error / np.maximum(1.0 - best_leverage, _LEVERAGE_ROOM)[:, np.newaxis],
         objective=objective / total,
-        # A quadratic this strongly convex lies no lower than its gradient allows.
+        # The squared gradient bounds the gap of a strongly convex quadratic.
         gap=float((gradient**2).sum()) / penalty / total,
     )

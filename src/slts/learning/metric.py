@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +17,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
 from slts.errors import warn
-from slts.learning.equal_rows import distinct
-from slts.learning.hinge import HingeRows, ray_minimiser
-from slts.learning.ridge import Ridge
-from slts.learning.working_set import WorkingSet
+from slts.learning.constraint_generation import (
+    ConstraintGeneration,
+    QueryStream,
+    most_sampled,
+    solve_in_memory,
+)
+from slts.learning.hinge import Certified, HingeRows, Multipliers, merge_equal_rows, ray_minimiser
+from slts.learning.interior import minimise
+from slts.learning.newton_systems import SquaredNorm, SquaredNormSystem
 
 _NORM_CHUNK = 4096
 _EXACT = 1e-12
-# Below it a gap is judged absolutely: rounding leaves nothing relative of a primal value of 1e-17.
+# A gap is relative to this value where the primal value is smaller: rounding is absolute.
 PRIMAL_FLOOR = 1e-9
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
@@ -64,6 +68,31 @@ class MetricSolution:
     loss: float
     n_iter: int
     converged: bool
+
+    @classmethod
+    def build(
+        cls,
+        metric: FloatArray,
+        pair: tuple[float, float],
+        loss: float,
+        primal: float,
+        dual: float,
+        n_iter: int,
+        tol: float,
+    ) -> MetricSolution:
+        """Return a solution for ``pair``, which is ``(gamma, lam)``, judged by ``tol``."""
+        gap = primal - dual
+        closed = gap <= tol * max(primal, PRIMAL_FLOOR)
+        return cls(metric, *pair, primal, dual, gap, loss, n_iter, closed)
+
+    def warn_if_open(self, name: str, tol: float) -> None:
+        """Warn if the gap is larger than ``tol``; ``name`` is the name of the problem."""
+        if not self.converged:
+            warn(
+                f"The {name} has a duality gap of {self.gap:.2e} at objective {self.primal:.6g} "
+                f"(tol={tol:g}).",
+                ConvergenceWarning,
+            )
 
 
 def one_vs_rest_features(
@@ -152,29 +181,6 @@ def solve_metric_path(
     return _solve_path(Z, labels, pairs, sample_weight, tol, max_iter, None)
 
 
-def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
-    """Refuse parameters that are not positive and finite."""
-    for gamma, lam in pairs:
-        if not (np.isfinite([gamma, lam]).all() and gamma > 0.0 and lam > 0.0):
-            raise ValueError(
-                f"The 'gamma' and 'lam' must be positive and finite. Got {(gamma, lam)!r} instead."
-            )
-
-
-class Point(NamedTuple):
-    """A solution in the units of the scaled rows."""
-
-    coef: FloatArray
-    loss: float
-    primal: float
-    dual: float
-    n_iter: int
-
-    def closes(self, tol: float) -> bool:
-        """Whether the gap is small enough."""
-        return self.primal - self.dual <= tol * max(self.primal, PRIMAL_FLOOR)
-
-
 def _solve_path(
     Z: npt.NDArray[np.floating],
     labels: npt.ArrayLike,
@@ -186,146 +192,203 @@ def _solve_path(
 ) -> list[MetricSolution]:
     check_pairs(pairs)
     Z = np.asarray(Z)
-    rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight)
-    rows, basis = _compress(rows)
+    rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
+    rows, basis = _span(merge_equal_rows(rows))
+    coef = None if start is None else start.ravel() / pairs[0][0]
+    if coef is not None and basis is not None:
+        coef = coef @ basis
+    size = _first_size(rows.n_rows, rows.n_columns)
     strengths = [strength_of(gamma, lam) for gamma, lam in pairs]
-    coef = None if start is None else _to_rows(start.ravel() / pairs[0][0], rows, basis)
-    found: dict[float, Point] = {}
+    found: dict[float, Certified] = {}
     for strength in sorted(set(strengths), reverse=True):
-        found[strength] = point = _solve(rows, strength, coef, tol, max_iter)
-        coef = point.coef
-        warn_if_open(point, strength, tol)
+        problem = _MetricProblem(strength)
+        point = solve_in_memory(problem, rows, size, start=coef, tol=tol, max_iter=max_iter)
+        found[strength], coef = point, point.coef
     solutions = []
-    for (gamma, lam), strength in zip(pairs, strengths, strict=True):
-        point = found[strength]
-        flat = point.coef * (gamma * rows.scale)
-        flat = flat if basis is None else basis @ flat
-        solutions.append(report(point, flat.reshape(Z.shape[1:]), gamma, lam, tol))
+    for pair, strength in zip(pairs, strengths, strict=True):
+        solution = _MetricProblem(strength).report(found[strength], pair, tol)
+        flat = solution.metric if basis is None else basis @ solution.metric
+        solutions.append(replace(solution, metric=flat.reshape(Z.shape[1:])))
+    for strength in found:
+        name = f"metric for lam*gamma^2={strength:g}"
+        solutions[strengths.index(strength)].warn_if_open(name, tol)
     return solutions
 
 
-def warn_if_open(point: Point, strength: float, tol: float) -> None:
-    """Warn if the gap is larger than asked for."""
-    if not point.closes(tol):
-        warn(
-            f"The metric for lam*gamma^2={strength:g} has a duality gap of "
-            f"{point.primal - point.dual:.2e} at objective {point.primal:.6g} (tol={tol:g}).",
-            ConvergenceWarning,
-        )
+def metric_in_parts(
+    sample: HingeRows,
+    n_rows: int,
+    *,
+    gamma: float,
+    lam: float,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+    most_bytes: float = np.inf,
+) -> QueryStream[MetricSolution]:
+    """Solve the metric problem on rows in parts; see :func:`solve_metric`.
+
+    Parameters
+    ----------
+    sample : HingeRows
+        A uniform choice of the rows, some thousands. Only the run time depends on it.
+    n_rows : int
+        Number of rows in all parts together.
+    gamma, lam : float
+        Parameters, both positive.
+    tol : float
+        Relative duality gap, over all rows.
+    max_iter : int
+        Interior-point iterations allowed in one reduced problem.
+    most_bytes : float
+        Approximate limit for the features of the rows in memory.
+
+    Returns
+    -------
+    generator of queries
+        Sent the replies of all parts, it returns the solution, whose ``metric`` is flat.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap stays above ``tol``.
+    """
+    gamma, lam = float(gamma), float(lam)
+    check_pairs([(gamma, lam)])
+    problem = _MetricProblem(strength_of(gamma, lam))
+    size = _first_size(n_rows, sample.n_columns)
+    most = most_sampled(size, sample.n_columns, most_bytes)
+    search = ConstraintGeneration(problem, sample.n_columns, n_rows, size, most, tol, max_iter)
+    yield from search.run(sample)
+    found = problem.report(search.best(), (gamma, lam), tol)
+    found.warn_if_open(f"metric for lam*gamma^2={problem.strength:g}", tol)
+    return found
 
 
-def report(
-    point: Point, metric: FloatArray, gamma: float, lam: float, tol: float
-) -> MetricSolution:
-    """Return the solution with its certificate."""
-    return MetricSolution(
-        metric=metric,
-        gamma=gamma,
-        lam=lam,
-        primal=point.primal,
-        dual=point.dual,
-        gap=point.primal - point.dual,
-        loss=point.loss,
-        n_iter=point.n_iter,
-        converged=point.closes(tol),
-    )
+def rows_of_metric(n_rows: int, n_columns: int, most_bytes: float) -> int:
+    """Return about how many of ``n_rows`` rows :func:`metric_in_parts` holds in memory."""
+    return min(n_rows, most_sampled(_first_size(n_rows, n_columns), n_columns, most_bytes))
 
 
-def solve_rows(
-    rows: HingeRows, strength: float, start: FloatArray | None, tol: float, max_iter: int
-) -> Point:
-    """Minimise on all of ``rows`` at once; ``coef`` and ``start`` are in their units."""
-    rows, basis = _compress(rows)
-    start = None if start is None else _to_rows(start, rows, basis)
-    point = _solve(rows, strength, start, tol, max_iter, rows.n_rows)
-    coef = point.coef * rows.scale
-    return point._replace(coef=coef if basis is None else basis @ coef)
-
-
-def _solve(
-    rows: HingeRows,
-    strength: float,
-    start: FloatArray | None,
-    tol: float,
-    max_iter: int,
-    size: int | None = None,
-) -> Point:
-    """Minimise on ``rows``, beginning with ``size`` of them: by default what suits their number."""
-    size = _working_size(rows) if size is None else size
-    term = Ridge(strength * rows.scale**2)
-    gradient = rows.total
-    coef = gradient / (2.0 * term.strength)
-    margins = rows.margins(coef)
-    dual = float(rows.weights.sum()) - term.conjugate(gradient)
-    loss = rows.loss(margins)
-    primal = loss + term.value(coef)
-    if primal - dual <= _EXACT * primal:
-        # No margin exceeds one, so every multiplier is at its upper bound.
-        return Point(coef, loss, primal, dual, 0)
-    point = _approach(rows, term, start, tol, max_iter, size)
-    for detour in _DETOURS:
-        if point.closes(tol):
-            break
-        # Steps from an unlucky point can shrink to nothing; from a neighbour's optimum they do not.
-        nearby = _approach(rows, Ridge(detour * term.strength), None, tol, max_iter, size)
-        again = _approach(rows, term, nearby.coef, tol, max_iter, size)
-        n_iter = point.n_iter + nearby.n_iter + again.n_iter
-        best = min(point, again, key=lambda p: p.primal)
-        point = best._replace(dual=max(point.dual, again.dual), n_iter=n_iter)
-    return point
-
-
-def _approach(
-    rows: HingeRows, term: Ridge, start: FloatArray | None, tol: float, max_iter: int, size: int
-) -> Point:
-    """Minimise from ``start``, as far as the steps go."""
-    solver = WorkingSet(rows, term, start=start, size=size, max_iter=max_iter)
-    best = solver.reach(tol)
-    # On its own ray the minimiser obeys loss + 2 lam ||M||^2 <= 1 exactly, however large the gap.
-    margins = rows.margins(best.coef)
-    factor = ray_minimiser(margins, rows.weights, square=term.value(best.coef))
-    coef = factor * best.coef
-    loss = rows.loss(rows.margins(coef))
-    return Point(coef, loss, loss + term.value(coef), best.dual_value, solver.n_iter)
-
-
-def _working_size(rows: HingeRows) -> int:
-    return working_size(rows.n_rows, rows.n_columns)
-
-
-def working_size(n_rows: int, n_columns: int) -> int:
-    """Rows that a solve begins with."""
+def _first_size(n_rows: int, n_columns: int) -> int:
+    """Return the number of rows that a solver begins with."""
     return max(1000, 6 * n_columns, int(n_rows ** (2.0 / 3.0)))
 
 
-def scale_rows(rows: HingeRows) -> HingeRows:
-    """Scale the longest row to length one."""
+def strength_of(gamma: float, lam: float) -> float:
+    """Return ``lam * gamma**2``, rounded: equal products of different factors are one problem."""
+    return float(f"{lam * gamma * gamma:.12g}")
+
+
+def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
+    """Raise an error if a parameter is not positive and finite."""
+    for gamma, lam in pairs:
+        if not (np.isfinite([gamma, lam]).all() and gamma > 0.0 and lam > 0.0):
+            raise ValueError(
+                f"The 'gamma' and 'lam' must be positive and finite. Got {(gamma, lam)!r} instead."
+            )
+
+
+def largest_row_norm(rows: HingeRows) -> float:
+    """Return the length of the longest row, or one if all rows are zero."""
     longest = 0.0
     for begin in range(0, rows.n_rows, _NORM_CHUNK):
         part = rows.features[begin : begin + _NORM_CHUNK].astype(np.float64, copy=False)
-        largest = float(np.max(np.einsum("ij,ij->i", part, part)))
-        if not np.isfinite(largest):
-            raise ValueError("The 'Z' must be finite.")
-        longest = max(longest, largest)
-    return replace(rows, scale=1.0 / float(np.sqrt(longest)) if longest > 0.0 else 1.0)
+        longest = max(longest, float(np.max(np.einsum("ij,ij->i", part, part))))
+    if not np.isfinite(longest):
+        raise ValueError("The squared norms of the rows must be finite. Scale the features down.")
+    return float(np.sqrt(longest)) or 1.0
 
 
-def _compress(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
-    """Scale the longest row to length one; with fewer rows than columns, use their span.
-
-    Equal rows are merged first.
-    """
-    rows = scale_rows(distinct(rows))
+def _span(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
+    """If there are fewer rows than columns, return coordinates in their span, and its basis."""
     if rows.n_rows >= rows.n_columns:
         return rows, None
     basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))
     return replace(rows, features=np.ascontiguousarray(triangle.T)), basis
 
 
-def _to_rows(coef: FloatArray, rows: HingeRows, basis: FloatArray | None) -> FloatArray:
-    return (coef if basis is None else coef @ basis) / rows.scale
+@dataclass(frozen=True)
+class _MetricProblem(SquaredNorm):
+    """The metric problem in ``w = M / gamma``."""
+
+    floor = PRIMAL_FLOOR
+    slack = 0.0
+    wants_vertex = False
+
+    def closes(self, point: Certified, tol: float) -> bool:
+        """Whether the gap is small enough."""
+        primal = point.loss + self.value(point.coef)
+        return primal - self.bound(point.multipliers) <= tol * max(primal, self.floor)
+
+    def closed_form(self, rows: HingeRows) -> Certified | None:
+        """Return the minimiser if no margin exceeds one: every multiplier is at its weight."""
+        multipliers = Multipliers(float(rows.weights.sum()), rows.total)
+        coef = rows.total / (2.0 * self.strength)
+        point = Certified(coef, rows.loss(rows.margins(coef)), multipliers, 0)
+        return point if self.closes(point, _EXACT) else None
+
+    def begin(self, rows: HingeRows, start: FloatArray | None) -> _MetricSolver:
+        """Return a solver for all rows at once; ``start`` is a guess."""
+        return _MetricSolver(self, rows, start)
+
+    def report(self, point: Certified, pair: tuple[float, float], tol: float) -> MetricSolution:
+        """Return the solution, whose metric is flat, with its certificate."""
+        primal, dual = point.loss + self.value(point.coef), self.bound(point.multipliers)
+        metric = pair[0] * point.coef
+        return MetricSolution.build(metric, pair, point.loss, primal, dual, point.n_iter, tol)
 
 
-def strength_of(gamma: float, lam: float) -> float:
-    """Return ``lam * gamma**2``, rounded: equal products of different factors are one problem."""
-    return float(f"{lam * gamma * gamma:.12g}")
+class _MetricSolver:
+    """Interior-point steps on rows in units of the longest one."""
+
+    def __init__(self, problem: _MetricProblem, rows: HingeRows, start: FloatArray | None) -> None:
+        rows, self._basis = _span(rows)
+        self._unit = largest_row_norm(rows)
+        self._rows = rows.scaled(1.0 / self._unit)
+        self._problem = _MetricProblem(problem.strength / self._unit**2)
+        self._known = self._problem.closed_form(self._rows)
+        if start is None:
+            start = np.zeros(rows.n_columns)
+        elif self._basis is not None:
+            start = start @ self._basis
+        self._system = SquaredNormSystem(self._problem, self._rows, start * self._unit)
+
+    def finish(self, tol: float, max_iter: int) -> Certified:
+        """Minimise."""
+        point = (self._known or self._solve(tol, max_iter)).in_units(self._unit)
+        if self._basis is None:
+            return point
+        total, gradient = point.multipliers
+        multipliers = Multipliers(total, self._basis @ gradient)
+        return point._replace(coef=self._basis @ point.coef, multipliers=multipliers)
+
+    approach = finish
+
+    def _solve(self, tol: float, max_iter: int) -> Certified:
+        """Continue the interior-point steps, and start again from other points if they stall."""
+        problem = self._problem
+        point = self._run(self._system, tol, max_iter)
+        for detour in _DETOURS:
+            if problem.closes(point, tol):
+                break
+            # Steps from an unlucky point can shrink to nothing. They do not from the optimum of a
+            # similar problem.
+            similar = SquaredNorm(detour * problem.strength)
+            nearby = SquaredNormSystem(similar, self._rows, np.zeros(self._rows.n_columns))
+            n_iter = minimise(nearby, tol=tol, max_iter=max_iter, floor=problem.floor)
+            self._system = SquaredNormSystem(problem, self._rows, nearby.coef)
+            again = self._run(self._system, tol, max_iter)
+            best = min(point, again, key=lambda p: p.loss + problem.value(p.coef))
+            dual = max(point, again, key=lambda p: problem.bound(p.multipliers)).multipliers
+            n_iter += point.n_iter + again.n_iter
+            point = best._replace(multipliers=dual, n_iter=n_iter)
+        return point
+
+    def _run(self, system: SquaredNormSystem, tol: float, max_iter: int) -> Certified:
+        problem = self._problem
+        n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=problem.floor)
+        # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
+        margins, weights = self._rows.margins(system.coef), self._rows.weights
+        factor = ray_minimiser(margins, weights, square=problem.value(system.coef))
+        loss = self._rows.loss(factor * margins)
+        return Certified(factor * system.coef, loss, system.certificate, n_iter)

@@ -1,23 +1,24 @@
-"""Penalties of the metric beyond the squared norm, and their smoothings.
+"""Penalties of the metric other than the squared norm, and their smoothings.
 
-Each is a convex function of the matrix W. Near its kinks, or its boundary, it is replaced by a
-smooth function with a width: ``smooth`` gives that function's value, gradient and curvature. The
-curvature is diagonal in a frame of orthonormal coordinates that turns with W.
+Each is a convex function of the matrix W. Near its kinks, or its boundary, a smooth function with a
+width replaces it: ``smooth`` returns the value, gradient and curvature of that function. The
+curvature is diagonal in a frame of orthonormal coordinates that depends on W.
 
-L1            strength sum_kl |W_kl|                   entry by entry
-Nuclear       strength sum_k sigma_k(W)                the same, of the singular values
-Semidefinite  strength ||W||_F^2 where W = W' >= 0     a log barrier of the eigenvalues
+L1            strength sum_kl |W_kl|                   smoothed entry by entry
+Nuclear       strength sum_k sigma_k(W)                the same for the singular values
+Semidefinite  strength ||W||_F^2 where W = W' >= 0     with a log barrier of the eigenvalues
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.learning.hinge import ray_minimiser
+from slts.learning.hinge import Multipliers, ray_minimiser
 
 
 class Frame(Protocol):
@@ -41,114 +42,103 @@ class Smooth(NamedTuple):
     frame: Frame
 
 
-class Penalty(Protocol):
-    """A penalty of flattened matrices."""
-
-    def value(self, coef: FloatArray) -> float:
-        """Return the penalty; infinite where it does not admit the matrix."""
-        ...
-
-    def bound(self, total: float, gradient: FloatArray) -> float:
-        """Return a lower bound on the minimum of hinge + penalty.
-
-        ``gradient`` is the sum of the rows weighted by multipliers inside their boxes, ``total``
-        the sum of these.
-        """
-        ...
-
-    def start(self, width: float) -> FloatArray:
-        """Return a matrix that the smoothed penalty admits."""
-        ...
-
-    def smooth_value(self, coef: FloatArray, width: float) -> float:
-        """Return the smoothed penalty; infinite where it does not admit the matrix."""
-        ...
-
-    def smooth(self, coef: FloatArray, width: float) -> Smooth:
-        """Return the smoothed penalty and its derivatives at an admitted matrix."""
-        ...
-
-    def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
-        """Drop entries, singular values or eigenvalues that are zero but for the smoothing.
-
-        The larger ``cut``, the more of them count as such.
-        """
-        ...
-
-    def best_scale(self, coef: FloatArray, margins: FloatArray, weights: FloatArray) -> float:
-        """Return the factor of ``coef`` that minimises hinge + penalty, given its margins."""
-        ...
-
-
 @dataclass(frozen=True)
-class L1:
-    """``strength * sum_k |w_k|``."""
+class Penalty(ABC):
+    """A penalty of flattened square matrices, by default a multiple of a norm."""
 
     strength: float
-    size: int
+    order: int
 
+    @abstractmethod
     def value(self, coef: FloatArray) -> float:
         """Return the penalty."""
-        return self.strength * float(np.abs(coef).sum())
 
-    def bound(self, total: float, gradient: FloatArray) -> float:
-        """Return the dual value of the multipliers, shrunk into the dual ball."""
-        return _shrunk(total, float(np.abs(gradient).max()), self.strength)
+    @abstractmethod
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound on hinge + penalty that the multipliers prove."""
+
+    def minimiser(self, gradient: FloatArray) -> FloatArray:
+        """Return the minimiser of penalty - <gradient, W>: zero, unless that is unbounded."""
+        return np.zeros(self.order**2)
 
     def start(self, width: float) -> FloatArray:
-        """Return zeros."""
-        return np.zeros(self.size)
+        """Return a matrix where the smoothed penalty is finite."""
+        return np.zeros(self.order**2)
 
+    @abstractmethod
     def smooth_value(self, coef: FloatArray, width: float) -> float:
-        """Return the smoothed penalty."""
-        return float(_kink(coef, self.strength, width / self.size)[0].sum())
+        """Return the smoothed penalty; it may be infinite."""
 
+    @abstractmethod
     def smooth(self, coef: FloatArray, width: float) -> Smooth:
-        """Return the smoothed penalty and its derivatives."""
-        values, slopes, curvature = _kink(coef, self.strength, width / self.size)
-        return Smooth(float(values.sum()), slopes, curvature, _Entries())
+        """Return the smoothed penalty and its derivatives where it is finite."""
 
+    @abstractmethod
     def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
-        """Drop entries that are zero but for the smoothing."""
-        return np.where(self.strength * np.abs(coef) < cut * width / self.size, 0.0, coef)
+        """Set entries, singular values or eigenvalues to zero that the smoothing made non-zero.
+
+        A larger ``cut`` sets more of them to zero.
+        """
 
     def best_scale(self, coef: FloatArray, margins: FloatArray, weights: FloatArray) -> float:
         """Return the factor of ``coef`` that minimises hinge + penalty, given its margins."""
         return ray_minimiser(margins, weights, linear=self.value(coef))
 
+    def _matrix(self, coef: FloatArray) -> FloatArray:
+        return coef.reshape(self.order, self.order)
 
-@dataclass(frozen=True)
-class Nuclear:
-    """``strength`` times the sum of the singular values of a square matrix."""
 
-    strength: float
-    order: int
+class L1(Penalty):
+    """``strength * sum_kl |W_kl|``."""
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty."""
+        return self.strength * float(np.abs(coef).sum())
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the dual value of the multipliers, scaled into the dual ball."""
+        norm = float(np.abs(multipliers.gradient).max())
+        return multipliers.total * min(1.0, self.strength / norm if norm > 0.0 else 1.0)
+
+    def smooth_value(self, coef: FloatArray, width: float) -> float:
+        """Return the smoothed penalty."""
+        return float(_smooth_abs(coef, self.strength, width / coef.size)[0].sum())
+
+    def smooth(self, coef: FloatArray, width: float) -> Smooth:
+        """Return the smoothed penalty and its derivatives."""
+        values, slopes, curvature = _smooth_abs(coef, self.strength, width / coef.size)
+        return Smooth(float(values.sum()), slopes, curvature, _Entries())
+
+    def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
+        """Set entries to zero that the smoothing made non-zero."""
+        return np.where(self.strength * np.abs(coef) < cut * width / coef.size, 0.0, coef)
+
+
+class Nuclear(Penalty):
+    """``strength`` times the sum of the singular values."""
 
     def value(self, coef: FloatArray) -> float:
         """Return the penalty."""
         return self.strength * float(np.linalg.svd(self._matrix(coef), compute_uv=False).sum())
 
-    def bound(self, total: float, gradient: FloatArray) -> float:
-        """Return the dual value of the multipliers, shrunk into the dual ball."""
-        return _shrunk(total, float(np.linalg.norm(self._matrix(gradient), 2)), self.strength)
-
-    def start(self, width: float) -> FloatArray:
-        """Return zeros."""
-        return np.zeros(self.order**2)
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the dual value of the multipliers, scaled into the dual ball."""
+        norm = float(np.linalg.norm(self._matrix(multipliers.gradient), 2))
+        return multipliers.total * min(1.0, self.strength / norm if norm > 0.0 else 1.0)
 
     def smooth_value(self, coef: FloatArray, width: float) -> float:
         """Return the smoothed penalty."""
         singular: FloatArray = np.linalg.svd(self._matrix(coef), compute_uv=False).astype(float)
-        return float(_kink(singular, self.strength, width / self.order)[0].sum())
+        return float(_smooth_abs(singular, self.strength, width / self.order)[0].sum())
 
     def smooth(self, coef: FloatArray, width: float) -> Smooth:
         """Return the smoothed penalty and its derivatives."""
         s, nu = self.strength, width / self.order
         left, sigma, right = np.linalg.svd(self._matrix(coef))
-        values, slopes, _ = _kink(sigma, s, nu)
+        values, slopes, _ = _smooth_abs(sigma, s, nu)
         gradient = (left * slopes) @ right
         # Quotients of slopes: (h'(a) - h'(b)) / (a - b) for the symmetric part, and with plus signs
-        # for the other, free of cancellation.
+        # for the other, computed without cancellation.
         a, b = sigma[:, np.newaxis], sigma[np.newaxis]
         root = np.hypot(nu, s * sigma)
         root_a, root_b = root[:, np.newaxis], root[np.newaxis]
@@ -163,35 +153,24 @@ class Nuclear:
         return Smooth(float(values.sum()), gradient.ravel(), curvature, frame)
 
     def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
-        """Drop singular values that are zero but for the smoothing."""
+        """Set singular values to zero that the smoothing made non-zero."""
         left, sigma, right = np.linalg.svd(self._matrix(coef))
         kept = self.strength * sigma >= cut * width / self.order
         return np.asarray((left[:, kept] * sigma[kept]) @ right[kept]).ravel()
 
-    def best_scale(self, coef: FloatArray, margins: FloatArray, weights: FloatArray) -> float:
-        """Return the factor of ``coef`` that minimises hinge + penalty, given its margins."""
-        return ray_minimiser(margins, weights, linear=self.value(coef))
 
-    def _matrix(self, coef: FloatArray) -> FloatArray:
-        return coef.reshape(self.order, self.order)
-
-
-@dataclass(frozen=True)
-class Semidefinite:
+class Semidefinite(Penalty):
     """``strength * ||W||_F^2`` of symmetric positive semi-definite matrices."""
 
-    strength: float
-    order: int
-
     def value(self, coef: FloatArray) -> float:
-        """Return the penalty, of matrices that are semi-definite by construction."""
+        """Return the penalty of a matrix that is semi-definite by construction."""
         return self.strength * float(coef @ coef)
 
-    def bound(self, total: float, gradient: FloatArray) -> float:
-        """Return the dual value: only the positive part of the gradient moves a matrix."""
-        eigenvalues = np.linalg.eigvalsh(self._matrix(gradient))
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the dual value: only the positive part of the gradient matters."""
+        eigenvalues = np.linalg.eigvalsh(self._matrix(multipliers.gradient))
         positive = np.maximum(eigenvalues, 0.0)
-        return total - float(positive @ positive) / (4.0 * self.strength)
+        return multipliers.total - float(positive @ positive) / (4.0 * self.strength)
 
     def minimiser(self, gradient: FloatArray) -> FloatArray:
         """Return the matrix that minimises penalty - <gradient, W>."""
@@ -221,7 +200,7 @@ class Semidefinite:
         return Smooth(value, gradient, curvature, _Turned(vectors, vectors, symmetric_only=True))
 
     def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
-        """Drop eigenvalues that are zero but for the barrier."""
+        """Set eigenvalues to zero that the barrier made positive."""
         eigenvalues, vectors = np.linalg.eigh(self._matrix(coef))
         kept = 2.0 * self.strength * eigenvalues**2 >= cut * width / self.order
         return self._assemble(np.where(kept, eigenvalues, 0.0), vectors)
@@ -281,7 +260,7 @@ class _Turned:
         return np.asarray(self._left @ matrix @ self._right.T).ravel()
 
 
-def _kink(
+def _smooth_abs(
     values: FloatArray, strength: float, width: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return ``min_t s t - width log(t^2 - x^2)``, which smooths ``s |x|``, and its derivatives."""
@@ -290,8 +269,3 @@ def _kink(
     smoothed = outer - width * np.log(2.0 * width * outer / strength**2)
     slopes = strength**2 * values / outer
     return smoothed, slopes, strength**2 * width / (root * outer)
-
-
-def _shrunk(total: float, norm: float, radius: float) -> float:
-    """Return ``total`` times the largest factor up to one that brings ``norm`` into ``radius``."""
-    return total if norm <= radius else total * radius / norm

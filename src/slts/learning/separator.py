@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
 from slts.errors import warn
-from slts.learning.equal_rows import distinct
-from slts.learning.hinge import HingeRows
-from slts.learning.l1ball import L1Ball
+from slts.learning.constraint_generation import (
+    ConstraintGeneration,
+    QueryStream,
+    most_sampled,
+    solve_in_memory,
+)
+from slts.learning.hinge import Certified, HingeRows, Multipliers, merge_equal_rows
+from slts.learning.interior import minimise
+from slts.learning.newton_systems import L1Ball, L1BallSystem
 from slts.learning.vertex import (
     read_sides,
     smallest_separator,
@@ -25,13 +30,14 @@ from slts.learning.vertex import (
     solve_multipliers,
     solve_undecided,
 )
-from slts.learning.working_set import Certified, WorkingSet
 
-# Below this mean loss a gap is judged absolutely: an optimum of zero has no relative gap.
-LOSS_FLOOR = 1e-2
+# A gap is relative to this value where the mean loss is smaller, for instance zero.
+_LOSS_FLOOR = 1e-2
 _SEPARATED = 1e-8
 _INTERIOR_TOLS = (1e2, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 _INHERIT_TOL = 1e-8
+# The gap of the right vertex is rounding, far below the tolerance.
+_EXACT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -124,58 +130,70 @@ def solve_separator_path(
     ConvergenceWarning
         If a gap stays above ``tol``.
     """
-    rows = distinct(HingeRows.build(K, labels, sample_weight))
-    rows = scale_rows(rows)
     check_gammas(gammas)
+    rows = merge_equal_rows(HingeRows.build(K, labels, sample_weight, name="K"))
+    size = _first_size(rows.n_columns)
     gammas = [float(gamma) for gamma in gammas]
     found: dict[float, SeparatorSolution] = {}
-    point: Point | None = None
+    point: Certified | None = None
+    inside = False
     for gamma in sorted(set(gammas), reverse=True):
-        point = _solve(rows, L1Ball(1.0 / (gamma * rows.scale)), point, tol, max_iter)
-        found[gamma] = report(point, point.coef * rows.scale, gamma, tol)
-        warn_if_open(found[gamma], tol)
+        problem = _SeparatorProblem(1.0 / gamma)
+        # An optimum strictly inside a smaller ball stays an optimal vertex in a larger one.
+        if point is not None and inside and problem.closes(point, min(tol, _INHERIT_TOL)):
+            point = point._replace(n_iter=0)
+        else:
+            start = None if point is None else point.coef
+            point = solve_in_memory(problem, rows, size, start=start, tol=tol, max_iter=max_iter)
+            inside = point.vertex and problem.has_inside(point.coef)
+        found[gamma] = problem.report(point, gamma, tol)
+        _warn_if_open(found[gamma], tol)
     return [found[gamma] for gamma in gammas]
 
 
+def separator_in_parts(
+    sample: HingeRows,
+    n_rows: int,
+    *,
+    gamma: float,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+    most_bytes: float = np.inf,
+) -> QueryStream[SeparatorSolution]:
+    """Solve the separator's program on rows in parts; see :func:`solve_separator`.
+
+    The parameters, except ``gamma``, are those of :func:`slts.learning.metric_in_parts`.
+    """
+    gamma = float(gamma)
+    check_gammas([gamma])
+    problem = _SeparatorProblem(1.0 / gamma)
+    size = _first_size(sample.n_columns)
+    most = most_sampled(size, sample.n_columns, most_bytes)
+    search = ConstraintGeneration(problem, sample.n_columns, n_rows, size, most, tol, max_iter)
+    yield from search.run(sample)
+    found = problem.report(search.best(), gamma, tol)
+    _warn_if_open(found, tol)
+    return found
+
+
+def rows_of_separator(n_rows: int, n_columns: int, most_bytes: float) -> int:
+    """Return about how many of ``n_rows`` rows :func:`separator_in_parts` holds in memory."""
+    return min(n_rows, most_sampled(_first_size(n_columns), n_columns, most_bytes))
+
+
+def _first_size(n_columns: int) -> int:
+    """Return the number of rows that a solver begins with."""
+    return max(2500, 10 * n_columns)
+
+
 def check_gammas(gammas: Sequence[float]) -> None:
-    """Refuse margins that are not positive and finite."""
+    """Raise an error if a margin is not positive and finite."""
     for gamma in gammas:
         if not (np.isfinite(gamma) and gamma > 0.0):
             raise ValueError(f"The 'gammas' must be positive and finite. Got {gamma!r} instead.")
 
 
-def scale_rows(rows: HingeRows) -> HingeRows:
-    """Scale the largest entry to one."""
-    largest = max(float(np.max(rows.features)), -float(np.min(rows.features)))
-    if not np.isfinite(largest):
-        raise ValueError("The 'K' must be finite.")
-    return replace(rows, scale=1.0 / largest if largest > 0.0 else 1.0)
-
-
-class Point(NamedTuple):
-    """A vertex and multipliers in the units of the scaled rows, with both values."""
-
-    coef: FloatArray
-    dual: FloatArray
-    objective: float
-    bound: float
-    n_iter: int
-    inside: bool
-    vertex: bool = True
-
-    def with_bound(self, interior: Certified) -> Point:
-        """Return the point with the better bound of two."""
-        if interior.dual_value <= self.bound:
-            return self
-        return self._replace(dual=interior.dual, bound=interior.dual_value)
-
-    def closes(self, tol: float) -> bool:
-        """Whether the gap is small enough."""
-        return self.objective - self.bound <= tol * max(self.objective, LOSS_FLOOR)
-
-
-def warn_if_open(solution: SeparatorSolution, tol: float) -> None:
-    """Warn if the gap is larger than asked for."""
+def _warn_if_open(solution: SeparatorSolution, tol: float) -> None:
     if not solution.converged:
         warn(
             f"The separator for gamma={solution.gamma:g} has a duality gap of {solution.gap:.2e} "
@@ -184,111 +202,123 @@ def warn_if_open(solution: SeparatorSolution, tol: float) -> None:
         )
 
 
-def report(point: Point, coef: FloatArray, gamma: float, tol: float) -> SeparatorSolution:
-    """Return the solution with its certificate."""
-    return SeparatorSolution(
-        coef=coef,
-        gamma=gamma,
-        objective=point.objective,
-        dual=point.bound,
-        gap=point.objective - point.bound,
-        n_iter=point.n_iter,
-        converged=point.closes(tol),
-        vertex=point.vertex,
-    )
+@dataclass(frozen=True)
+class _SeparatorProblem(L1Ball):
+    """The linear program of the separator; ``radius`` is ``1 / gamma``."""
+
+    floor = _LOSS_FLOOR
+    slack = 1e-9
+    wants_vertex = True
+
+    def closes(self, point: Certified, tol: float) -> bool:
+        """Whether the gap is small enough."""
+        gap = point.loss - self.bound(point.multipliers)
+        return gap <= tol * max(point.loss, self.floor)
+
+    def has_inside(self, coef: FloatArray) -> bool:
+        """Whether ``coef`` is strictly inside the ball."""
+        return float(np.sum(np.abs(coef))) < self.radius * (1.0 - 1e-9)
+
+    def closed_form(self, rows: HingeRows) -> Certified | None:
+        """Return all weight on the best landmark: optimal while no margin exceeds one."""
+        gradient = rows.total
+        best = int(np.argmax(np.abs(gradient)))
+        coef = np.zeros(rows.n_columns)
+        coef[best] = self.radius * np.sign(gradient[best])
+        multipliers = Multipliers(float(rows.weights.sum()), gradient)
+        point = Certified(coef, rows.loss(rows.margins(coef)), multipliers, 0)
+        return point if self.closes(point, _INHERIT_TOL) else None
+
+    def begin(self, rows: HingeRows, start: FloatArray | None) -> _SeparatorSolver:
+        """Return a solver for all rows at once; ``start`` is not used."""
+        return _SeparatorSolver(self, rows)
+
+    def report(self, point: Certified, gamma: float, tol: float) -> SeparatorSolution:
+        """Return the solution with its certificate."""
+        dual = self.bound(point.multipliers)
+        return SeparatorSolution(
+            coef=point.coef,
+            gamma=gamma,
+            objective=point.loss,
+            dual=dual,
+            gap=point.loss - dual,
+            n_iter=point.n_iter,
+            converged=self.closes(point, tol),
+            vertex=point.vertex,
+        )
 
 
-def solve_rows(rows: HingeRows, gamma: float, tol: float, max_iter: int) -> Point:
-    """Minimise on all of ``rows`` at once; ``coef`` is in their units."""
-    rows = scale_rows(distinct(rows))
-    point = _solve(rows, L1Ball(1.0 / (gamma * rows.scale)), None, tol, max_iter, rows.n_rows)
-    return point._replace(coef=point.coef * rows.scale)
+class _SeparatorSolver:
+    """Interior-point steps on rows in units of their largest entry, then the step to a vertex."""
 
+    def __init__(self, problem: _SeparatorProblem, rows: HingeRows) -> None:
+        self._unit = max(float(np.max(rows.features)), -float(np.min(rows.features))) or 1.0
+        self._rows = rows.scaled(1.0 / self._unit)
+        self._problem = _SeparatorProblem(problem.radius * self._unit)
+        self._known = self._problem.closed_form(self._rows)
+        self._system = L1BallSystem(self._problem, self._rows)
+        self._interior: Certified | None = None
 
-def approach_rows(
-    rows: HingeRows, gamma: float, tol: float, max_iter: int
-) -> tuple[FloatArray, int]:
-    """Return a point near the optimum on ``rows``, not a vertex, and the iterations it took."""
-    rows = scale_rows(distinct(rows))
-    ball = L1Ball(1.0 / (gamma * rows.scale))
-    solver = WorkingSet(
-        rows, ball, start=None, size=rows.n_rows, max_iter=max_iter, floor=LOSS_FLOOR
-    )
-    return solver.reach(tol).coef * rows.scale, solver.n_iter
+    def approach(self, tol: float, max_iter: int) -> Certified:
+        """Minimise, not to a vertex."""
+        return (self._known or self._run(tol, max_iter)).in_units(self._unit)
 
+    def finish(self, tol: float, max_iter: int) -> Certified:
+        """Minimise, to a vertex."""
+        return (self._known or self._cross_over(tol, max_iter)).in_units(self._unit)
 
-def _evaluate(
-    rows: HingeRows, ball: L1Ball, coef: FloatArray, dual: FloatArray, n_iter: int
-) -> Point:
-    bound = float(dual.sum()) - ball.conjugate(rows.combine(dual))
-    inside = bool(np.sum(np.abs(coef)) < ball.radius * (1.0 - 1e-9))
-    return Point(coef, dual, rows.loss(rows.margins(coef)), bound, n_iter, inside)
-
-
-def working_size(n_columns: int) -> int:
-    """Rows that a solve begins with."""
-    return max(2500, 10 * n_columns)
-
-
-def _solve(
-    rows: HingeRows,
-    ball: L1Ball,
-    last: Point | None,
-    tol: float,
-    max_iter: int,
-    size: int | None = None,
-) -> Point:
-    """Minimise on ``rows``, beginning with ``size`` of them: by default what suits the columns."""
-    if last is not None and last.inside:
-        # An optimum strictly inside a smaller ball stays optimal in a larger one.
-        inherited = _evaluate(rows, ball, last.coef, last.dual, 0)
-        if inherited.closes(min(tol, _INHERIT_TOL)):
-            return inherited
-    single = _single_landmark(rows, ball)
-    if single.closes(_INHERIT_TOL):
-        return single
-    solver = WorkingSet(
-        rows,
-        ball,
-        start=None if last is None else last.coef,
-        size=working_size(rows.n_columns) if size is None else size,
-        max_iter=max_iter,
-        floor=LOSS_FLOOR,
-    )
-    return _cross_over(rows, ball, solver, tol)
-
-
-def _cross_over(rows: HingeRows, ball: L1Ball, solver: WorkingSet, tol: float) -> Point:
-    """Solve ever more finely until the interior solution tells the vertex."""
-    for fineness in _INTERIOR_TOLS:
-        interior = solver.reach(fineness * tol)
-        if interior.primal_value <= _SEPARATED:
-            coef = smallest_separator(rows, interior.coef)
-            if coef is not None and np.sum(np.abs(coef)) <= ball.radius:
-                return _evaluate(rows, ball, coef, np.zeros(rows.n_rows), solver.n_iter)
-        sides = read_sides(rows, ball.radius, solver, interior)
-        found = solve_active(rows, ball.radius, sides)
-        if found is None:
-            continue
-        multipliers = solve_multipliers(rows, sides)
-        point = _evaluate(rows, ball, found, multipliers, solver.n_iter).with_bound(interior)
-        if point.closes(tol):
-            return point
-    slack = 0.5 * tol * max(interior.primal_value, LOSS_FLOOR)
-    coef, dual = solve_undecided(rows, ball.radius, sides, interior.dual_value + slack)
-    point = _evaluate(rows, ball, coef, dual, solver.n_iter).with_bound(interior)
-    if point.closes(tol) or point.objective <= interior.primal_value:
+    def _run(self, tol: float, max_iter: int) -> Certified:
+        """Continue the interior-point steps; return the best point and the best bound so far."""
+        system, last = self._system, self._interior
+        n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=self._problem.floor)
+        point = Certified(system.coef, system.loss, system.certificate, n_iter, vertex=False)
+        if last is not None:
+            bound = self._with_bound(last, point).multipliers
+            best = last if last.loss < point.loss else point
+            point = best._replace(multipliers=bound, n_iter=n_iter)
+        self._interior = point
         return point
-    return point._replace(
-        coef=interior.coef, objective=interior.primal_value, inside=False, vertex=False
-    )
 
+    def _evaluate(self, coef: FloatArray, dual: FloatArray) -> Certified:
+        rows = self._rows
+        multipliers = Multipliers(float(dual.sum()), rows.combine(dual))
+        return Certified(coef, rows.loss(rows.margins(coef)), multipliers, 0)
 
-def _single_landmark(rows: HingeRows, ball: L1Ball) -> Point:
-    """Put all weight on the best landmark: optimal while no margin exceeds one."""
-    gradient = rows.total
-    best = int(np.argmax(np.abs(gradient)))
-    coef = np.zeros(rows.n_columns)
-    coef[best] = ball.radius * np.sign(gradient[best])
-    bound = float(rows.weights.sum()) - ball.conjugate(gradient)
-    return Point(coef, rows.weights, rows.loss(rows.margins(coef)), bound, 0, inside=False)
+    def _with_bound(self, point: Certified, other: Certified) -> Certified:
+        """Return the point with the better of two bounds."""
+        bound = self._problem.bound
+        if bound(other.multipliers) <= bound(point.multipliers):
+            return point
+        return point._replace(multipliers=other.multipliers)
+
+    def _cross_over(self, tol: float, max_iter: int) -> Certified:
+        """Solve with finer and finer tolerance until the interior solution shows the vertex."""
+        rows, problem, radius = self._rows, self._problem, self._problem.radius
+        n_iter = 0
+        vertex: Certified | None = None
+        for fineness in _INTERIOR_TOLS:
+            interior = self._run(fineness * tol, max_iter)
+            n_iter += interior.n_iter
+            if interior.loss <= _SEPARATED:
+                coef = smallest_separator(rows, interior.coef)
+                if coef is not None and np.sum(np.abs(coef)) <= radius:
+                    return self._evaluate(coef, np.zeros(rows.n_rows))._replace(n_iter=n_iter)
+            sides = read_sides(rows, radius, self._system)
+            found = solve_active(rows, radius, sides)
+            if found is None:
+                continue
+            point = self._evaluate(found, solve_multipliers(rows, sides))
+            point = self._with_bound(point, interior)
+            if problem.closes(point, tol):
+                vertex = point
+            if problem.closes(point, _EXACT * tol):
+                break
+        if vertex is not None:
+            return vertex._replace(n_iter=n_iter)
+        slack = 0.5 * tol * max(interior.loss, problem.floor)
+        target = problem.bound(interior.multipliers) + slack
+        point = self._evaluate(*solve_undecided(rows, radius, sides, target))
+        point = self._with_bound(point, interior)
+        if not (problem.closes(point, tol) or point.loss <= interior.loss):
+            point = interior._replace(multipliers=point.multipliers)
+        return point._replace(n_iter=n_iter)

@@ -1,9 +1,9 @@
 """From an interior solution of the separator's linear program to a vertex of its optimal face.
 
-A vertex is fixed by its non-zero columns and its tight rows (margin exactly one), plus the radius
-when that binds. These are read off the interior solution and solved for directly. Where they do
-not determine a vertex (ties, duplicated columns), a linear program over the undecided rows, a small
-part of the original, supplies one.
+A vertex is determined by its non-zero columns, its tight rows (margin exactly one) and, if it
+binds, the radius. These are read from the interior solution and solved for directly. If they do not
+determine a vertex (ties, duplicated columns), the simplex method finds one in a small linear
+program over the undecided rows.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from slts._typing import FloatArray
 from slts.learning.hinge import HingeRows
 from slts.learning.interior import minimise
-from slts.learning.smallest_norm import SmallestNormSystem
-from slts.learning.working_set import Certified, WorkingSet
+from slts.learning.newton_systems import L1BallSystem, SmallestNormSystem
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -32,7 +31,7 @@ _NORM_TOLS = (1e-3, 1e-5, 1e-7)
 
 
 class Sides(NamedTuple):
-    """Where the optimum puts rows and columns."""
+    """Tight, below-margin and undecided rows, and the columns that are not zero."""
 
     tight: IndexArray
     below: npt.NDArray[np.bool_]
@@ -42,23 +41,21 @@ class Sides(NamedTuple):
     binding: bool
 
 
-def read_sides(rows: HingeRows, radius: float, solver: WorkingSet, solution: Certified) -> Sides:
+def read_sides(rows: HingeRows, radius: float, system: L1BallSystem) -> Sides:
     """Compare the two members of every complementary pair, each in its natural unit."""
-    working, system = solver.working, solver.system
-    m, n = working.shape[0], rows.n_columns
+    m, n = rows.n_rows, rows.n_columns
     excess, shortfall = system.primal[:m], system.primal[m : 2 * m]
-    lower, upper = system.dual[: 2 * m].reshape(2, m) / rows.weights[working]
+    lower, upper = system.dual[: 2 * m].reshape(2, m) / rows.weights
     tight = (lower > excess) & (upper > shortfall)
     undecided = (_DECISIVE * lower > excess) & (_DECISIVE * upper > shortfall)
-    below = solution.dual > 0.5 * rows.weights
-    below[working] = (upper <= shortfall) & ~tight
+    below = (upper <= shortfall) & ~tight
     unit = float(np.max(np.abs(rows.total))) or 1.0
     binding = bool(system.primal[-1] / radius < system.dual[-1] / unit)
     price = float(system.dual[-1]) if binding else unit
     used = system.primal[2 * m : -1] / radius > system.dual[2 * m : -1] / price
     columns = np.flatnonzero(used[:n] | used[n:])
     signs = np.sign(system.coef[columns])
-    return Sides(working[tight], below, working[undecided], columns, signs, binding)
+    return Sides(np.flatnonzero(tight), below, np.flatnonzero(undecided), columns, signs, binding)
 
 
 def solve_active(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | None:
@@ -104,7 +101,7 @@ def _active_matrix(rows: HingeRows, sides: Sides) -> FloatArray:
 def solve_undecided(
     rows: HingeRows, radius: float, sides: Sides, loss_target: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve the linear program of the undecided rows until the other rows agree."""
+    """Solve the linear program of the undecided rows; add other rows until the loss is small."""
     inside = np.zeros(rows.n_rows, dtype=bool)
     inside[sides.undecided] = True
     best, best_loss = (np.zeros(rows.n_columns), np.zeros(rows.n_rows)), np.inf
@@ -113,7 +110,7 @@ def solve_undecided(
             inside[:] = True
         dual = np.where(sides.below & ~inside, rows.weights, 0.0)
         index = np.flatnonzero(inside)
-        # A trace of a price selects, among many optima, a vertex of small norm.
+        # A tiny price for the norm selects a vertex of small norm among many optima.
         price = _TRACE if attempt < _MAX_ROUNDS // 2 else 0.0
         found = _restricted_program(rows, radius, index, rows.combine(dual), price)
         if found is None:
@@ -137,20 +134,17 @@ def solve_undecided(
 def smallest_separator(rows: HingeRows, start: FloatArray) -> FloatArray | None:
     """Return the vertex of smallest L1 norm whose margins are all at least one, if found.
 
-    ``start`` separates the rows; the rows it separates least are the first ones taken.
+    ``start`` separates the rows. The search begins with the rows of smallest margin there.
     """
     margins = rows.margins(start)
     size = min(rows.n_rows, max(500, 5 * rows.n_columns))
     inside = np.zeros(rows.n_rows, dtype=bool)
     inside[np.argpartition(margins, size - 1)[:size]] = True
-    coef: FloatArray | None = None
     while True:
-        index = np.flatnonzero(inside)
-        coef = _smallest_on(rows, index, start)
+        coef = _smallest_on(rows, np.flatnonzero(inside), start)
         if coef is None:
             return None
-        margins = rows.margins(coef)
-        wrong = ~inside & (margins < 1.0 - _ROUNDING)
+        wrong = ~inside & (rows.margins(coef) < 1.0 - _ROUNDING)
         if not wrong.any():
             return coef
         inside |= wrong
@@ -161,8 +155,7 @@ def _smallest_on(rows: HingeRows, index: IndexArray, start: FloatArray) -> Float
     m, n = matrix.shape
     system = SmallestNormSystem(matrix, start)
     for tol in _NORM_TOLS:
-        norm = float(np.sum(np.abs(system.coef)))
-        minimise(system, gap=tol * norm, max_iter=100)
+        minimise(system, tol=tol, max_iter=100)
         norm = float(np.sum(np.abs(system.coef)))
         used = system.primal[m:] / norm > system.dual[m:]
         columns = np.flatnonzero(used[:n] | used[n:])
@@ -195,7 +188,7 @@ def _restricted_program(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Minimise ``hinge(rows[index]) - <linear, a>`` over the ball by the simplex method.
 
-    ``price``, in units of the mean weight, is charged for the norm of ``a``.
+    ``price``, in units of the mean weight, is the cost of the norm of ``a``.
     """
     n = rows.n_columns
     matrix, weights = rows.take(index), rows.weights[index]
@@ -214,7 +207,7 @@ def _restricted_program(
 
 
 def _sharpen(rows: HingeRows, radius: float, index: IndexArray, coef: FloatArray) -> FloatArray:
-    """Solve again, directly, for the vertex a linear program found within its tolerance."""
+    """Solve directly for the vertex that a linear program found within its tolerance."""
     norm = float(np.sum(np.abs(coef)))
     if norm == 0.0:
         return coef

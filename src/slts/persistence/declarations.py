@@ -32,7 +32,7 @@ from slts.estimators.landmark_classifier import (
 )
 from slts.estimators.local import RidgeReport
 from slts.learning.local import Choice
-from slts.learning.logdet import LogDetSolution, transform_rows
+from slts.learning.logdet import LogDetSolution
 from slts.learning.regularized_metric import REGULARIZERS
 from slts.models.comparisons import Comparison
 from slts.models.representations import REPRESENTATIONS, Representation
@@ -64,7 +64,7 @@ from slts.persistence.schema import (
     some_of,
     tuple_of,
 )
-from slts.series.channels import SCALES, ChannelScale, Components, Levels
+from slts.series.channels import SCALES, ChannelScale, Components, Levels, transform_rows
 
 # Rounding can make the norm of a unit row slightly larger than 1.
 _UNIT = 1.0 + 1e-6

@@ -11,11 +11,11 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment import align
 from slts.explanation import explain_with
-from slts.learning.logdet import transform_rows
 from slts.report.downsampling import Bins
 from slts.report.importance import shares
 from slts.report.packing import pack, rounded
 from slts.series import SeriesBatch
+from slts.series.channels import transform_rows
 
 # References shown for one class of one series.
 STRONGEST = 4

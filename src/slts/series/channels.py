@@ -250,3 +250,48 @@ def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     scaled = values / unit
     deviation = scaled.std(axis=0)
     return unit * scaled.mean(axis=0), np.where(deviation > 1e-12, unit * deviation, 1.0)
+
+
+def transform_rows(batch: SeriesBatch, metric: FloatArray) -> SeriesBatch:
+    """Map rows so that their Euclidean distances are the distances of the given rows under M.
+
+    Parameters
+    ----------
+    batch
+        Series with d channels.
+    metric
+        M, symmetric positive definite, shape (d, d).
+
+    Returns
+    -------
+    SeriesBatch
+        Rows L'a, where M = LL' is the Cholesky factorisation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slts.series.channels import transform_rows
+    >>> from slts.series import as_series
+    >>> transform_rows(as_series([[[1.0], [1.0]]]), np.diag([4.0, 9.0])).values
+    array([[2., 3.]])
+    """
+    d = batch.n_channels
+    if metric.shape != (d, d):
+        raise ValueError(
+            f"The 'metric' parameter must have shape ({d}, {d}), one row and column per channel. "
+            f"Got shape {metric.shape} instead."
+        )
+    try:
+        factor: FloatArray = np.linalg.cholesky(metric).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError as error:
+        smallest = float(np.linalg.eigvalsh(metric)[0])
+        raise ValueError(
+            f"The 'metric' parameter must be positive definite. Its smallest eigenvalue is "
+            f"{smallest:.3g}."
+        ) from error
+    return map_rows(batch, factor)
+
+
+def map_rows(batch: SeriesBatch, factor: FloatArray) -> SeriesBatch:
+    """Map every row ``a`` to ``factor' a``; the new channels have no names."""
+    return SeriesBatch.from_checked(batch.values @ factor, batch.offsets, None)

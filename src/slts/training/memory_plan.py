@@ -10,7 +10,7 @@ import numpy as np
 
 from slts.bytesize import format_bytes
 from slts.execution import TaskRunner, free_disk
-from slts.learning.partitioned import rows_of_metric, rows_of_separator
+from slts.learning import rows_of_metric, rows_of_separator
 from slts.training.first_pass import FirstPass
 
 _LOGGER = logging.getLogger("slts")
@@ -119,6 +119,16 @@ class LandmarkWork:
         """Bytes if the alignments of all series are held in memory."""
         return 2 * self.sample_bytes + float(self.n_sample) * self.per_tuning
 
+    @property
+    def enough_for_all(self) -> float:
+        """A limit with which the sample holds all series, and all alignments are in memory."""
+        if self.complete:
+            return self.in_memory
+        if self.n_series > MOST_TUNING:
+            return math.inf
+        series = 8.0 * self.n_channels * self.n_steps
+        return max(series / SAMPLE_SHARE, 2 * series + float(self.n_series) * self.per_tuning)
+
     def row_bytes(self, most: float) -> float:
         """Bytes of the rows of one problem in memory, at most `most` if that is enough."""
         n = self.n_series
@@ -183,8 +193,7 @@ class MemoryPlan:
             if larger.needed <= enough:
                 break
             enough *= 1.1
-        whole = work.in_memory if work.complete else math.inf
-        return cls(**{**vars(plan), "enough": min(1.1 * enough, whole)})
+        return cls(**{**vars(plan), "enough": min(1.1 * enough, work.enough_for_all)})
 
     @classmethod
     def _under(

@@ -18,10 +18,16 @@ import numpy.typing as npt
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner
 from slts.execution import Progress, TaskRunner, check_stopped
-from slts.learning import MetricSolution, SeparatorSolution, one_vs_rest_features
-from slts.learning.hinge import HingeRows
-from slts.learning.part_queries import Own, PartQuery, PartsQuery, Reply
-from slts.learning.partitioned import metric_in_parts, separator_in_parts, solve_together
+from slts.learning import (
+    HingeRows,
+    MetricSolution,
+    SeparatorSolution,
+    metric_in_parts,
+    one_vs_rest_features,
+    separator_in_parts,
+    solve_together,
+)
+from slts.learning.row_queries import Own, Query, Reply
 from slts.models.row_map import RowMap
 from slts.series.source import Part, SeriesSource
 from slts.training.alignments import SampleAlignments
@@ -179,14 +185,14 @@ class PartitionedAlignments:
 
     def _solve(
         self,
-        solvers: Mapping[int, Generator[PartsQuery, list[Reply], Solution]],
+        solvers: Mapping[int, Generator[Query, list[Reply], Solution]],
         kept: Sequence[Any],
         features: _ClassSumFeatures | _SimilarityFeatures,
         progress: Progress | None,
     ) -> dict[int, Solution]:
         """Solve some problems at a time; they share each pass over the parts, and the memory."""
 
-        def ask(queries: Mapping[int, PartsQuery]) -> dict[int, list[Reply]]:
+        def ask(queries: Mapping[int, Query]) -> dict[int, list[Reply]]:
             def own(part: int) -> dict[int, Own | None]:
                 return {c: query.own(part) for c, query in queries.items()}
 
@@ -236,7 +242,7 @@ def _some_decision_is_positive(blocks: Iterable[Block], coef: FloatArray, _: Non
 
 def _answer(
     blocks: Iterable[Block],
-    shared: tuple[_ClassSumFeatures | _SimilarityFeatures, Mapping[int, PartQuery]],
+    shared: tuple[_ClassSumFeatures | _SimilarityFeatures, Mapping[int, Query]],
     own: Mapping[int, Own | None],
 ) -> dict[int, Reply]:
     """Answer the queries of all problems in one pass over a part."""

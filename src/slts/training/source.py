@@ -20,8 +20,8 @@ from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_di
 
 # Series that are read at a time.
 BATCH = 1024
-# Arrays are cut into so many parts, or into parts of so many series.
-_ARRAY_PARTS, _PART_SERIES = 16, 1 << 15
+# Arrays are cut into 16 parts, into fewer if these are small, into more if they are large.
+_ARRAY_PARTS, _LEAST_BYTES, _MOST_SERIES = 16, 2**18, 2**15
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class ArraySource:
         """Cut the series into parts for several threads."""
         n = len(self.series)
         whole = ArrayPart(self.series, self.labels, self.weights, np.arange(n))
-        size = max(1, min(-(-n // _ARRAY_PARTS), _PART_SERIES))
+        n_parts = min(_ARRAY_PARTS, 1 + self.series.values.nbytes // _LEAST_BYTES)
+        size = max(1, min(-(-n // n_parts), _MOST_SERIES))
         return list(whole.batches(labels=labels, batch_size=size))
 
 

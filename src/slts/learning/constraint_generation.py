@@ -1,0 +1,444 @@
+"""Minimise hinge + convex term over many rows by solving problems of few rows.
+
+A reduced problem has the rows whose margin at a reference point is near one. Other rows above one
+are left out; other rows below one are replaced by a single row, their weighted mean. By convexity
+the reduced problem bounds the whole from below, exactly so if no other row changes its side of the
+margin. One pass over all rows evaluates its minimiser and returns rows that did change their side.
+They join the reduced problem. Values and gap always are those of all rows.
+
+The algorithm is a generator: it yields a query about the rows and is sent the list of the replies
+of all parts. Rows in memory are one part that is asked directly (:func:`solve_in_memory`). Several
+problems share each pass over rows in parts (:func:`solve_together`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from slts._typing import FloatArray
+from slts.errors import DataError
+from slts.learning.hinge import (
+    Certified,
+    HingeProblem,
+    HingeRows,
+    Multipliers,
+    drop_equal_rows,
+    ray_minimiser,
+)
+from slts.learning.row_queries import (
+    NARROWEST,
+    CheckQuery,
+    CheckReply,
+    NearQuery,
+    NearReply,
+    Query,
+    ReducedRows,
+    Reply,
+)
+
+Key = TypeVar("Key")
+Solution = TypeVar("Solution")
+QueryStream: TypeAlias = Generator[Query, list[Reply], Solution]
+
+_BLOCK_ELEMENTS = 1 << 20
+_SAMPLE_RATIO = 8  # rows in memory for each row of their sample, at least
+_SAMPLED_PER_COLUMN = 200
+_FEWEST_SAMPLED = 200
+_ROUGH_TOL = 1e-2  # of a sample whose error is not estimated
+_SAMPLE_TOL = 1e-3
+_SAMPLE_ERROR = 1e-3  # smallest error of margins that is assumed
+_WORTHWHILE = 0.5  # largest share of the error that another sample may leave
+_FIRST_TOL = 1e-3  # of a reduced problem, while many rows may still join
+_LAST_TOL = 1e-3  # smallest tolerance of a reduced problem, relative to the tolerance asked for
+_MAX_SAMPLES = 6
+_MAX_MOVES = 4
+_MAX_ROUNDS = 100
+
+
+def most_sampled(size: int, n_columns: int, most_bytes: float = np.inf) -> int:
+    """Return the largest useful sample: at least ``2 size`` rows, else limited by its bytes."""
+    within = int(min(_SAMPLED_PER_COLUMN * n_columns, most_bytes / (8 * n_columns)))
+    return max(2 * size, within)
+
+
+def solve_in_memory(
+    problem: HingeProblem,
+    rows: HingeRows,
+    size: int,
+    *,
+    start: FloatArray | None,
+    tol: float,
+    max_iter: int,
+) -> Certified:
+    """Minimise over rows in memory, all at once or, if there are many, by constraint generation.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    rows
+        All rows, no two of them equal.
+    size
+        Rows to begin with; up to twice as many are solved at once.
+    start
+        A guess of the solution.
+    tol, max_iter
+        Relative duality gap, and iterations allowed for each reduced problem.
+    """
+    if rows.n_rows <= 2 * size:
+        return problem.begin(rows, start).finish(tol, max_iter)
+    known = problem.closed_form(rows)
+    if known is not None:
+        return known
+    most = max(size, min(rows.n_rows // _SAMPLE_RATIO, most_sampled(size, rows.n_columns)))
+    search = ConstraintGeneration(
+        problem, rows.n_columns, rows.n_rows, size, most, tol, max_iter, in_memory=True
+    )
+    if start is not None:
+        search.offer(start, rows.loss(rows.margins(start)), vertex=False)
+    solve_together(
+        {0: search.run(_sample_by_weight(rows, most))},
+        lambda queries: {0: [_answer_in_blocks(queries[0], rows)]},
+    )
+    return search.best()
+
+
+def _answer_in_blocks(query: Query, rows: HingeRows) -> Reply:
+    """Answer for rows in memory, block by block: replies may copy most rows of a block."""
+    query, replies = query.with_own(query.own(0)), []
+    step = max(1, _BLOCK_ELEMENTS // rows.n_columns)
+    for first in range(0, rows.n_rows, step):
+        part = slice(first, first + step)
+        block = HingeRows(rows.features[part], rows.labels[part], rows.weights[part])
+        replies.append(query.answer(block, first))
+    return type(replies[0]).merged(replies)  # type: ignore[arg-type]
+
+
+def solve_together(
+    solvers: Mapping[Key, QueryStream[Solution]],
+    ask: Callable[[dict[Key, Query]], Mapping[Key, list[Reply]]],
+    progress: Callable[[float, float], None] | None = None,
+) -> dict[Key, Solution]:
+    """Advance several solvers in lockstep, with one pass over the parts for all their queries.
+
+    Parameters
+    ----------
+    solvers : mapping
+        Generators, for instance from :func:`slts.learning.metric_in_parts`.
+    ask : callable
+        Takes the open queries by key and returns, for each, the replies of all parts in order. The
+        query of part ``i`` is ``query.common().with_own(query.own(i))``.
+    progress : callable, optional
+        Called with the number of finished solvers and the number of all.
+
+    Returns
+    -------
+    dict
+        The solution of every solver, in the order of ``solvers``.
+    """
+    solutions: dict[Key, Solution] = {}
+    queries: dict[Key, Query] = {}
+    replies: dict[Key, list[Reply] | None] = dict.fromkeys(solvers)
+    while len(solutions) < len(solvers):
+        for key in list(replies):
+            try:
+                # The first message to a generator is None. Replies are large, so none is kept.
+                queries[key] = solvers[key].send(cast(list[Reply], replies.pop(key)))
+            except StopIteration as stop:
+                queries.pop(key, None)
+                solutions[key] = stop.value
+                if progress is not None:
+                    progress(len(solutions), len(solvers))
+        if queries:
+            replies = dict(ask(dict(queries)))
+    return {key: solutions[key] for key in solvers}
+
+
+class ConstraintGeneration:
+    """The best point and the best bound so far, and the search for better ones.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    n_columns, n_rows
+        Shape of all parts together.
+    size
+        Rows to begin with.
+    most
+        Largest number of rows of a sample, and of the first reduced problem.
+    tol, max_iter
+        Relative duality gap, and iterations allowed for each reduced problem.
+    in_memory
+        Whether the rows are one part in memory, no two of them equal. Passes are then cheap: the
+        search starts with fewer rows and coarser solutions.
+    """
+
+    def __init__(
+        self,
+        problem: HingeProblem,
+        n_columns: int,
+        n_rows: int,
+        size: int,
+        most: int,
+        tol: float,
+        max_iter: int,
+        *,
+        in_memory: bool = False,
+    ) -> None:
+        self._problem, self._n_rows, self._size, self._most = problem, n_rows, size, most
+        self._tol, self._max_iter, self._in_memory = tol, max_iter, in_memory
+        self._drawn = in_memory
+        # Share of the error of margins that a solution on a sample of the rows within it leaves:
+        # noise of the gradient over density of the rows.
+        self._shrink = 4.0 * float(np.sqrt(n_columns / most))
+        # In memory it is cheaper to let rows join than to sample them again with little effect.
+        self._resample = self._shrink <= _WORTHWHILE or not in_memory
+        self._width = np.inf
+        self._settled = False
+        self.coef = np.zeros(n_columns)
+        self.loss = self.primal = np.inf
+        self.multipliers, self.dual = Multipliers(0.0, self.coef), 0.0
+        self.vertex = False
+        self.n_iter = self.n_rounds = self.n_sent = 0
+
+    @property
+    def _unit(self) -> float:
+        return max(self.primal, self._problem.floor)
+
+    @property
+    def _gap(self) -> float:
+        return self.primal - self.dual
+
+    def best(self) -> Certified:
+        """Return the best point and the best bound found."""
+        return Certified(self.coef, self.loss, self.multipliers, self.n_iter, self.vertex)
+
+    def run(self, sample: HingeRows | None) -> QueryStream[None]:
+        """Search until the gap closes or nothing changes any more.
+
+        ``sample`` is a random choice of the rows, or None to draw one.
+        """
+        reference: FloatArray | None = yield from self._locate(sample)
+        for move in range(_MAX_MOVES + 1):
+            assert reference is not None
+            reduced = yield from self._reduce(reference)
+            if move == 0 and reduced.loss + self._problem.value(reference) > self.primal:
+                # The point offered at the start is better.
+                reference = self.coef
+                self._width = self._width_of(self._most, self._distance(reference))
+                reduced = yield from self._reduce(reference)
+            if reduced.n_rows == 0:
+                raise DataError("The parts have no row of positive weight. Add rows or weights.")
+            while reduced.rows().n_rows == 0:
+                self._width *= 4.0
+                reduced = yield from self._reduce(reference)
+            reference = yield from self._exhaust(reduced, reference, move)
+            if reference is None:
+                break
+        if not self._problem.wants_vertex:
+            yield from self._settle_on_ray()
+
+    def _reduce(
+        self, reference: FloatArray, rate: float = np.inf, seed: int = 0, *, merge: bool = True
+    ) -> QueryStream[ReducedRows]:
+        merge = merge and not self._in_memory
+        replies = yield NearQuery(reference, self._width, rate, seed, merge)
+        self.n_rounds += 1
+        return ReducedRows(cast(list[NearReply], replies))
+
+    def _approach(self, rows: HingeRows, start: FloatArray | None, tol: float) -> FloatArray:
+        found = self._problem.begin(rows, start).approach(tol, self._max_iter)
+        self.n_iter += found.n_iter
+        return found.coef
+
+    def offer(self, coef: FloatArray, loss: float, vertex: bool) -> None:
+        """Keep a point if it is the best so far; of vertices that close the gap, the last."""
+        primal = loss + self._problem.value(coef)
+        closes = primal - self.dual <= self._tol * max(primal, self._problem.floor)
+        if primal < self.primal or (self._problem.wants_vertex and closes):
+            self.coef, self.loss, self.primal, self.vertex = coef, loss, primal, vertex
+            self._settled = False
+
+    def _exhaust(
+        self, reduced: ReducedRows, reference: FloatArray, move: int
+    ) -> QueryStream[FloatArray | None]:
+        """Add wrong rows until the gap closes; return a new reference if they are too many."""
+        problem, tol = self._problem, self._tol
+        # With a coarser tolerance the errors of margins would exceed the width. A vertex at once
+        # saves a pass over rows that are not in memory.
+        first = max(min(_FIRST_TOL, 0.01 * self._width**2), tol)
+        if problem.wants_vertex and not self._in_memory:
+            first = tol
+        target, solver = first, problem.begin(reduced.rows(), reference)
+        for _ in range(_MAX_ROUNDS):
+            limit = max(self._size, reduced.n_sent)
+            self.n_sent = max(self.n_sent, reduced.n_sent)
+            target = tol if reduced.whole else target
+            solve = solver.finish if target <= tol else solver.approach
+            found = self._noted(solve(target, self._max_iter))
+            if reduced.whole:
+                self.offer(found.coef, found.loss, found.vertex)
+                self._settled = True
+                return None
+            query = CheckQuery(found.coef, reference, problem.slack, reduced.owns(limit))
+            checks = cast(list[CheckReply], (yield query))
+            self.n_rounds += 1
+            loss, n_wrong = sum(check.loss for check in checks), sum(c.n_wrong for c in checks)
+            # A vertex, and the smallest separator, must be those of the rows, not of their mean.
+            of_mean = n_wrong > 0 and reduced.mean_is_tight(found.coef)
+            separates = n_wrong > 0 and loss <= tol * problem.floor
+            self.offer(found.coef, loss, found.vertex and not of_mean)
+            self._settled = self.coef is found.coef and n_wrong == 0
+            provisional = problem.wants_vertex and (of_mean or separates or target > tol)
+            if self._gap <= tol * self._unit and not provisional:
+                return None
+            if n_wrong > limit and move < _MAX_MOVES and self._resample:
+                return (yield from self._move(reduced, reference))
+            if n_wrong:
+                reduced.join(checks, limit)
+                solver = problem.begin(reduced.rows(), found.coef)
+                target = min(max(0.01 * self._gap / self._unit, 0.1 * tol), first)
+                if problem.wants_vertex:
+                    target = tol if n_wrong <= reduced.n_sent // 8 else first
+            elif problem.wants_vertex and target > tol:
+                target = tol
+            elif target > _LAST_TOL * tol:
+                target = min(0.1 * target, 0.1 * tol)
+            else:
+                return None
+        return None
+
+    def _noted(self, found: Certified) -> Certified:
+        """Count the iterations, and keep the bound if it is the best so far."""
+        self.n_iter += found.n_iter
+        bound = self._problem.bound(found.multipliers)
+        if bound > self.dual:
+            self.multipliers, self.dual = found.multipliers, bound
+        return found
+
+    def _move(self, reduced: ReducedRows, reference: FloatArray) -> QueryStream[FloatArray]:
+        """Return a new reference: first a given sample may be bad, then the width too small."""
+        if not self._drawn:
+            return (yield from self._locate(None))
+        worse = reduced.loss + self._problem.value(reference) > self.primal
+        best = self.coef if worse else reference
+        return (yield from self._refine(best, 8.0 * self._width))
+
+    def _locate(self, sample: HingeRows | None) -> QueryStream[FloatArray]:
+        """Find a reference, and the width around it that has the rows that decide."""
+        zero = np.zeros_like(self.coef)
+        self._width = np.inf
+        if self._n_rows <= 2 * self._size:
+            return zero
+        if sample is None or np.count_nonzero(sample.weights) < _FEWEST_SAMPLED:
+            self._drawn = True
+            drawn = yield from self._reduce(zero, rate=self._most, seed=1, merge=False)
+            sample = drawn.rows()
+            if drawn.n_sent == 0:
+                return zero
+        self._sample = HingeRows.build(sample.features, sample.labels, sample.weights)
+        # Equal rows are sent as one, so only distinct rows count.
+        self._counted = self._sample if self._in_memory else drop_equal_rows(self._sample)
+        coef, error = self._guess()
+        return (yield from self._refine(coef, error))
+
+    def _refine(self, coef: FloatArray, error: float) -> QueryStream[FloatArray]:
+        """Improve a reference until the rows within its error are few.
+
+        While they are too many, a sample of them, with the exact sum of all others, gives a
+        reference with a fraction of the error.
+        """
+        last, lowest, crowd = coef, np.inf, np.inf
+        weights = self._counted.weights
+        if self._drawn:
+            # Drawn by weight: a row that is heavier than others counts as one of them.
+            weights = np.minimum(weights, 1.0 / self._sample.n_rows)
+        for seed in range(2, 2 + _MAX_SAMPLES):
+            distance = self._distance(coef)
+            self._width = max(error, self._width_of(self._size, distance), NARROWEST)
+            share = float(weights[distance <= self._width].sum())
+            if share * self._n_rows <= self._most or share > 0.9 * crowd:
+                # Few enough, or rows so similar that a smaller width has as many.
+                return coef
+            if not self._resample:
+                break
+            thinned = yield from self._reduce(coef, rate=self._most / share, seed=seed)
+            if thinned.n_sent == 0:
+                break
+            primal = thinned.loss + self._problem.value(coef)
+            if primal > lowest:
+                # The last step was too long: the rows that should limit it were not sampled.
+                coef, error, crowd = last, 8.0 * error, np.inf
+                continue
+            last, lowest, crowd = coef, primal, share
+            # The objective is flat to second order: margins must be far better than the width.
+            tol = min(max(0.01 * self._width**2, 1e-9), _SAMPLE_TOL)
+            coef = self._approach(thinned.rows(), coef, tol)
+            error = self._width * min(0.5, self._shrink)
+        self._width = max(self._width_of(self._most, self._distance(coef)), NARROWEST)
+        return coef
+
+    def _distance(self, coef: FloatArray) -> FloatArray:
+        """Return how far the margins of distinct sampled rows are from one."""
+        return np.abs(1.0 - self._counted.margins(coef))
+
+    def _guess(self) -> tuple[FloatArray, float]:
+        """Return a solution of the sample, and the likely error of its margins."""
+        sample, start = self._sample, self.coef
+        if self._in_memory or sample.n_rows < 2:
+            return self._approach(sample, start, _ROUGH_TOL), self._shrink
+        one, two = (
+            self._approach(sample.subset(np.arange(first, sample.n_rows, 2)), start, _SAMPLE_TOL)
+            for first in (0, 1)
+        )
+        # The error of their mean is about half of the difference of the halves; use twice that.
+        apart = np.abs(sample.margins(one - two))
+        rest = max(0.0, 1.0 - sample.n_rows / self._n_rows)
+        error = max(float(np.quantile(apart, 0.9) * np.sqrt(rest)), _SAMPLE_ERROR)
+        return 0.5 * (one + two), error
+
+    def _width_of(self, count: int, distance: FloatArray) -> float:
+        """Return the width that has about ``count`` of all distinct rows.
+
+        A solution of the sample has some of its rows exactly at the margin, so small widths are
+        extrapolated from more rows.
+        """
+        expected = count * self._sample.n_rows / self._n_rows
+        rank = min(distance.size, max(int(np.ceil(expected)), 2 * self.coef.size + 50))
+        return float(np.partition(distance, rank - 1)[rank - 1] * min(1.0, expected / rank))
+
+    def _settle_on_ray(self) -> QueryStream[None]:
+        """Scale the point to the minimiser on its ray, so that ``loss + 2 value <= 1``."""
+        if self._settled or not self.coef.any():
+            return
+        width = min(self._width / 8.0, 0.5)
+        for _ in range(_MAX_ROUNDS):
+            self._width = width = max(width, NARROWEST)
+            rows = (yield from self._reduce(self.coef)).rows()
+            margins = rows.margins(self.coef)
+            best = ray_minimiser(margins, rows.weights, square=self._problem.value(self.coef))
+            # Between these factors no row that was left out changes its side.
+            low, high = 1.0 / (1.0 + width), 1.0 / (1.0 - width) if width < 1.0 else np.inf
+            factor = min(max(best, low), high)
+            self.coef = factor * self.coef
+            self.loss = rows.loss(factor * margins)
+            self.primal = self.loss + self._problem.value(self.coef)
+            if factor == best:
+                return
+            width *= 2.0
+
+
+def _sample_by_weight(rows: HingeRows, count: int) -> HingeRows:
+    """Draw about ``count`` rows with probabilities in proportion to their weights.
+
+    Heavy rows, such as those that stand for many equal rows, are always drawn.
+    """
+    weights = rows.weights
+    light = np.minimum(weights, weights.sum() / count)
+    chance = np.minimum(1.0, weights * (count / light.sum()))
+    drawn = np.random.default_rng(0).random(rows.n_rows) < chance
+    return HingeRows(rows.features[drawn], rows.labels[drawn], (weights / chance)[drawn])

@@ -1,0 +1,74 @@
+"""The rows of a hinge loss: equal rows, weights, and the best point on a ray."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slts.learning.hinge import HingeRows, drop_equal_rows, merge_equal_rows, ray_minimiser
+from tests.learning.problems import merged_by_hand, one_class_of_equal_rows, problem
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_merging_keeps_the_problem_and_leaves_distinct_rows_alone(
+    rng: np.random.Generator, dtype: Any
+) -> None:
+    rows = HingeRows(*one_class_of_equal_rows(rng, 3000, dtype))
+    fewer = merge_equal_rows(rows)
+    assert fewer.n_rows == len(merged_by_hand((rows.features, rows.labels, rows.weights))[1])
+    assert fewer.features.dtype == dtype
+    for coef in rng.normal(size=(3, 16)):
+        loss = rows.loss(rows.margins(coef))
+        assert fewer.loss(fewer.margins(coef)) == pytest.approx(loss, rel=1e-12)
+    np.testing.assert_allclose(fewer.total, rows.total)
+    assert merge_equal_rows(fewer) is fewer
+    once = drop_equal_rows(rows)
+    np.testing.assert_array_equal(once.features, fewer.features)
+    np.testing.assert_array_equal(once.weights, rows.weights[: once.n_rows])
+    assert drop_equal_rows(fewer) is fewer
+
+
+def test_rows_of_equal_hash_are_told_apart(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slts.learning.hinge.scrambled", lambda bits: bits % np.uint64(5))
+    rows = one_class_of_equal_rows(rng, 3000)
+    fewer = merge_equal_rows(HingeRows(*rows))
+    signed, _, weights = merged_by_hand(rows)
+    taken = fewer.take(slice(None))
+    heavy = np.argmax(weights)
+    mine = np.all(taken == signed[heavy], axis=1)
+    assert fewer.weights[mine].sum() == pytest.approx(weights[heavy])
+    np.testing.assert_array_equal(np.unique(taken, axis=0), signed)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scaled_rows_have_the_labels_multiplied_in(rng: np.random.Generator, dtype: Any) -> None:
+    X, y, w = problem("weights", rng, 40, 3)
+    rows = HingeRows(X.astype(dtype), y, w)
+    coef = rng.normal(size=3)
+    scaled = rows.scaled(0.5)
+    assert scaled.features.dtype == np.float64
+    np.testing.assert_allclose(scaled.margins(coef), 0.5 * rows.margins(coef), rtol=1e-12)
+    np.testing.assert_allclose(scaled.features @ coef, scaled.margins(coef))
+
+
+def test_a_subset_keeps_the_sum_of_weights(rng: np.random.Generator) -> None:
+    rows = HingeRows(*problem("weights", rng, 400, 5))
+    assert rows.subset(np.arange(50)).weights.sum() == pytest.approx(rows.weights.sum())
+
+
+@pytest.mark.parametrize(
+    "terms", [{"square": 0.3}, {"linear": 0.05}, {"square": 0.1, "linear": 0.05}]
+)
+def test_the_best_scale_is_that_of_a_fine_grid(
+    rng: np.random.Generator, terms: dict[str, float]
+) -> None:
+    margins, weights = rng.normal(loc=0.5, size=30), np.full(30, 1.0 / 30)
+    grid = np.linspace(0.0, 20.0, 200_001)
+    loss = sum(w * np.maximum(1.0 - grid * f, 0.0) for w, f in zip(weights, margins, strict=True))
+    values = loss + terms.get("square", 0.0) * grid**2 + terms.get("linear", 0.0) * grid
+    best = ray_minimiser(margins, weights, **terms)
+    assert best == pytest.approx(grid[values.argmin()], abs=2e-4)
