@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import slts
@@ -11,9 +12,9 @@ from tests.estimators.conftest import make_ragged
 from tests.estimators.kinds import every, quick
 
 CALIBRATED = {
-    slts.SLTSClassifier: {"n_landmarks": 20},
+    slts.SLTSClassifier: {"n_landmarks": 20, "calibration_cv": 3},
     slts.SLTSClassifierCV: {"n_landmarks": 20, "cv": 3},
-    slts.BBSClassifier: {"n_landmarks": 20},
+    slts.BBSClassifier: {"n_landmarks": 20, "calibration_cv": 3},
     slts.BBSClassifierCV: {"n_landmarks": 20, "cv": 3},
     slts.OneNNClassifier: {},
     slts.SimilaritySVC: {},
@@ -64,7 +65,7 @@ def test_probabilities_are_calibrated_on_held_out_series(kind, n_classes):
 )
 def test_calibration_corrects_overfitted_decisions(model):
     X, y, X_test, y_test = overlapping(2)
-    model.fit(X, y)
+    model = clone(model).fit(X, y)
     bare = softmax(two_sided(model.decision_function(X_test)), axis=1)
     assert log_loss(y_test, model.predict_proba(X_test)) < 0.95 * log_loss(y_test, bare)
 

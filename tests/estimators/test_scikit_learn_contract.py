@@ -19,8 +19,10 @@ def expected_failures(estimator):
     return EXPECTED_FAILURES.get(type(estimator), {})
 
 
-# Grids and steps of learning do not matter to the checks: short ones make them quick.
+# Grids, folds and steps of learning do not matter to the checks: few make them quick.
 SHORTENED = {
+    slts.SLTSClassifier: {"calibration_cv": 2},
+    slts.BBSClassifier: {"calibration_cv": 2},
     slts.SLTSClassifierCV: {"gammas": [1e-3, 1e-2], "lams": [0.1]},
     slts.BBSClassifierCV: {"gammas": [1e-3, 1e-2]},
     slts.LDMLTClassifier: {"n_cycles": 1, "triplets_per_series": 2.0},
