@@ -145,7 +145,8 @@ def check_stopped() -> None:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread: threads that call BLAS must not start more of them."""
-    return _blas_libraries().limit(limits=1, user_api="blas")
+    limit: AbstractContextManager[Any] = _blas_libraries().limit(limits=1, user_api="blas")
+    return limit
 
 
 @cache
