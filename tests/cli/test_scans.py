@@ -17,6 +17,9 @@ import pyarrow.parquet as pq
 import slts
 from slts import SeriesBatch, as_series
 from slts.cli import scoring
+from slts.series.source import series_keys
+from slts.training.sampling import SampleSize
+from slts.training.splits import make_splits
 from tests.files.forms import csv_text, list_table, long_table
 
 
@@ -122,7 +125,9 @@ def test_a_pattern_without_a_file_and_a_folder_of_two_kinds(trained, tmp_path, r
 
 
 def test_messages_of_fit(files, tmp_path, run, monkeypatch):
-    monkeypatch.setattr("slts.training.landmark_fit.MOST_TUNING", 100)
+    monkeypatch.setattr(
+        "slts.training.landmark_fit._sample_size", lambda *_: SampleSize(100, np.inf, 1, 20)
+    )
     level, handlers = logging.getLogger("slts").level, logging.getLogger("slts").handlers[:]
     arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
     code, output, messages = run(*arguments, "--test", files["csv"], "--memory-limit", "2GB")
@@ -156,9 +161,7 @@ def test_the_number_of_series_in_a_sample_is_printed(files, tmp_path, run, monke
 def test_the_same_series_are_held_out_in_every_form(
     form, method, files, tmp_path, run, monkeypatch
 ):
-    """The split is that of scikit-learn, and the model is trained on the other series only."""
-    from sklearn.model_selection import train_test_split
-
+    """The split does not depend on the form, and the model is trained on the other series only."""
     data = "-" if form == "stdin" else files[form]
     text = files["csv"].read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
@@ -167,7 +170,8 @@ def test_the_same_series_are_held_out_in_every_form(
     code, output, messages = run("fit", data, "--model", path, "--method", method, *options)
     assert code == 0, messages
     X, y, _ = draw(200, 1)
-    kept, left = train_test_split(np.arange(200), test_size=0.3, random_state=7, stratify=y)
+    keys = series_keys(slts.as_series(X), 7)
+    ((kept, left),) = make_splits(0.3, np.unique(y, return_inverse=True)[1], keys, name="cv")
     found, model = json.loads(output), slts.load(path)
     assert (found["n_series"], found["held_out"]["n"]) == (140, 60)
     assert found["held_out"]["right"] == np.count_nonzero(model.predict(X[left]) == y[left])

@@ -11,6 +11,7 @@ import slts
 from slts import DataError
 from slts.execution import DaskRunner, ThreadRunner
 from slts.training import landmark_fit
+from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource, task_runner
 from tests.estimators.kinds import every, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_long
@@ -62,7 +63,7 @@ def client(threads):
 @pytest.fixture(autouse=True)
 def in_parts(monkeypatch):
     """A sample of 50 series, so that alignments lie on the workers."""
-    monkeypatch.setattr(landmark_fit, "MOST_TUNING", 50)
+    monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
     monkeypatch.setattr(landmark_fit, "_PER_CLASS", 5)
 
 
@@ -74,7 +75,7 @@ def make(**options):
 def local(scan):
     """The model of the same file without a cluster."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(landmark_fit, "MOST_TUNING", 50)
+        patch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
         patch.setattr(landmark_fit, "_PER_CLASS", 5)
         return make().fit(scan)
 

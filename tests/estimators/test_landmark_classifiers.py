@@ -1,5 +1,7 @@
 """BBS and SLTS: decisions follow from the fitted attributes."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -227,3 +229,20 @@ def test_no_series_to_decide_gives_no_decisions(three):
     X, y, _, _ = three
     model = slts.SLTSClassifier(12, random_state=0).fit(X, y)
     assert model.decision_function(slts.as_series(X)[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier])
+def test_replaced_weights_are_used_at_once(kind, three):
+    X, y, X_test, _ = three
+    model = kind(gamma=0.1, calibration_cv=None, random_state=0).fit(X, y)
+    model.predict(X_test)
+    model.coef_ = np.roll(model.coef_, 3, axis=1)
+    np.testing.assert_array_equal(
+        model.decision_function(X_test), copy.deepcopy(model).decision_function(X_test)
+    )
+
+
+def test_only_the_cv_variants_choose_a_number_of_landmarks(three):
+    X, y, _, _ = three
+    with pytest.raises(ValueError, match="only the CV variants choose from a list"):
+        slts.BBSClassifier([4, 8]).fit(X, y)

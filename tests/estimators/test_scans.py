@@ -14,6 +14,7 @@ import slts
 from slts import DataError
 from slts.files.parquet_parts import ParquetPart
 from slts.training import landmark_fit, local_fit, memory_plan
+from slts.training.sampling import SampleSize
 from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_lists, write_long
 
@@ -87,8 +88,12 @@ def test_a_scan_has_its_own_labels(kind, scan, data):
     for y in ("label", data[1]):
         with pytest.raises(DataError, match="y must be None for a scan, which has labels of its"):
             kind().fit(scan, y)
-    with pytest.raises(DataError, match="y must be None for a scan"):
-        quick(slts.BBSClassifier).fit(*data).score(scan, data[1])
+
+
+def test_a_scan_can_be_scored_with_other_labels(scan, data):
+    model = quick(slts.BBSClassifier).fit(*data)
+    assert model.score(scan, data[1]) == model.score(scan)
+    assert model.score(scan, model.predict(scan)) == 1.0
 
 
 @every([*LANDMARKED, slts.SimilaritySVC, slts.LocalSLTSClassifier])
@@ -227,7 +232,7 @@ def test_a_series_in_two_places_is_an_error(data, tmp_path):
 @pytest.fixture
 def in_parts(monkeypatch):
     """A sample of 40 series: alignments lie in parts."""
-    monkeypatch.setattr(landmark_fit, "MOST_TUNING", 40)
+    monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(40, np.inf, 1, 20))
     monkeypatch.setattr(landmark_fit, "_PER_CLASS", 5)
 
 
@@ -260,7 +265,7 @@ def test_series_without_weight_are_not_drawn(kind, data, batch, in_parts, monkey
     weights = np.zeros(N)
     for label in np.unique(data[1]):
         weights[np.flatnonzero(data[1] == label)[-9:]] = [0.5, 1.0, 4.0] * 3
-    monkeypatch.setattr(landmark_fit, "MOST_TUNING", 20)
+    monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(20, np.inf, 1, 20))
     parts = quick(kind).fit(batch, data[1], weights)
     assert (parts.n_series_in_, parts.n_steps_in_) == (N, batch.n_steps)
     assert (weights[parts.landmark_indices_] > 0).all()

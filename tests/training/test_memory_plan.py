@@ -54,7 +54,7 @@ def shapes(draw):
     def at(limit):
         one = 8.0 * n_channels * shape["n_steps"] / n_series
         fitting = int(limit * memory_plan.SAMPLE_SHARE / one)
-        n_sample = min(n_series, max(shape["n_landmarks"], min(memory_plan.MOST_TUNING, fitting)))
+        n_sample = min(n_series, max(shape["n_landmarks"], fitting))
         work = LandmarkWork(
             n_sample=n_sample, sample_bytes=n_sample * one, complete=n_sample == n_series, **shape
         )
@@ -70,7 +70,8 @@ limits = st.floats(6.0, 12.0).map(lambda power: float(int(10**power)))
 def test_what_is_needed_and_kept_is_within_the_limit(at, limit):
     plan, work = at(limit)
     assert (plan is None) == (work.complete and work.in_memory <= limit)
-    assume(plan is not None and plan.needed <= limit)
+    if plan is None or plan.needed > limit:
+        return
     assert plan.needed + plan.resident <= limit * (1 + 1e-12)
     assert plan.spilled == (0.0 if plan.remote else max(0.0, plan.kept - plan.resident))
     assert plan.needed == plan.sample + plan.tuning + max(plan.reading, plan.solving)

@@ -7,6 +7,7 @@ import pytest
 
 import slts
 from slts.training import landmark_fit, local_fit, memory_plan
+from slts.training.sampling import SampleSize
 from tests.estimators.kinds import every, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_lists, write_long
 
@@ -210,7 +211,7 @@ def more():
 @pytest.fixture
 def in_parts(monkeypatch):
     """A sample of 60 series, small blocks, most of them in temporary files."""
-    monkeypatch.setattr(landmark_fit, "MOST_TUNING", 60)
+    monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(60, np.inf, 1, 20))
     monkeypatch.setattr(landmark_fit, "_PER_CLASS", 5)
     monkeypatch.setattr(memory_plan, "_MOST_CHUNK", 1 << 12)
     monkeypatch.setattr(memory_plan.MemoryPlan, "resident", 10_000.0)

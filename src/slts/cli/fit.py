@@ -86,7 +86,7 @@ def fit(
     truth: AnyArray | None = None
     # Test data are read before training, so that errors in them are found early.
     if test_size is not None:
-        training, held_out, truth = hold_out(scan, read_labels(scan), test_size, random_state)
+        training, held_out, truth = hold_out(scan, read_labels(scan, random_state), test_size)
     elif test is not None:
         held_out, truth = _open_test(test, common, scan)
     seconds = _train(estimator, training, common.messages)
@@ -134,6 +134,11 @@ def _make_estimator(
                 param_hint="--param",
             )
         given[name] = _parse_value(value)
+    if settings["memory_limit"] is not None and "memory_limit" not in known:
+        raise typer.BadParameter(
+            f"{owner} needs all training series in memory; use --method local, slts or bbs",
+            param_hint="--memory-limit",
+        )
     estimator.set_params(**{k: v for k, v in settings.items() if k in known} | given)
     check_device(estimator.device, owner)
     return estimator, given

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from slts._typing import AnyArray
 from slts.cli.terminal import CommandError, Messages
 from slts.errors import DataError
 from slts.files import Dataset
+from slts.series.source import Digests, series_keys
+from slts.training.splits import make_splits
 
 _BATCH_SIZE = 1024
 # A number with a decimal point, such as "1.0" or "-2.".
@@ -181,10 +182,13 @@ class Labels(NamedTuple):
         Labels of the series of every part.
     n_channels
         Number of channels of the series.
+    keys
+        Hashes of the seed and the series, by which series are drawn.
     """
 
     by_part: list[AnyArray]
     n_channels: int
+    keys: Digests
 
     @property
     def all(self) -> AnyArray:
@@ -193,35 +197,34 @@ class Labels(NamedTuple):
         return np.concatenate([labels for labels in self.by_part if len(labels)])
 
 
-def read_labels(scan: ReportedScan) -> Labels:
+def read_labels(scan: ReportedScan, seed: int = 0) -> Labels:
     """Read a scan once for its labels; raise an error if it has none."""
-    by_part, n_channels = [], 0
+    by_part, keys, n_channels = [], list[Digests](), 0
     for part in scan.parts():
         labels = []
         for batch in part.batches(labels=True, batch_size=_BATCH_SIZE):
             if batch.labels is None:
                 raise CommandError(f"{scan.name} has no labels")
             labels.append(batch.labels)
+            keys.append(series_keys(batch.series, seed))
             n_channels = batch.series.n_channels
         by_part.append(np.concatenate(labels) if labels else np.empty(0))
     if n_channels == 0:
         raise CommandError(f"{scan.name} has no series")
-    return Labels(by_part, n_channels)
+    return Labels(by_part, n_channels, np.concatenate(keys))
 
 
 def hold_out(
-    scan: ReportedScan, labels: Labels, test_size: float, random_state: int
+    scan: ReportedScan, labels: Labels, test_size: float
 ) -> tuple[SubsetScan, SubsetScan, AnyArray]:
-    """Split a scan at random, stratified by label; return both subsets and the labels held out."""
+    """Split a scan at random, stratified by label; return both subsets and the labels held out.
+
+    The split depends on the seed and the series, not on their order. The only series of a class is
+    not held out.
+    """
     truth = labels.all
-    try:
-        _, chosen = train_test_split(
-            np.arange(len(truth)), test_size=test_size, random_state=random_state, stratify=truth
-        )
-    except ValueError as error:
-        raise CommandError(
-            f"{scan.name} cannot be split so that both subsets have every class: {error}"
-        ) from error
+    codes = np.unique(truth, return_inverse=True)[1]
+    ((_, chosen),) = make_splits(test_size, codes, labels.keys, name="test_size")
     held_out = np.zeros(len(truth), dtype=bool)
     held_out[chosen] = True
     masks = np.split(held_out, np.cumsum([len(part) for part in labels.by_part])[:-1])

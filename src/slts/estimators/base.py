@@ -19,8 +19,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
+from slts.bytesize import format_bytes
 from slts.errors import DataError
-from slts.execution import progress_bar
+from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
@@ -77,7 +78,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose: Any
 
     # Aligners with the landmarks of the fitted model; not part of pickles and model files.
-    _aligners: dict[Any, Aligner]
+    _aligners: dict[Any, tuple[tuple[Any, ...], Aligner]]
 
     @property
     def _calibrates(self) -> bool:
@@ -214,7 +215,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X
             Anything `slts.as_series` takes, or a scan.
         y
-            Labels; None for a scan, which has its own.
+            Labels; None for the labels of a scan.
         sample_weight
             Weight of each series.
 
@@ -226,7 +227,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not is_source(X):
             return float(super().score(X, y, sample_weight))
-        self._refuse_labels(y)
+        if y is not None:
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         predicted, labels = predict_with_labels(self, X)
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
 
@@ -249,13 +251,24 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def _aligner(
-        self, name: Any, settings: AlignmentSettings, landmarks: Callable[[], SeriesBatch]
+        self,
+        name: Any,
+        settings: AlignmentSettings,
+        landmarks: Callable[[], SeriesBatch],
+        inputs: tuple[Any, ...],
     ) -> Aligner:
-        """Return the aligner with some landmarks of the fitted model, made at the first call."""
-        aligners: dict[Any, Aligner] = self.__dict__.setdefault("_aligners", {})
-        if name not in aligners:
-            aligners[name] = Aligner(landmarks(), settings)
-        return replace(aligners[name], device=self.device, n_jobs=self.n_jobs)
+        """Return the aligner with some landmarks of the fitted model.
+
+        It is made at the first call, and again if one of the `inputs` that determine the landmarks
+        was replaced.
+        """
+        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
+        known, aligner = kept.get(name, (None, None))
+        same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
+        if aligner is None or not same:
+            aligner = Aligner(landmarks(), settings)
+            kept[name] = inputs, aligner
+        return replace(aligner, device=self.device, n_jobs=self.n_jobs)
 
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))
@@ -323,6 +336,12 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read_training_data(self, X: Any, y: Any, sample_weight: Any = None) -> FirstPass:
         """Read all training series into memory and remember their shape."""
         source, class_names = self._training_source(X, y, sample_weight)
+        size = getattr(source, "n_bytes", None) or 0
+        if size > usable_memory():
+            raise DataError(
+                f"{type(self).__name__} needs all training series in memory, but {source.name} has "
+                f"about {format_bytes(size)}: use LocalSLTSClassifier or SLTSClassifier instead."
+            )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             found = read_everything(source, runner, seed=self._seed(), progress=progress)
         classes = found.classes if class_names is None else class_names

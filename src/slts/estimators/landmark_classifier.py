@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, check_dtype
+from slts.alignment import Aligner, check_dtype, require_device
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
@@ -58,6 +58,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
 
     # Whether a metric is learned for each class; otherwise M = I.
     learns_metric: bool = True
+    # Penalty of the metrics; a parameter of SLTS.
+    regularizer: str = "frobenius"
 
     # Parameters that every subclass has.
     n_landmarks: Any
@@ -110,7 +112,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             options = LandmarkOptions(
                 owner=name,
                 learns_metric=self.learns_metric,
-                regularizer=getattr(self, "regularizer", "frobenius"),
+                regularizer=self.regularizer,
                 parameters=self._candidates(),
                 n_landmarks=self.n_landmarks,
                 landmarks=self.landmarks,
@@ -165,7 +167,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         if len(used) == 0:
             return values
         coef, rows = self.coef_[:, used], self.row_map_(batch)
-        aligner = self._landmark_aligner("used", used)
+        aligner = self._landmark_aligner("used")
         with self._progress("Aligning") as progress:
             if not self.learns_metric:
                 return np.asarray(aligner.similarities(rows, progress=progress) @ coef.T)
@@ -178,10 +180,15 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                     progress(min(begin + step, len(rows)), len(rows))
         return values
 
-    def _landmark_aligner(self, name: str, which: IntArray | slice) -> Aligner:
-        return self._aligner(
-            name, self.row_map_.settings, lambda: self.row_map_(self.landmarks_[which])
-        )
+    def _landmark_aligner(self, name: str) -> Aligner:
+        """Return the aligner with all landmarks, or with those that have a weight ("used")."""
+
+        def rows() -> SeriesBatch:
+            used = np.flatnonzero(self.coef_.any(axis=0))
+            return self.row_map_(self.landmarks_[used] if name == "used" else self.landmarks_)
+
+        inputs = (self.landmarks_, self.row_map_, self.coef_)
+        return self._aligner(name, self.row_map_.settings, rows, inputs)
 
     def transform(self, X: Any) -> FloatArray:
         """Similarity of every series to every landmark, under each class's metric.
@@ -197,10 +204,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             Shape (series, features), named by `get_feature_names_out`.
         """
         check_is_fitted(self)
+        require_device(self.device, type(self).__name__)
         if is_source(X):
             return apply_to_source(self, X, "transform")
         rows = self.row_map_(self.check_series(X))
-        aligner = self._landmark_aligner("all", slice(None))
+        aligner = self._landmark_aligner("all")
         with self._progress("Aligning") as progress:
             if not self.learns_metric:
                 return np.asarray(aligner.similarities(rows, progress=progress))

@@ -141,7 +141,10 @@ class LDMLTClassifier(NearestNeighbor):
 
     def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
         aligner = self._aligner(
-            "all", self.row_map_.settings, lambda: transform_rows(self.training_rows_, self.metric_)
+            "all",
+            self.row_map_.settings,
+            lambda: transform_rows(self.training_rows_, self.metric_),
+            (self.training_rows_, self.metric_),
         )
         with self._progress("Aligning") as progress:
             distances = aligner.distances(transform_rows(rows, self.metric_), progress=progress)

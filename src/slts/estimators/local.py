@@ -325,6 +325,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                         k,
                         comparison.settings,
                         lambda c=comparison: c.representation(self.landmarks_),  # type: ignore[misc]
+                        (self.landmarks_, comparison),
                     )
                     for part, found in comparison.features(rows, aligner, groups, metrics.shape[2]):
                         yield which, metrics, part, found

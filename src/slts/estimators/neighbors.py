@@ -186,6 +186,7 @@ class OneNNClassifier(NearestNeighbor):
         return self
 
     def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
-        aligner = self._aligner("all", self.row_map_.settings, lambda: self.training_rows_)
+        kept = self.training_rows_
+        aligner = self._aligner("all", self.row_map_.settings, lambda: kept, (kept,))
         with self._progress("Aligning") as progress:
             return np.asarray(aligner.similarities(rows, progress=progress), dtype=np.float64)

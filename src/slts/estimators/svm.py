@@ -178,7 +178,8 @@ class SimilaritySVC(SeriesClassifier):
         return self._similarities(self.row_map_(self.check_series(X)))
 
     def _similarities(self, rows: SeriesBatch) -> FloatArray:
-        aligner = self._aligner("all", self.row_map_.settings, lambda: self.training_rows_)
+        kept = self.training_rows_
+        aligner = self._aligner("all", self.row_map_.settings, lambda: kept, (kept,))
         with self._progress("Aligning") as progress:
             return np.asarray(aligner.similarities(rows, progress=progress), dtype=np.float64)
 

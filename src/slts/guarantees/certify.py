@@ -340,7 +340,7 @@ def _certified_indices(
     if len(np.unique(series_keys(batch, seed=0))) < len(batch):
         raise DataError(
             "some training series are repeated. Landmarks are drawn among distinct series, so the "
-            "others are not independent of them. Certify on held-out series, or use fit_certified."
+            "others are not independent of them. Certify on held-out series."
         )
     certified = np.setdiff1d(np.arange(len(batch)), _pool(model, len(batch), pool))
     if len(certified) < _FEWEST:

@@ -2,7 +2,6 @@
 
 selection.py  `select_landmarks`: random, medoids or diverse; number of landmarks from a fraction
 kmedoids.py   medoids of a dissimilarity matrix, by swaps
-reservoir.py  a uniform sample of series that pass by once, wherever and in whatever order
 """
 
 from slts.landmarks.kmedoids import Medoids, find_medoids

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import AnyArray
+from slts.hashing import mixed
 from slts.series.batch import SeriesBatch
 
 __all__ = ["Digests", "Part", "Piece", "SeriesSource", "identifier_digests", "series_keys"]
@@ -116,16 +117,3 @@ def _identifier_digest(id: Any) -> bytes:
     if isinstance(id, int) and not isinstance(id, bool) and -(2**63) <= id < 2**64:
         return mixed(np.array([id % 2**64], dtype=np.uint64)).tobytes()
     return blake2b(repr(id).encode(), digest_size=8).digest()
-
-
-def mixed(values: Digests) -> Digests:
-    """One-to-one mixing of 64 bits (the finaliser of splitmix64)."""
-    with np.errstate(over="ignore"):
-        return scrambled(values + np.uint64(0x9E3779B97F4A7C15))
-
-
-def scrambled(values: Digests) -> Digests:
-    """Like `mixed`, but zero stays zero."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray(values ^ (values >> np.uint64(31)))

@@ -99,6 +99,18 @@ class SampleAlignments:
             landmark_codes=self.landmark_codes[:count],
         )
 
+    def take(self, rows: IntArray) -> SampleAlignments:
+        """Return the same data with some of the series only."""
+        if len(rows) == len(self.codes):
+            return self
+        return replace(
+            self,
+            similarities=None if self.similarities is None else self.similarities[rows],
+            products=None if self.products is None else self.products[rows],
+            codes=self.codes[rows],
+            weights=self.weights[rows] / self.weights[rows].mean(),
+        )
+
     def class_sums(self) -> FloatArray:
         """Return T summed over the landmarks of each class, shape (series, classes, d, d)."""
         assert self.products is not None

@@ -114,9 +114,11 @@ def fit_landmarks(
         # The first series are a uniform sample; those that top up rare classes come last.
         n_tuning = sample.n_uniform if plan is None else plan.n_tuning
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
+        searched = _searched(found.codes[tuning])
         splits = make_splits(
-            o.cv, found.codes[tuning], sample.keys[tuning], name=o.cv_name, n_series=found.n_series,
-            indices=found.indices[tuning] if isinstance(source, ArraySource) else None,
+            o.cv, found.codes[tuning][searched], sample.keys[tuning][searched], name=o.cv_name,
+            indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
+            n_series=found.n_series,
         )  # fmt: skip
         multiplicities = found.multiplicities(tuning)
         by_class = class_weights(o.class_weight, classes, found.totals)
@@ -129,7 +131,9 @@ def fit_landmarks(
                 weights=weights / weights.mean(), n_classes=len(classes),
                 regularizer=o.regularizer, n_jobs=o.n_jobs,
             )  # fmt: skip
-        chosen, best = _choose_parameters(o, found, data, splits, multiplicities)
+        chosen, best = _choose_parameters(
+            o, found, data.take(searched), splits, multiplicities[searched]
+        )
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
         if plan is not None:
@@ -160,6 +164,15 @@ def fit_landmarks(
     return fit
 
 
+def _searched(codes: IntArray) -> IntArray:
+    """Return the series that parameters are chosen on: the first ones, and some of every class."""
+    wanted = np.arange(len(codes)) < MOST_TUNING
+    if not wanted.all():
+        for c in np.unique(codes):
+            wanted[np.flatnonzero(codes == c)[:_PER_CLASS]] = True
+    return np.flatnonzero(wanted)
+
+
 def _choose_parameters(
     o: LandmarkOptions,
     found: FirstPass,
@@ -186,7 +199,7 @@ def _sample_size(o: LandmarkOptions, limit: float) -> SampleSize:
             np.asarray(_MOST_LANDMARKS if o.n_landmarks is None else o.n_landmarks)
         )
         fewest = int(wanted.max(initial=1)) if wanted.dtype.kind in "iu" else 1
-    return SampleSize(MOST_TUNING, limit * SAMPLE_SHARE, fewest, _PER_CLASS)
+    return SampleSize(np.inf, limit * SAMPLE_SHARE, fewest, _PER_CLASS)
 
 
 def _plan(
@@ -253,8 +266,8 @@ def landmark_positions(
     if count > pool:
         raise ValueError(
             f"The 'n_landmarks' parameter of {owner} asks for {count} landmarks, but they are "
-            f"chosen among {pool} series: use fewer. (At most {MOST_TUNING} series are sampled, "
-            f"and medoids are chosen among {_MEDOID_POOL}.)"
+            f"chosen among {pool} series: use fewer, or raise memory_limit. (Medoids are chosen "
+            f"among at most {_MEDOID_POOL} series.)"
         )
     if method == "random":
         return np.arange(count)
@@ -271,6 +284,11 @@ def _landmark_counts(o: LandmarkOptions, found: FirstPass, most: int) -> list[in
     several = isinstance(o.n_landmarks, Sequence | np.ndarray) and not isinstance(
         o.n_landmarks, str
     )
+    if several and o.cv_name != "cv":
+        raise ValueError(
+            f"The 'n_landmarks' parameter of {o.owner} must be a number: only the CV variants "
+            f"choose from a list. Got {o.n_landmarks!r} instead."
+        )
     if several and len(o.n_landmarks) == 0:
         raise ValueError(
             f"The 'n_landmarks' parameter of {o.owner} must not be an empty list. "

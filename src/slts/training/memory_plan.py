@@ -124,8 +124,6 @@ class LandmarkWork:
         """A limit with which the sample holds all series, and all alignments are in memory."""
         if self.complete:
             return self.in_memory
-        if self.n_series > MOST_TUNING:
-            return math.inf
         series = 8.0 * self.n_channels * self.n_steps
         return max(series / SAMPLE_SHARE, 2 * series + float(self.n_series) * self.per_tuning)
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.hashing import mixed
 from slts.series import SeriesBatch
-from slts.series.source import Digests, mixed
+from slts.series.source import Digests
 
 _LAST = np.uint64(2**64 - 1)
 # Fewest series of every class; the bytes are shared by this many classes, or by all if more.

@@ -42,7 +42,7 @@ def make_splits(
     indices, n_series
         Positions of the series in X, and the length of X; None if X is not in memory.
     """
-    if cv is None:
+    if cv is None and name == "calibration_cv":
         return []
     order = shuffled(keys, _PURPOSE)
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
@@ -51,7 +51,7 @@ def make_splits(
     elif isinstance(cv, numbers.Real) and 0.0 < float(cv) < 1.0:
         _smallest_class(codes, name)
         return [_hold_out(order, codes, float(cv))]
-    if isinstance(cv, str | numbers.Number):
+    if cv is None or isinstance(cv, str | numbers.Number):
         raise ValueError(
             f"The '{name}' parameter must be an int >= 2, a hold-out fraction between 0 and 1, or "
             f"a splitter. Got {cv!r} instead."
