@@ -25,7 +25,7 @@ lint: $(VENV)/.dev  ## check style, formatting and types
 	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
 	$(BIN)/mypy
 
-format: $(VENV)/.dev  ## rewrite the sources in the house format
+format: $(VENV)/.dev  ## format the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_SOURCES)

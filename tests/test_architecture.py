@@ -1,6 +1,7 @@
-"""The house: which part may import which, no cycles, no private names of other parts."""
+"""The architecture: which part may import which, no cycles, no private names of other parts."""
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -214,6 +215,8 @@ def test_every_package_opens_with_a_map_of_its_modules():
         modules = {path.name for path in init.parent.glob("*.py")} - {"__init__.py"}
         missing = {name for name in modules if name.removesuffix(".py") not in text}
         assert not missing, f"{init.relative_to(ROOT)} does not name {sorted(missing)}"
+        gone = set(re.findall(r"^(\w+\.py)\b", text, re.MULTILINE)) - modules
+        assert not gone, f"{init.relative_to(ROOT)} names {sorted(gone)}"
 
 
 def test_public_names_are_importable():

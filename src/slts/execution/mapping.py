@@ -31,8 +31,8 @@ def map_blocks(
         joblib's convention: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is
         every core, -2 all but one.
     cancel
-        Told when the rest of the work has become useless (an error, Ctrl-C), so that a running
-        `task` can return early.
+        Called when the work is cancelled (an error, Ctrl-C), so that a running `task` can return
+        early.
     progress
         Called with (cost done, cost in all) as blocks finish.
     """
@@ -56,7 +56,7 @@ def map_blocks(
                 while waiting and len(running) < 2 * workers:
                     block = waiting.pop()
                     running[pool.submit(task, block)] = block.cost
-                # A bounded wait keeps Ctrl-C alive on every platform.
+                # A bounded wait lets Ctrl-C work on every platform.
                 finished, _ = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
                 for future in finished:
                     done += running.pop(future)

@@ -1,4 +1,4 @@
-"""Progress of long work, on standard error: a bar for people who watch, lines for logs."""
+"""Progress of long work on standard error: a bar in a terminal or notebook, else lines."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from contextlib import contextmanager, suppress
 Progress = Callable[[float, float], None]
 """Called with (done, total); may be called from one thread only."""
 
-# Seconds between lines, and of work that has a last line.
-_LINE_EVERY, _WORTH_A_LINE = 30.0, 10.0
+# Seconds between lines; work that takes longer than the second number ends with a line.
+_LINE_EVERY, _LONG = 30.0, 10.0
 
 
 @contextmanager
 def progress_bar(description: str, *, show: bool) -> Iterator[Progress | None]:
-    """Give a callback that draws a bar with the time left, or None when `show` is false.
+    """Yield a callback that draws a bar with the time left, or None if `show` is false.
 
-    Uses rich where it is installed, else a plain line; where nobody watches, `progress_lines`.
+    Uses rich if it is installed, else a plain line; outside a terminal, `progress_lines`.
     """
     if not show:
         yield None
         return
-    if not _somebody_watches():
+    if not _is_interactive():
         with progress_lines(description, _write_line) as tell:
             yield lambda done, total: tell(f"{_share(done, total):.0%}")
         return
@@ -39,8 +39,8 @@ def progress_bar(description: str, *, show: bool) -> Iterator[Progress | None]:
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
-def _somebody_watches() -> bool:
-    """Whether standard error is a terminal, or a notebook."""
+def _is_interactive() -> bool:
+    """Whether standard error is a terminal or a notebook."""
     try:
         from rich.console import Console
     except ImportError:
@@ -50,7 +50,7 @@ def _somebody_watches() -> bool:
 
 
 def _write_line(line: str, end: str = "\n") -> None:
-    # There is none under pythonw, and it may be closed: no reason to stop the work.
+    # It is missing under pythonw, and it may be closed; the work goes on.
     if sys.stderr is not None:
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{line}{end}")
@@ -59,9 +59,9 @@ def _write_line(line: str, end: str = "\n") -> None:
 
 @contextmanager
 def progress_lines(description: str, say: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
-    """Give a function that is told where the work stands, and says so twice a minute.
+    """Yield a function that takes the state of the work and passes it to `say` twice a minute.
 
-    What took longer than some seconds has a last line.
+    Work of more than a few seconds ends with a line.
     """
     start = told = time.monotonic()
     state = ""
@@ -75,12 +75,12 @@ def progress_lines(description: str, say: Callable[[str], None]) -> Iterator[Cal
 
     yield tell
     seconds = time.monotonic() - start
-    if seconds > _WORTH_A_LINE:
+    if seconds > _LONG:
         say(f"{description}: {state}done in {duration(seconds)}")
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words people read.
+    """Return a duration as text.
 
     Examples
     --------

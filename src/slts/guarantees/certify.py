@@ -307,7 +307,7 @@ def _read_part(part: Part, kept: _KeptSeries, _: None) -> tuple[AnyArray, tuple[
 
 
 def _concatenate(labels: list[AnyArray]) -> AnyArray:
-    """Concatenate labels; empty arrays have no say in the type."""
+    """Concatenate labels; empty arrays do not affect the type."""
     return np.concatenate([part for part in labels if len(part)] or [np.empty(0)])
 
 

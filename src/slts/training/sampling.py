@@ -70,7 +70,7 @@ class Sample:
     parts, positions
         Where the first of the equal series was found: number of the part, position in it.
     n_uniform
-        The first so many are a uniform sample of all series; the rest top up rare classes.
+        Number of series at the beginning that are a uniform sample; the rest top up rare classes.
     """
 
     keys: Digests

@@ -69,7 +69,7 @@ def search(
     data
         Alignments with the largest number of landmarks.
     counts
-        Numbers of landmarks to try; the first so many are used.
+        Numbers of landmarks to try; the first landmarks are used.
     parameters
         Candidates for each number of landmarks.
     splits

@@ -83,7 +83,7 @@ class ArraySource:
 def is_source(X: Any) -> bool:
     """Whether X is a scan; raise an error for what `scan_series` takes.
 
-    A path or a Dask collection is not read silently: columns would be guessed without a word.
+    A path or a Dask collection is not read: the roles of its columns would be guessed silently.
     """
     if isinstance(X, SeriesBatch):
         return False
