@@ -73,7 +73,7 @@ def test_bars_are_drawn_in_a_terminal(problem, model, tmp_path, run, monkeypatch
         "report": ["report", model, "--data", test, "--out", tmp_path / "report.html"],
     }
     for watched in (False, True):
-        monkeypatch.setattr(progress, "_somebody_watches", lambda watched=watched: watched)
+        monkeypatch.setattr(progress, "_is_interactive", lambda watched=watched: watched)
         for name, arguments in commands.items():
             bar = "explaining" if name == "report" else "aligning"
             assert (bar in run(*arguments)[2].lower()) == watched, name

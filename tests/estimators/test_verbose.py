@@ -11,7 +11,7 @@ from tests.estimators.kinds import every_kind, quick
 def test_progress_is_shown_on_standard_error_only_when_asked_for(
     kind, verbose, two, capfd, monkeypatch
 ):
-    monkeypatch.setattr(progress, "_somebody_watches", lambda: True)
+    monkeypatch.setattr(progress, "_is_interactive", lambda: True)
     X, y, X_test, _ = two
     model = quick(kind, verbose=verbose).fit(X, y)
     shown = capfd.readouterr()

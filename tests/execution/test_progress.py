@@ -31,7 +31,7 @@ def run_to_the_end(description="Aligning"):
 @pytest.fixture
 def watched(monkeypatch):
     """Somebody is at a terminal."""
-    monkeypatch.setattr(progress, "_somebody_watches", lambda: True)
+    monkeypatch.setattr(progress, "_is_interactive", lambda: True)
 
 
 @pytest.fixture
