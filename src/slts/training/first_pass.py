@@ -16,6 +16,7 @@ from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, series_keys
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
 from slts.training.source import (
+    ArraySource,
     RepeatedIdentifiers,
     digests_in,
     join_digests,
@@ -119,7 +120,9 @@ def first_pass(
     if sample is None:
         raise no_series(source)
     repeated.check(parts)
-    release_memory()
+    if not isinstance(source, ArraySource):
+        # Readers leave freed memory behind.
+        release_memory()
     classes, totals = _classes(counts, parts)
     if len(classes) < 2:
         raise DataError(

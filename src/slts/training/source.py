@@ -21,7 +21,7 @@ from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_di
 # Series that are read at a time.
 BATCH = 1024
 # Arrays are cut into 16 parts, into fewer if these are small, into more if they are large.
-_ARRAY_PARTS, _LEAST_BYTES, _MOST_SERIES = 16, 2**18, 2**15
+_ARRAY_PARTS, _LEAST_BYTES, _MOST_SERIES = 16, 2**19, 2**15
 
 
 @dataclass(frozen=True)
