@@ -18,6 +18,8 @@ from aeon.testing.estimator_checking import (
 
 from slts.aeon import AeonClassifier
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def vowels():

@@ -17,6 +17,8 @@ from slts.alignment.settings import OBJECTIVES
 from tests.alignment.kernel_paths import kernel_paths
 from tests.oracles import dtw
 
+pytestmark = pytest.mark.slow
+
 TARGETS = [target.name for target in available_targets()]
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 BANDS = [None, None, 0, 1, 2, 5, 20, 100, *map(Itakura, (1.0, 1.5, 2.0, 3.0, 10.0))]

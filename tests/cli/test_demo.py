@@ -12,6 +12,8 @@ import slts
 from slts.cli import demo
 from slts.execution import progress
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_demo_reaches_the_accuracy_of_the_paper_and_saves_the_model(tmp_path, run, monkeypatch):
     pytest.importorskip("aeon")

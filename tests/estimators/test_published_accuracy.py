@@ -7,6 +7,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 import slts
 from slts import datasets
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(3)
 
 

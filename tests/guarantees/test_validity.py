@@ -19,6 +19,8 @@ from slts.guarantees.goodness import (
 )
 from slts.learning import solve_metric, solve_separator
 
+pytestmark = pytest.mark.slow
+
 DRAWS, CHEAP_DRAWS, DELTA, GAMMA = 200, 1000, 0.1, 0.5
 
 

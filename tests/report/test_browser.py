@@ -7,6 +7,8 @@ import pytest
 from slts.report import write_report
 from tests.report.conftest import DATA, NASTY, fitted
 
+pytestmark = pytest.mark.slow
+
 # Elements outside the window that are not in a scrolling element.
 OVERFLOWING = """() => {
   const scrolls = (node) => node && node !== document.documentElement &&

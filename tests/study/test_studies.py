@@ -14,6 +14,8 @@ from study.work import Worker
 from tests.study import synthetic
 from tests.study.synthetic import TINY
 
+pytestmark = pytest.mark.slow
+
 # What of each study is run.
 ONLY = {
     "reproduce": "japanese_vowels,auslan,robot_lp1,robot_lp2",

@@ -18,6 +18,8 @@ from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.layouts import LandmarkLayouts
 from tests.alignment.cuda.parity import check_parity, ragged, settings
 
+pytestmark = pytest.mark.slow
+
 # Other tests use some of these cases again, because compiling takes most of the time.
 CASES = [
     ("affinity", None, "float32", 3),
