@@ -14,6 +14,7 @@ def modules() -> list[str]:
     return sorted(module.name for module in found if not module.name.endswith("_native"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", modules())
 def test_examples_in_docstrings_give_what_they_say(name):
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)

@@ -137,6 +137,7 @@ def test_several_series_raise_an_error(fitted):
             explain(model, several)
 
 
+@pytest.mark.slow
 def test_removing_the_steps_of_largest_contribution_hurts_more_than_removing_others(data_folder):
     X, y = slts.datasets.load("arabic_digits", "train")
     X_test, y_test = slts.datasets.load("arabic_digits", "test")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import slts
 
 HEAVY = [
@@ -55,10 +57,12 @@ def test_importing_slts_imports_no_other_package():
     assert printed(program) == [""]
 
 
+@pytest.mark.slow
 def test_no_module_of_slts_imports_a_heavy_one():
     assert printed(PROGRAM) == [""]
 
 
+@pytest.mark.slow
 def test_public_names_import_no_heavy_module_indirectly():
     program = (
         f"import sys; from slts import *; print(*set({NEVER_BY_SCIKIT_LEARN}) & set(sys.modules))"
@@ -66,11 +70,13 @@ def test_public_names_import_no_heavy_module_indirectly():
     assert printed(program) == [""]
 
 
+@pytest.mark.slow
 def test_parts_are_attributes_without_an_import_of_their_own():
     program = "import slts; print(slts.files.__name__, slts.plots.__name__, slts.report.__name__)"
     assert printed(program) == ["slts.files slts.plots slts.report"]
 
 
+@pytest.mark.slow
 def test_explain_is_the_function_whatever_is_imported_before():
     program = "import slts.explanation, slts.report; print(type(slts.explain).__name__)"
     assert printed(program) == ["function"]

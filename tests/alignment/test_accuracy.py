@@ -20,6 +20,7 @@ def test_japanese_vowels(dtype):
     assert correct(train, train_labels, test, test_labels, dtype=dtype) == 347
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_arabic_digits(arabic_digits, dtype):
     train, train_labels, test, test_labels = arabic_digits

@@ -31,6 +31,7 @@ print("finished", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", LONG)
 def test_sigint_stops_long_before_the_end(work):
     code = PROGRAM.format(work=LONG[work])

@@ -277,6 +277,7 @@ class TestBits:
         monkeypatch.setattr(cpu, "_BLOCK_OPERATIONS", operations)
         assert_same_bits(all_reductions(x, y, how), expected)
 
+    @pytest.mark.slow
     def test_do_not_depend_on_the_number_of_threads(
         self, isa, many, monkeypatch, dtype, d, objective, band
     ):
@@ -286,6 +287,7 @@ class TestBits:
         for n_jobs in (1, 2, 3, -1):
             assert_same_bits(all_reductions(x, y, how, n_jobs=n_jobs), expected)
 
+    @pytest.mark.slow
     def test_do_not_depend_on_the_position_in_the_batch(self, isa, many, dtype, d, objective, band):
         x, y, how = self.grids(many, dtype, d, objective, band)
         K, T, _, P = all_reductions(x, y, how)

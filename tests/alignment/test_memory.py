@@ -47,6 +47,7 @@ def growth(work):
     return grown, result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
@@ -62,6 +63,7 @@ def test_fused_reductions_never_hold_the_products_of_all_pairs(work):
     assert grown < result + DATA + 32 * MB < all_products / 4
 
 
+@pytest.mark.slow
 def test_the_measure_sees_products_that_are_asked_for():
     grown, result = growth("Aligner(y, how).products(x)")
     assert result == SERIES * LANDMARKS * CHANNELS**2 * 8

@@ -24,6 +24,7 @@ def table(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_from_data_to_predictions_and_back(form, problem, tmp_path, run):
     train, test = problem[form]
@@ -66,6 +67,7 @@ def test_guesses_are_printed_unless_quiet(problem, model, tmp_path, run):
     assert "SeriesScan(" in messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", ["local", "slts", "slts-cv", "bbs", "bbs-cv", "1nn", "svm", "ldmlt"]
 )

@@ -41,6 +41,7 @@ def wait_for(happened):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "suffix"), [*((number, ".csv") for number in SIGNALS), (signal.SIGTERM, ".parquet")]
 )
@@ -65,6 +66,7 @@ def test_predict(number, suffix, model, tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == [out.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_fit(number, tmp_path):
     rng = np.random.default_rng(0)
@@ -85,6 +87,7 @@ def test_fit(number, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [data.name]
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_prints_no_error(model, tmp_path):
     data = tmp_path / "data.npz"
     # More than a pipe holds, so that writing fails.

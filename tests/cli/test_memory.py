@@ -48,6 +48,7 @@ def write_file(path, n_series, *, lists):
     writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lists", [False, True], ids=["long", "lists"])
 def test_memory_does_not_grow_with_the_number_of_series(lists, model, tmp_path):
     peaks = []

@@ -255,6 +255,7 @@ def test_notes_of_readers_are_printed_once(tmp_path, run):
 # -- evaluate and certify
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "lists", "csv", "pattern"])
 def test_scores_and_certificates_are_those_of_series_in_memory(form, files, trained, run):
     X, y, _ = draw(200, 1)
@@ -288,6 +289,7 @@ def test_the_training_sample_can_be_certified(files, trained, run):
     assert "training" in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("1", "2"), (1.0, 2.0), ("1.0", "2.0"), (1, 2)], ids=repr)
 def test_labels_become_classes_of_the_model(names, numbered, tmp_path, run):
     """The model has the classes 1 and 2; files have text, or numbers with a fraction."""

@@ -15,6 +15,7 @@ def originals(data_folder, monkeypatch):
     monkeypatch.setenv("SLTS_DATA", str(data_folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list_datasets())
 def test_counts_are_those_published(name):
     entry = info(name)

@@ -134,6 +134,7 @@ def test_kept_blocks_stay_on_the_workers(client):
 # -- models
 
 
+@pytest.mark.slow
 @every([slts.BBSClassifier, slts.SLTSClassifierCV, slts.LocalSLTSClassifier])
 def test_other_models_of_a_cluster_are_the_local_ones(kind, client, scan, data):
     model = quick(kind).fit(scan)

@@ -60,6 +60,7 @@ def test_every_estimator_has_a_device():
         assert estimator.get_params()["device"] == "cpu"
 
 
+@pytest.mark.slow
 @every_estimator
 def test_gpu_and_cpu_agree_and_nothing_is_aligned_elsewhere(
     estimator, three, cuda_grids, alignments, tmp_path

@@ -35,6 +35,7 @@ def calibration_error(proba, y):
     return sum(gaps) / len(y)
 
 
+@pytest.mark.slow
 @every(CALIBRATED)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probabilities_are_calibrated_on_held_out_series(kind, n_classes):

@@ -139,6 +139,7 @@ def test_a_failed_fit_changes_nothing(scan, data):
 # -- fitted models
 
 
+@pytest.mark.slow
 def test_a_scan_is_predicted_like_series_in_memory(fitted, scan, batch, data):
     np.testing.assert_array_equal(fitted.predict(scan), fitted.predict(batch))
     decisions = fitted.decision_function(scan)

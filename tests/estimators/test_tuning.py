@@ -28,6 +28,7 @@ CVS = {
 }
 
 
+@pytest.mark.slow
 @every(TUNED)
 @pytest.mark.parametrize("cv", CVS)
 def test_scores_have_scikit_learns_form_and_share_one_set_of_alignments(
@@ -56,6 +57,7 @@ def test_scores_have_scikit_learns_form_and_share_one_set_of_alignments(
     assert model.best_score_ == results["mean_test_score"][best]
 
 
+@pytest.mark.slow
 @every(TUNED)
 @pytest.mark.parametrize("landmarks", ["random", "kmedoids", "dselect"])
 def test_the_best_parameters_reproduce_the_model(kind, landmarks, three):

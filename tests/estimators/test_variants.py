@@ -85,6 +85,7 @@ def test_unknown_penalties_are_errors(kind, regularizer, two):
         kind(regularizer=regularizer).fit(X, y)
 
 
+@pytest.mark.slow
 @every_regularizer
 @every([slts.SLTSClassifier, slts.SLTSClassifierCV])
 def test_every_penalty_learns_and_reports_its_gap(kind, regularizer, three):

@@ -99,6 +99,7 @@ def test_a_folder_of_large_files_is_read_in_small_batches(tmp_path, monkeypatch)
     assert pieces[-1].share == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("batch_bytes")
 @pytest.mark.parametrize(("form", "length"), [("long", 100), ("lists", 10_000)])
 def test_a_large_row_group_is_not_held_in_memory(form, length, tmp_path):

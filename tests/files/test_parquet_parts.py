@@ -68,6 +68,7 @@ def one_part_per_piece(monkeypatch):
 # -- How files are cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [False, True])
 @pytest.mark.parametrize("size", [1, 3, 7, 50, 1000])
 def test_all_parts_together_hold_all_series(size, text, tmp_path):

@@ -75,6 +75,7 @@ def test_a_scan_can_be_read_repeatedly(form, tmp_path):
     assert not hasattr(scan.parts()[0], "payload")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("batch_size", [1, 5, 100])
 def test_batches_together_are_the_whole(form, batch_size, tmp_path):

@@ -39,6 +39,7 @@ def test_penalties_on_japanese_vowels_have_the_published_size():
     assert prior - risk == pytest.approx(1.6, abs=0.05)
 
 
+@pytest.mark.slow
 def test_arabic_digits(data_folder):
     """With thousands of series, bounds from a split are useful, and true on other series."""
     try:

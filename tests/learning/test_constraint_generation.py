@@ -169,6 +169,7 @@ STRENGTHS = [10.0, 1e-1, 1e-3, 1e-6]
 GAMMAS = [100.0, 0.3, 0.05, 1e-4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_rows_in_parts_have_the_solution_of_rows_in_memory(
     rng: np.random.Generator, kind: str
@@ -180,6 +181,7 @@ def test_few_rows_in_parts_have_the_solution_of_rows_in_memory(
             assert_separator_of_all_rows(rows, rng, gamma, unique=kind != "duplicated")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("shape", "which"), MANY, ids=str)
 def test_many_rows_in_parts_have_the_solution_of_rows_in_memory(
@@ -354,6 +356,7 @@ def test_separable_rows_get_the_smallest_separator(rng: np.random.Generator, gam
     assert np.abs(found.coef).sum() == pytest.approx(smallest.fun, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "gamma"), [("noisy", 0.5), ("weights", 0.05), ("duplicated", 0.5), ("zero rows", 0.05)]
 )
@@ -524,6 +527,7 @@ def test_bad_parameters_and_rows_are_named(rng: np.random.Generator) -> None:
 # Equal rows.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equal_rows_cost_no_more_than_one(
     rng: np.random.Generator, searches: list[ConstraintGeneration], dtype: Any

@@ -88,6 +88,7 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", SMALL, ids=by_name)
 def test_random_damage_is_always_noticed(estimator, saved, tmp_path):
     _, content = saved[by_name(estimator)]

@@ -452,6 +452,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", SMALL, ids=by_name)
 def test_random_forgeries_are_refused_or_sound(estimator, saved, path):
     header, document, payload = parts(saved[by_name(estimator)][1])

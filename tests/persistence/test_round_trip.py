@@ -70,6 +70,7 @@ def test_every_classifier_of_the_package_is_tested():
     assert {by_name(estimator) for estimator in SMALL} == set(estimators.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "estimator"), APPLICABLE)
 def test_a_loaded_model_is_the_saved_one(case, estimator, tmp_path):
     model = fit(estimator, **CASES[case])

@@ -14,6 +14,7 @@ from slts.report.packing import unpack, unpack_path
 from tests.report.conftest import DATA, KINDS, Data, fitted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_model_has_content_that_json_can_hold(kind, data):

@@ -227,6 +227,7 @@ def test_a_failed_report_does_not_change_the_file(model, three, tmp_path, monkey
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.slow
 def test_the_report_of_370_series_takes_less_than_four_megabytes():
     X, y = slts.datasets.load("japanese_vowels", "train")
     X_test, y_test = slts.datasets.load("japanese_vowels", "test")

@@ -181,6 +181,7 @@ def test_transformed_rows_give_the_distance_under_the_metric(rng):
             assert found[p, q] == pytest.approx(total, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_japanese_vowels_reach_the_published_accuracy():
     datasets = pytest.importorskip("aeon.datasets")
     parts = []

@@ -154,6 +154,7 @@ def test_storage_and_order_do_not_matter(kind, name, sources, in_memory, data):
     assert model.n_steps_in_ == sum(x.shape[1] for x in data[0])
 
 
+@pytest.mark.slow
 @every(KINDS)
 @pytest.mark.parametrize("landmarks", METHODS[1:])
 def test_chosen_landmarks_do_not_depend_on_order(kind, landmarks, sources, in_memory, data):
@@ -229,6 +230,7 @@ def assert_same_objectives(one, other, stages=("metric", "separator")):
             assert a.objective == pytest.approx(b.objective, rel=1e-6)
 
 
+@pytest.mark.slow
 @every([slts.SLTSClassifier, slts.BBSClassifier])
 @pytest.mark.parametrize("weight", [None, "balanced"])
 def test_parts_do_not_matter(kind, weight, more, tmp_path, in_parts, monkeypatch, caplog):

@@ -159,6 +159,7 @@ def test_threads_that_start_at_once_get_what_one_gets(gpu, rng):
                 np.testing.assert_array_equal(found[1], wanted[1])
 
 
+@pytest.mark.slow
 def test_arabic_digits_have_the_same_nearest_neighbours_as_on_the_cpu(gpu, arabic_digits):
     train, train_labels, test, test_labels = arabic_digits
     K = slts.similarity(test, train, dtype="float32", device="cuda")
