@@ -8,7 +8,8 @@ s_ij be the sum of the rows of landmark j aligned with step i, divided by the le
 The contribution of channel u at step i is sum_j coef_cj a_iu (M_c s_ij)_u. With several phases,
 s_ij is split by phase and each phase has its own metric. With several comparisons, their
 contributions are added. The constant channel is not a channel of the data: its terms belong to the
-offset.
+offset. What a snippet adds at a step is divided evenly among the steps that it is compared with,
+and among its channels.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, Alignment, align
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
+from slts.models.snippets import SnippetForm
 from slts.series import SeriesBatch, as_series
 
 __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
@@ -59,8 +61,12 @@ class Explanation:
     landmark_indices
         Training series used as landmarks, with a nonzero weight.
     by_landmark
-        The part of each landmark, shape (decisions, landmarks). It includes the constant channel,
-        so these values plus the intercept sum to the decision.
+        The part of each landmark, shape (decisions, landmarks), with the constant channel.
+    by_snippet
+        The part of each snippet, shape (decisions, snippets); no columns if the model has none.
+    intercept
+        The part of no landmark and snippet, shape (decisions,): ``intercept +
+        by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
     comparison_names, by_comparison
         The comparisons of the model and the part of each, shape (decisions, comparisons). These
         values plus the intercept sum to the decision.
@@ -81,12 +87,15 @@ class Explanation:
     contributions: FloatArray
     landmark_indices: IntArray
     by_landmark: FloatArray
+    by_snippet: FloatArray
+    intercept: FloatArray
     comparison_names: tuple[str, ...]
     by_comparison: FloatArray
     similarities: FloatArray
     alignments: tuple[Alignment, ...]
     channel_names: tuple[str, ...] | None
     _aligned: tuple[_AlignedForm, ...]
+    _snippets: _CountedForm | None
 
     @cached_property
     def by_step(self) -> FloatArray:
@@ -111,11 +120,64 @@ class Explanation:
         Returns
         -------
         ndarray
-            The sum over all positions is `contributions`.
+            The sum over all landmarks and snippets is `contributions`.
         """
         chosen = self._aligned if comparison is None else (self._aligned[comparison],)
         only = slice(position, position + 1)
         return np.asarray(sum(form.contributions(only)[0] for form in chosen))
+
+    def of_snippet(self, position: int) -> FloatArray:
+        """Contributions of one snippet, shape (decisions, steps, channels).
+
+        Parameters
+        ----------
+        position
+            Position in the model's `snippets_`.
+
+        Returns
+        -------
+        ndarray
+            The sum over all landmarks and snippets is `contributions`.
+        """
+        return self._counted().contributions(np.array([position]))[0]
+
+    def occurrences(self, position: int) -> IntArray:
+        """How closely one snippet occurs at each step, shape (steps,).
+
+        Parameters
+        ----------
+        position
+            Position in the model's `snippets_`.
+
+        Returns
+        -------
+        ndarray
+            The number of its thresholds that the step meets; 0 where it does not occur.
+        """
+        return self._counted().occurrences(position)
+
+    def strongest_snippets(self, count: int = 5, label: Any = None) -> IntArray:
+        """Positions of the snippets with the largest absolute contribution, largest first.
+
+        Parameters
+        ----------
+        count
+            Largest number of positions.
+        label
+            The class; None is the predicted class.
+
+        Returns
+        -------
+        ndarray
+            Positions in the model's `snippets_`.
+        """
+        row, _ = self.for_class(label)
+        return np.argsort(-np.abs(self.by_snippet[row]), kind="stable")[:count]
+
+    def _counted(self) -> _CountedForm:
+        if self._snippets is None:
+            raise ValueError("The model has no snippets.")
+        return self._snippets
 
     def nearest_landmarks(self, count: int = 5) -> IntArray:
         """Positions of the most similar landmarks, most similar first.
@@ -200,11 +262,16 @@ def explain(model: Any, x: Any) -> Explanation:
     )
 
 
-def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanation:
+def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any) -> Explanation:
     """`explain` for many series: the caller computes the linear forms of the model once."""
     batch = model.check_series(_one_series(x))
-    aligned = tuple(_AlignedForm(form, batch) for form in forms)
-    parts = [form.contributions() for form in aligned]
+    traced = tuple(
+        _CountedForm(form, batch) if isinstance(form, SnippetForm) else _AlignedForm(form, batch)
+        for form in forms
+    )
+    aligned = tuple(form for form in traced if isinstance(form, _AlignedForm))
+    counted = next((form for form in traced if isinstance(form, _CountedForm)), None)
+    parts = [form.contributions() for form in traced]
     contributions = np.asarray(sum(terms for terms, _ in parts))
     intercept = np.asarray(sum(form.intercept for form in forms))
     offset = intercept + np.asarray(sum(constant for _, constant in parts))
@@ -217,8 +284,10 @@ def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanati
         decision=decision,
         offset=offset,
         contributions=contributions,
-        landmark_indices=forms[0].landmark_indices,
+        landmark_indices=aligned[0].form.landmark_indices,
         by_landmark=np.asarray(sum(form.by_landmark() for form in aligned)),
+        by_snippet=np.empty((len(decision), 0)) if counted is None else counted.by_snippet,
+        intercept=intercept,
         comparison_names=tuple(form.name for form in forms),
         by_comparison=np.column_stack(
             [terms.sum(axis=(1, 2)) + constant for terms, constant in parts]
@@ -227,7 +296,26 @@ def explain_with(model: Any, forms: tuple[LinearForm, ...], x: Any) -> Explanati
         alignments=alignments,
         channel_names=batch.channel_names or model.channel_names_in_,
         _aligned=aligned,
+        _snippets=counted,
     )
+
+
+class _CountedForm:
+    """One series, and where the snippets of one form occur in it."""
+
+    def __init__(self, form: SnippetForm, batch: SeriesBatch) -> None:
+        self.form, self.batch = form, batch
+        self._all, self.by_snippet = form.attribute(batch)
+
+    def contributions(self, which: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Contributions of some or all snippets; nothing of them is constant."""
+        terms = self._all if which is None else self.form.attribute(self.batch, which)[0]
+        return terms, np.zeros(len(terms))
+
+    def occurrences(self, position: int) -> IntArray:
+        """Number of thresholds of one snippet that each step meets."""
+        ((_, met),) = self.form.occurrences(self.batch, np.array([position]))
+        return np.asarray(met[0])
 
 
 class _AlignedForm:
@@ -343,8 +431,9 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     ModelSummary
         Importances, weights, singular values and sizes.
     """
-    forms: tuple[LinearForm, ...] = model.linear_forms()
+    forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
     form = forms[0]
+    assert isinstance(form, LinearForm)
     pairs = singular_values = None
     one_metric = len(forms) == 1 and form.local_metrics.shape[1:3] == (1, 1)
     if one_metric and isinstance(form.rows, RowMap):

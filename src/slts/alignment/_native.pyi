@@ -105,3 +105,31 @@ def align_pair(
     band_kind: int,
     band_parameter: float,
 ) -> tuple[npt.NDArray[np.int64], float] | None: ...
+
+class Windows:
+    def __init__(
+        self,
+        values: npt.NDArray[np.float64],
+        first: npt.NDArray[np.int64],
+        channels: npt.NDArray[np.int64],
+        dilation: npt.NDArray[np.int64],
+        shape_only: npt.NDArray[np.bool_],
+        thresholds: npt.NDArray[np.float64],
+    ) -> None: ...
+
+def window_counts(
+    windows: Windows,
+    values: npt.NDArray[np.float64],
+    offsets: npt.NDArray[np.int64],
+    begin: int,
+    end: int,
+    out: npt.NDArray[np.int32],
+    target: int,
+) -> None: ...
+def window_distances(
+    windows: Windows,
+    which: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+    target: int,
+) -> None: ...

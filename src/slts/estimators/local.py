@@ -22,6 +22,7 @@ from slts.learning.loo_ridge import PENALTIES
 from slts.models.comparisons import Comparison, with_rows
 from slts.models.linear_form import LinearForm
 from slts.models.representations import REPRESENTATIONS
+from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.local_fit import LocalOptions, fit_local
 from slts.training.prediction import apply_to_source
@@ -144,6 +145,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     intercept_: FloatArray
     groups_: IntArray
     group_names_: tuple[str, ...]
+    snippets_: Snippets | None
+    snippet_coef_: FloatArray
     selection_: tuple[Choice, ...]
     reports_: tuple[RidgeReport, ...]
     n_sampled_: int | None
@@ -152,9 +155,10 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self,
         n_landmarks: int | float | None = None,
         *,
+        n_snippets: int = 1000,
         landmarks: Any = "random",
-        representations: Sequence[str] = REPRESENTATIONS,
-        objective: str | Sequence[str] = OBJECTIVES,
+        representations: Sequence[str] = ("values", "changes"),
+        objective: str | Sequence[str] = "affinity",
         metrics: str = "class",
         n_phases: int | str = "auto",
         band: Any = None,
@@ -170,6 +174,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         verbose: bool = False,
     ) -> None:
         self.n_landmarks = n_landmarks
+        self.n_snippets = n_snippets
         self.landmarks = landmarks
         self.representations = representations
         self.objective = objective
@@ -214,7 +219,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             self.groups_, self.group_names_ = fit.groups, fit.group_names
             self.comparisons_ = fit.solution.comparisons
             self.local_metrics_, self.selection_ = fit.solution.metrics, fit.solution.selection
-            self.intercept_, self.probability_scale_ = fit.solution.ridge.intercept, fit.scale
+            self.snippets_, self.snippet_coef_ = fit.snippets, fit.solution.snippet_coef
+            self.intercept_, self.probability_scale_ = fit.solution.intercept, fit.scale
             objective, gap = fit.solution.ridge.objective, fit.solution.ridge.gap
             self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)
             if not self.reports_[0].converged:
@@ -230,6 +236,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         for rows, metrics, part, found in self._features(batch, self.groups_):
             own = metrics[:, part].reshape(len(metrics), -1)
             values[rows] += found.reshape(len(found), own.shape[1]) @ own.T
+        if self.snippets_ is not None:
+            values += self.snippets_.decide(batch, self.snippet_coef_, self.n_jobs)
         return values
 
     def transform(self, X: Any) -> FloatArray:
@@ -276,12 +284,15 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         ]
         return np.asarray(names, dtype=object)
 
-    def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The linear forms whose sum is the decision: one per comparison, for `slts.explain`."""
+    def linear_forms(self) -> tuple[LinearForm | SnippetForm, ...]:
+        """The linear forms whose sum is the decision, for `slts.explain`.
+
+        One for each comparison with whole landmarks, then one for the snippets.
+        """
         check_is_fitted(self)
         share = 1.0 / np.bincount(self.groups_)[self.groups_]
         coef = np.broadcast_to(share, (len(self.intercept_), len(share)))
-        return tuple(
+        forms: list[LinearForm | SnippetForm] = [
             LinearForm(
                 name=comparison.name,
                 positives=self.positive_classes_,
@@ -298,7 +309,15 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             for (comparison, landmarks), metrics in zip(
                 with_rows(self.comparisons_, self.landmarks_), self.local_metrics_, strict=True
             )
-        )
+        ]
+        if self.snippets_ is not None:
+            nothing = np.zeros_like(self.intercept_)
+            forms.append(
+                SnippetForm(
+                    "snippets", self.positive_classes_, self.snippets_, self.snippet_coef_, nothing
+                )
+            )
+        return tuple(forms)
 
     @property
     def n_numbers_(self) -> int:
@@ -308,7 +327,12 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         bases = sum(comparison.basis.size for comparison in self.comparisons_)
         distinct = {id(c.representation): c.representation for c in self.comparisons_}
         maps = sum(representation.n_numbers for representation in distinct.values())
-        return int(metrics + bases + maps + self.intercept_.size + self.landmarks_.values.size)
+        short = 0
+        if self.snippets_ is not None:
+            short = self.snippets_.n_numbers + self.snippet_coef_.size
+        return int(
+            metrics + bases + maps + short + self.intercept_.size + self.landmarks_.values.size
+        )
 
     def _features(
         self, batch: SeriesBatch, groups: IntArray
@@ -341,7 +365,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 f"The 'metrics' parameter of LocalSLTSClassifier must be 'class', 'landmark' or "
                 f"'shared'. Got {self.metrics!r} instead."
             )
-        phases = (1, 3) if self.n_phases == "auto" else (_at_least_one("n_phases", self.n_phases),)
+        phases = (1, 3) if self.n_phases == "auto" else (_at_least("n_phases", self.n_phases),)
         try:
             penalties = np.asarray(self.penalties, dtype=np.float64)
         except (TypeError, ValueError):
@@ -356,14 +380,15 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         return LocalOptions(
             owner=type(self).__name__,
             n_landmarks=self.n_landmarks,
+            n_snippets=_at_least("n_snippets", self.n_snippets, 0),
             landmarks=self.landmarks,
             representations=representations,
             settings=tuple(AlignmentSettings(o, self.band, normalize=False) for o in objectives),
             metrics=self.metrics,
             phases=phases,
-            n_components=_at_least_one("n_components", self.n_components),
-            metric_rank=_at_least_one("metric_rank", self.metric_rank),
-            max_length=None if max_length is None else _at_least_one("max_length", max_length),
+            n_components=_at_least("n_components", self.n_components),
+            metric_rank=_at_least("metric_rank", self.metric_rank),
+            max_length=None if max_length is None else _at_least("max_length", max_length),
             penalties=np.unique(penalties),
             class_weight=self.class_weight,
             device=self.device,
@@ -387,9 +412,9 @@ def _subset(name: str, given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _at_least_one(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        what = "an int of at least 1" + (" or 'auto'" if name == "n_phases" else "")
+def _at_least(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        what = f"an int of at least {least}" + (" or 'auto'" if name == "n_phases" else "")
         raise ValueError(
             f"The {name!r} parameter of LocalSLTSClassifier must be {what}. Got {value!r} instead."
         )

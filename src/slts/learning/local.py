@@ -43,7 +43,7 @@ class Choice:
 
 
 class FeatureGram:
-    """Inner products of all series with some anchors, summed over comparisons of equal weight.
+    """Inner products of all series with some anchors, summed over comparisons.
 
     Parameters
     ----------
@@ -58,33 +58,34 @@ class FeatureGram:
         self._total = np.zeros((n_series, len(anchors)))
         self._comparison = np.zeros_like(self._total)
         self.comparison_weights: list[float] = []
+        self._norm = 0.0
 
     def add(self, features: AnyArray) -> None:
         """Add features of the current comparison, shape (series, ...)."""
         flat = features.reshape(len(features), -1)
         self._comparison += flat @ flat[self._anchors].T
 
-    def end_comparison(self) -> None:
-        """Scale the current comparison so that its centred features have mean squared norm one."""
+    def end_comparison(self, share: float = 1.0) -> None:
+        """Scale the current comparison: its centred features get the mean squared norm `share`."""
         own = self._comparison[self._anchors]
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.
-        weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
+        weight = share / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
         self._total += weight * self._comparison
         self._comparison[:] = 0.0
         self.comparison_weights.append(weight)
+        self._norm += share if weight > 0.0 else 0.0
 
     def solve(
         self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
     ) -> RidgeFit:
         """Fit the targets on the features of all comparisons; penalties are relative."""
-        n_comparisons = max(1, sum(w > 0.0 for w in self.comparison_weights))
         return fit_loo_ridge(
             self._total,
             self._total[self._anchors],
             targets,
             sample_weight,
-            n_comparisons * penalties,
+            (self._norm or 1.0) * penalties,
         )
 
 

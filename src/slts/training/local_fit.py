@@ -19,6 +19,7 @@ from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.calibration import fit_scale
 from slts.models.representations import Representation
+from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, fetch, first_pass
@@ -55,6 +56,7 @@ class LocalOptions:
 
     owner: str
     n_landmarks: Any
+    n_snippets: int
     landmarks: Any
     representations: tuple[str, ...]
     settings: tuple[AlignmentSettings, ...]
@@ -89,6 +91,7 @@ class LocalFit:
     landmark_indices: IntArray
     groups: IntArray
     group_names: tuple[str, ...]
+    snippets: Snippets | None
     solution: LocalSolution
     scale: float
 
@@ -119,6 +122,9 @@ def fit_local(
         )
     warn_about_missing_classes(classes, landmark_codes)
     groups, group_names = _group_landmarks(o, classes, landmark_codes, indices)
+    snippets = None
+    if o.n_snippets:
+        snippets = Snippets.draw(batch, codes, o.n_snippets, o.seed)
     targets = np.where(codes[:, np.newaxis] == np.arange(len(classes)), 1.0, -1.0)
     solution = learn_local_metrics(
         LocalTraining(
@@ -129,6 +135,7 @@ def fit_local(
             stratified(codes, _ANCHORS, shuffled(found.sample.keys, _ANCHOR_PURPOSE)),
             landmarks,
             groups,
+            snippets,
         ),
         representations,
         o.settings,
@@ -139,10 +146,12 @@ def fit_local(
         n_jobs=o.n_jobs,
         verbose=o.verbose,
     )
+    # Snippets name their series by their numbers in the source.
+    named = None if snippets is None else replace(snippets, series=found.indices[snippets.series])
     scale = fit_scale(solution.ridge.left_out, codes, multiplicities)
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
-        landmarks, indices, groups, group_names, solution, scale,
+        landmarks, indices, groups, group_names, named, solution, scale,
     )  # fmt: skip
 
 

@@ -14,8 +14,12 @@ from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
 from slts.models.comparisons import CHUNK_BYTES, Comparison, GroupFeatures, with_rows
 from slts.models.representations import Representation
+from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
+from slts.training.snippet_features import SnippetFeatures
 
+# Weight of the snippets for each comparison with whole landmarks.
+_SNIPPET_SHARE = 2.0
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
@@ -55,6 +59,8 @@ class LocalTraining:
         Indices of the series that span the solution.
     landmarks, groups
         Landmarks, and the group of each.
+    snippets
+        Short landmarks, or None.
     """
 
     batch: SeriesBatch
@@ -64,14 +70,21 @@ class LocalTraining:
     anchors: IntArray
     landmarks: SeriesBatch
     groups: IntArray
+    snippets: Snippets | None
 
 
 @dataclass(frozen=True, eq=False)
 class LocalSolution:
-    """Comparisons, their metrics (problems, groups, phases, d, r), regression, and candidates."""
+    """What was learned.
+
+    Comparisons and their metrics (problems, groups, phases, d, r); coefficients of the snippets
+    (problems, snippets, thresholds, kinds), if there are any; intercept, regression, candidates.
+    """
 
     comparisons: tuple[Comparison, ...]
     metrics: tuple[FloatArray, ...]
+    snippet_coef: FloatArray | None
+    intercept: FloatArray
     ridge: RidgeFit
     selection: tuple[Choice, ...]
 
@@ -132,6 +145,14 @@ def learn_local_metrics(
                         kept = None
                 if progress is not None:
                     progress(len(comparisons), len(representations) * len(settings))
+    snippets = training.snippets
+    counted = None if snippets is None else SnippetFeatures(snippets, training.batch, n_jobs)
+    if counted is not None:
+        for features in counted:
+            for gram in grams.values():
+                gram.add(features)
+        for gram in grams.values():
+            gram.end_comparison(_SNIPPET_SHARE * len(comparisons))
     ridges = {
         n: gram.solve(training.targets, training.weights, penalties) for n, gram in grams.items()
     }
@@ -139,12 +160,17 @@ def learn_local_metrics(
         ridges, training.targets, training.codes, training.weights, penalties
     )
     ridge = ridges[n_phases]
-    features = kept or _anchor_features(training, comparisons, aligners, n_phases, verbose)
+    weights = grams[n_phases].comparison_weights
+    anchor_features = kept or _anchor_features(training, comparisons, aligners, n_phases, verbose)
     metrics = tuple(
         _metrics(weight * ridge.weights, n_phases, parts)
-        for weight, parts in zip(grams[n_phases].comparison_weights, features, strict=True)
+        for weight, parts in zip(weights, anchor_features, strict=False)
     )
-    return LocalSolution(tuple(comparisons), metrics, ridge, selection)
+    intercept, coef = ridge.intercept, None
+    if counted is not None:
+        coef, shift = counted.coefficients(weights[-1] * ridge.weights, training.anchors)
+        intercept = intercept + shift
+    return LocalSolution(tuple(comparisons), metrics, coef, intercept, ridge, selection)
 
 
 def _anchor_features(

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "window_job.hpp"
+
 namespace slts {
 
 // The integer type of the same size as the floating-point type of a lane.
@@ -133,6 +135,7 @@ struct Target {
     std::int64_t width_float, width_double;
     Result (*run_float)(const Job<float>&);
     Result (*run_double)(const Job<double>&);
+    void (*run_windows)(const WindowJob&);
 };
 
 }  // namespace slts

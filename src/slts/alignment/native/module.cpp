@@ -16,6 +16,7 @@
 
 #include "storage.hpp"
 #include "targets.hpp"
+#include "window_bindings.hpp"
 #define SLTS_TARGET common
 #include "band.hpp"
 
@@ -370,6 +371,7 @@ NB_MODULE(_native, m) {
         "kind"_a, "parameter"_a, "n"_a, "m"_a);
     m.def("align_pair", &align_pair, "a"_a, "b"_a, "normalize"_a, "objective"_a, "band_kind"_a,
           "band_parameter"_a);
+    bind_windows(m);
     bind<float>(m, "Rows32", "Landmarks32");
     bind<double>(m, "Rows64", "Landmarks64");
 }

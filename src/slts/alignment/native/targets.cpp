@@ -41,13 +41,13 @@ bool has_avx512() {
 
 const Target kTargets[] = {
 #if defined(SLTS_X86)
-    {"avx512", has_avx512, 16, 8, run_avx512, run_avx512},
-    {"avx2", has_avx2, 8, 4, run_avx2, run_avx2},
+    {"avx512", has_avx512, 16, 8, run_avx512, run_avx512, windows_avx512},
+    {"avx2", has_avx2, 8, 4, run_avx2, run_avx2, windows_avx2},
 #endif
 #if defined(__aarch64__) || defined(_M_ARM64)
-    {"neon", always, 4, 2, run_baseline, run_baseline},
+    {"neon", always, 4, 2, run_baseline, run_baseline, windows_baseline},
 #else
-    {"baseline", always, 4, 2, run_baseline, run_baseline},
+    {"baseline", always, 4, 2, run_baseline, run_baseline, windows_baseline},
 #endif
 };
 

@@ -7,11 +7,14 @@ namespace slts {
 
 Result run_baseline(const Job<float>&);
 Result run_baseline(const Job<double>&);
+void windows_baseline(const WindowJob&);
 #if defined(SLTS_X86)
 Result run_avx2(const Job<float>&);
 Result run_avx2(const Job<double>&);
+void windows_avx2(const WindowJob&);
 Result run_avx512(const Job<float>&);
 Result run_avx512(const Job<double>&);
+void windows_avx512(const WindowJob&);
 #endif
 
 // Targets that this processor can run, best first.

@@ -1,0 +1,10 @@
+// Python bindings of the window kernel. The caller (windows.py) has validated all arguments.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace slts {
+
+void bind_windows(nanobind::module_& m);
+
+}  // namespace slts

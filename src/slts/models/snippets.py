@@ -1,0 +1,357 @@
+"""Snippets: short landmarks, compared with a series at every step.
+
+A snippet is a window of a training series: a few steps, `dilation` apart, in some channels. Around
+every step of a series, as many steps are compared with it by their squared distance; beyond its
+ends a series keeps its first and last value. The snippet occurs at a step if the distance is below
+a threshold, of which it has several. What the classifier sees is how often it occurs: the share of
+the steps, and the count relative to the longest training series.
+
+In the terms of alignments: a landmark of one step is aligned with every step of a series, and its
+aligned product is the mean of the series' rows. Here a row says which snippets occur at the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment.extension import native, selected_target
+from slts.execution import Block, Progress, map_blocks, partition
+from slts.series import SeriesBatch
+from slts.series.channels import ChannelScale
+
+LENGTH = 11
+# Thresholds are these quantiles of the distances to a series of the same class.
+_QUANTILES = (0.05, 0.1, 0.25, 0.5)
+_MOST_CHANNELS = 9
+_SHAPE_SHARE = 0.5
+# As in native/window_bindings.cpp: smaller variances are rounding of flat parts.
+_FLAT = 1e-6
+# Distances are rounded; those at a threshold must not depend on it.
+_ROUNDING = 1e-9
+# About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
+_BLOCK_OPERATIONS = 5e7
+# Distances that are held at once.
+_DISTANCES = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Snippets:
+    """Windows of training series, in ascending order of their dilations.
+
+    Parameters
+    ----------
+    values
+        Values in the units of the data, shape (channels of all snippets, steps).
+    first
+        Snippet k has the rows first[k], ..., first[k + 1] - 1 of `values`; shape (snippets + 1,).
+    channels
+        The channel of each row of `values`.
+    dilations
+        Distance between two steps of each snippet.
+    shape_only
+        Whether a snippet, and what it is compared with, are scaled to zero mean and unit variance.
+    thresholds
+        Largest squared distances at which a snippet occurs, shape (snippets, thresholds).
+    series, starts
+        The training series of each snippet and its first step, which is negative if the series
+        is shorter than the snippet.
+    scale
+        Scale of the channels.
+    longest
+        Length of the longest training series; None if all have the same length, so that counts
+        say no more than shares.
+    """
+
+    values: FloatArray
+    first: IntArray
+    channels: IntArray
+    dilations: IntArray
+    shape_only: npt.NDArray[np.bool_]
+    thresholds: FloatArray
+    series: IntArray
+    starts: IntArray
+    scale: ChannelScale
+    longest: int | None
+
+    @classmethod
+    def draw(cls, batch: SeriesBatch, codes: IntArray, count: int, seed: int) -> Snippets:
+        """Draw snippets equally from all classes.
+
+        Dilations are log-uniform up to the longest series, and so are numbers of channels. Half of
+        the snippets are compared by their shape only. `series` are positions in the batch.
+        """
+        rng = np.random.default_rng(seed)
+        lengths, longest = batch.lengths, int(batch.lengths.max())
+        octaves = np.log2(max(1.0, (longest - 1) / (LENGTH - 1)))
+        dilations = np.sort(2.0 ** rng.uniform(0.0, octaves, count)).astype(np.int64)
+        most = min(_MOST_CHANNELS, batch.n_channels)
+        widths = (2.0 ** rng.uniform(0.0, np.log2(most + 1), count)).astype(np.int64)
+        members = [np.flatnonzero(codes == c) for c in range(int(codes.max()) + 1)]
+        # Classes in random order, each as often as the others.
+        order = rng.permutation(np.arange(count) % len(members))
+        series = np.array([rng.choice(members[c]) for c in order])
+        others = np.array([rng.choice(members[c]) for c in order])
+        span = (LENGTH - 1) * dilations
+        room = lengths[series] - span
+        starts = np.where(room > 0, rng.integers(0, np.maximum(room, 1)), (room - 1) // 2)
+        channels = [np.sort(rng.permutation(batch.n_channels)[:width]) for width in widths]
+        values = []
+        for k, own in enumerate(channels):
+            steps = starts[k] + dilations[k] * np.arange(LENGTH)
+            steps = batch.offsets[series[k]] + np.clip(steps, 0, lengths[series[k]] - 1)
+            values.append(batch.values[np.ix_(steps, own)].T)
+        drawn = cls(
+            values=np.ascontiguousarray(np.concatenate(values)),
+            first=np.append(0, np.cumsum(widths)),
+            channels=np.concatenate(channels),
+            dilations=dilations,
+            shape_only=rng.random(count) < _SHAPE_SHARE,
+            thresholds=np.zeros((count, len(_QUANTILES))),
+            series=series,
+            starts=starts,
+            scale=ChannelScale.fit(batch, "standard"),
+            longest=None if (lengths == longest).all() else longest,
+        )
+        thresholds = np.empty_like(drawn.thresholds)
+        for p in np.unique(others):
+            for which, found in drawn.distances(batch[p : p + 1], np.flatnonzero(others == p)):
+                thresholds[which] = np.quantile(found, _QUANTILES, axis=1).T + _ROUNDING
+        return replace(drawn, thresholds=thresholds)
+
+    def __len__(self) -> int:
+        """Return the number of snippets."""
+        return len(self.dilations)
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of stored numbers."""
+        arrays = (getattr(self, field.name) for field in fields(self))
+        own = sum(array.size for array in arrays if isinstance(array, np.ndarray))
+        return own + self.scale.centre.size + self.scale.spread.size
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of a snippet."""
+        return int(self.values.shape[1])
+
+    def channels_of(self, snippet: int) -> IntArray:
+        """Return the channels of one snippet."""
+        return self.channels[self.first[snippet] : self.first[snippet + 1]]
+
+    def values_of(self, snippet: int) -> FloatArray:
+        """Return the values of one snippet in the units of the data, shape (channels, steps)."""
+        return self.values[self.first[snippet] : self.first[snippet + 1]]
+
+    def counts(
+        self, batch: SeriesBatch, n_jobs: int | None = None, progress: Progress | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Return the steps at which each snippet occurs, shape (series, snippets, thresholds)."""
+        out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
+        values, target = self._scaled(batch), selected_target().index
+
+        def task(block: Block) -> None:
+            begin, end = block.row_begin, block.row_end
+            native.window_counts(
+                self._windows, values, batch.offsets, begin, end, out[begin:end], target
+            )
+
+        blocks = partition(
+            batch.lengths.astype(np.float64),
+            [float(self.values.size)],
+            block_cost=_BLOCK_OPERATIONS,
+            workers=effective_n_jobs(n_jobs),
+        )
+        map_blocks(task, blocks, n_jobs=n_jobs, progress=progress)
+        return out
+
+    def features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
+        """Return shares, and relative counts if lengths differ.
+
+        Shape (series, snippets, thresholds, kinds), with kinds 1 or 2.
+        """
+        found = counts[..., np.newaxis] / self._divisors(lengths)[:, np.newaxis, np.newaxis]
+        return np.asarray(found)
+
+    def decide(
+        self,
+        batch: SeriesBatch,
+        coef: FloatArray,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> FloatArray:
+        """Return sum_k coef[c, k] features[i, k], shape (series, problems)."""
+        counts = self.counts(batch, n_jobs, progress).reshape(len(batch), -1).astype(np.float64)
+        divisors = self._divisors(batch.lengths)
+        flat = coef.reshape(len(coef), -1, divisors.shape[1])
+        return np.asarray(
+            sum(
+                (counts @ flat[:, :, kind].T) / divisors[:, kind, np.newaxis]
+                for kind in range(divisors.shape[1])
+            )
+        )
+
+    def subset(self, which: slice) -> Snippets:
+        """Return some successive snippets."""
+        which = slice(*which.indices(len(self)))
+        rows = slice(self.first[which.start], self.first[which.stop])
+        return replace(
+            self,
+            values=self.values[rows],
+            first=self.first[which.start : which.stop + 1] - self.first[which.start],
+            channels=self.channels[rows],
+            **{
+                name: getattr(self, name)[which]
+                for name in ("dilations", "shape_only", "thresholds", "series", "starts")
+            },
+        )
+
+    @property
+    def n_kinds(self) -> int:
+        """Number of features per threshold: the share, and the relative count if lengths differ."""
+        return 1 if self.longest is None else 2
+
+    def _divisors(self, lengths: IntArray) -> FloatArray:
+        """What counts are divided by, shape (series, kinds)."""
+        own = lengths.astype(np.float64)
+        if self.longest is None:
+            return own[:, np.newaxis]
+        return np.stack([own, np.full(len(own), float(self.longest))], axis=1)
+
+    def distances(
+        self, series: SeriesBatch, which: IntArray
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield some snippets and their squared distances to every step of one series.
+
+        Shape (snippets, steps). `which` is in ascending order.
+        """
+        values, target = self._scaled(series), selected_target().index
+        step = max(1, _DISTANCES // series.n_steps)
+        for begin in range(0, len(which), step):
+            part = which[begin : begin + step]
+            out = np.empty((len(part), series.n_steps))
+            native.window_distances(self._windows, part, values, out, target)
+            yield part, out
+
+    @cached_property
+    def _windows(self) -> Any:
+        """The snippets as the kernel takes them: scaled as the series they are compared with."""
+        centre, spread = self.scale.centre, self.scale.spread
+        rows = (self.values - centre[self.channels, np.newaxis]) / spread[self.channels, np.newaxis]
+        means, variances = rows.mean(axis=1, keepdims=True), rows.var(axis=1, keepdims=True)
+        shapes = np.repeat(self.shape_only, np.diff(self.first))
+        rows[shapes] = ((rows - means) / np.sqrt(variances + _FLAT))[shapes]
+        return native.Windows(
+            rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds
+        )
+
+    def _scaled(self, batch: SeriesBatch) -> FloatArray:
+        return np.ascontiguousarray(self.scale(batch.values))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made for the kernel."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class SnippetForm:
+    """The part of the decision values that snippets give: sum_k coef[c, k] features[k].
+
+    Parameters
+    ----------
+    name
+        Name of the comparison.
+    positives
+        The class that each decision value supports, shape (problems,).
+    snippets
+        The snippets.
+    coef
+        Shape (problems, snippets, thresholds, kinds).
+    intercept
+        Shape (problems,).
+    """
+
+    name: str
+    positives: npt.NDArray[Any]
+    snippets: Snippets
+    coef: FloatArray
+    intercept: FloatArray
+
+    def occurrences(self, series: SeriesBatch, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
+        """Yield some snippets, and how many of their thresholds are met at each step.
+
+        Shape (snippets, steps), for one series.
+        """
+        for part, found in self.snippets.distances(series, which):
+            limits = self.snippets.thresholds[part]
+            yield part, (found[:, np.newaxis] <= limits[:, :, np.newaxis]).sum(axis=1)
+
+    def step_weights(self, n_steps: int) -> FloatArray:
+        """Return what a step with k met thresholds adds, shape (problems, snippets, k)."""
+        divisors = self.snippets._divisors(np.array([n_steps]))[0]
+        weights = (self.coef / divisors).sum(axis=3)
+        # Thresholds ascend: a step that meets k of them meets the k largest.
+        sums = np.cumsum(weights[:, :, ::-1], axis=2)
+        return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
+
+    def attribute(
+        self, series: SeriesBatch, which: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Attribute the decision values to steps and channels of one series.
+
+        What a snippet adds at a step is divided evenly among the steps that it is compared with and
+        its channels.
+
+        Returns
+        -------
+        contributions : ndarray of shape (problems, steps, channels)
+            The contribution of some or all snippets.
+        by_snippet : ndarray of shape (problems, snippets)
+            The contribution of each of them.
+        """
+        snippets, n = self.snippets, series.n_steps
+        which = np.arange(len(snippets)) if which is None else which
+        weights = self.step_weights(n)
+        terms = np.zeros((len(self.coef), series.n_channels, n))
+        by_snippet = np.zeros((len(self.coef), len(which)))
+        done = 0
+        for part, met in self.occurrences(series, which):
+            for dilation in np.unique(snippets.dilations[part]):
+                same = np.flatnonzero(snippets.dilations[part] == dilation)
+                own = part[same]
+                shares = np.zeros((len(own), series.n_channels))
+                for row, k in enumerate(own):
+                    channels = snippets.channels_of(int(k))
+                    shares[row, channels] = 1.0 / (len(channels) * snippets.n_steps)
+                added = np.zeros((len(self.coef), series.n_channels, n))
+                for level in range(1, weights.shape[2]):
+                    at_level = (met[same] == level).astype(np.float64)
+                    each = weights[:, own, level]
+                    by_snippet[:, done + same] += each * at_level.sum(axis=1)
+                    mixed = each[:, np.newaxis] * shares.T
+                    added += mixed @ at_level
+                _spread_under_windows(terms, added, int(dilation), snippets.n_steps)
+            done += len(part)
+        return terms.swapaxes(1, 2), by_snippet
+
+
+def _spread_under_windows(
+    terms: FloatArray, added: FloatArray, dilation: int, n_steps: int
+) -> None:
+    """Add to every step what the windows that cover it add at their centres."""
+    n = terms.shape[2]
+    for k in range(n_steps):
+        shift = (k - n_steps // 2) * dilation
+        # A window beyond an end covers the first or last step.
+        low, high = min(max(-shift, 0), n), max(min(n - shift, n), 0)
+        terms[:, :, 0] += added[:, :, :low].sum(axis=2)
+        terms[:, :, -1] += added[:, :, high:].sum(axis=2)
+        if low < high:
+            terms[:, :, low + shift : high + shift] += added[:, :, low:high]
