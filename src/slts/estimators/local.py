@@ -146,7 +146,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     groups_: IntArray
     group_names_: tuple[str, ...]
     snippets_: Snippets | None
-    snippet_coef_: FloatArray
+    snippet_coef_: FloatArray | None
     selection_: tuple[Choice, ...]
     reports_: tuple[RidgeReport, ...]
     n_sampled_: int | None
@@ -236,7 +236,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         for rows, metrics, part, found in self._features(batch, self.groups_):
             own = metrics[:, part].reshape(len(metrics), -1)
             values[rows] += found.reshape(len(found), own.shape[1]) @ own.T
-        if self.snippets_ is not None:
+        if self.snippets_ is not None and self.snippet_coef_ is not None:
             values += self.snippets_.decide(batch, self.snippet_coef_, self.n_jobs)
         return values
 
@@ -310,7 +310,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 with_rows(self.comparisons_, self.landmarks_), self.local_metrics_, strict=True
             )
         ]
-        if self.snippets_ is not None:
+        if self.snippets_ is not None and self.snippet_coef_ is not None:
             nothing = np.zeros_like(self.intercept_)
             forms.append(
                 SnippetForm(
@@ -328,7 +328,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         distinct = {id(c.representation): c.representation for c in self.comparisons_}
         maps = sum(representation.n_numbers for representation in distinct.values())
         short = 0
-        if self.snippets_ is not None:
+        if self.snippets_ is not None and self.snippet_coef_ is not None:
             short = self.snippets_.n_numbers + self.snippet_coef_.size
         return int(
             metrics + bases + maps + short + self.intercept_.size + self.landmarks_.values.size

@@ -28,6 +28,8 @@ from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale
 
 LENGTH = 11
+# As in native/window_job.hpp.
+MOST_THRESHOLDS = 8
 # Thresholds are these quantiles of the distances to a series of the same class.
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)
 _MOST_CHANNELS = 9

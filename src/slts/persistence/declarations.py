@@ -37,6 +37,7 @@ from slts.learning.regularized_metric import REGULARIZERS
 from slts.models.comparisons import Comparison
 from slts.models.representations import REPRESENTATIONS, Representation
 from slts.models.row_map import RowMap
+from slts.models.snippets import MOST_THRESHOLDS, Snippets
 from slts.persistence.schema import (
     BOOL,
     FINITE,
@@ -69,6 +70,7 @@ from slts.series.channels import SCALES, ChannelScale, Components, Levels, trans
 # Rounding can make the norm of a unit row slightly larger than 1.
 _UNIT = 1.0 + 1e-6
 _MOST_JOBS = 4096
+_MOST_STEPS, _LONGEST_SNIPPET = 10**7, 999
 
 # ---- dataclasses that files can store, by name
 
@@ -148,6 +150,48 @@ _COMPARISON = _record(
     settings=_SETTINGS,
     basis=array("float64", "width[i]", "rank[i]"),
 )
+_SNIPPET_ROWS, _SNIPPET_AXIS = "snippet channels", "snippets"
+
+
+def _check_snippets(snippets: Snippets) -> None:
+    """Kernels read a series at any channel and dilation that a snippet names."""
+    first, dilations = snippets.first, snippets.dilations
+    require(
+        first[0] == 0 and first[-1] == len(snippets.values) and (np.diff(first) > 0).all(),
+        "the snippets must divide their rows among them",
+    )
+    require(
+        (snippets.channels >= 0).all() and snippets.channels.max() < len(snippets.scale.centre),
+        "snippets must have channels of the series",
+    )
+    require(
+        dilations[0] >= 1 and dilations[-1] <= _MOST_STEPS and (np.diff(dilations) >= 0).all(),
+        f"dilations of snippets must be from 1 to {_MOST_STEPS}, in ascending order",
+    )
+    require(
+        snippets.n_steps % 2 == 1 and snippets.n_steps <= _LONGEST_SNIPPET,
+        f"snippets must have an odd number of steps, at most {_LONGEST_SNIPPET}",
+    )
+    require((np.diff(snippets.thresholds) >= 0).all(), "thresholds of snippets must ascend")
+
+
+_SNIPPETS = _record(
+    Snippets,
+    values=array("float64", _SNIPPET_ROWS, "snippet steps"),
+    first=array("int64", "snippets + 1"),
+    channels=array("int64", _SNIPPET_ROWS),
+    dilations=array("int64", _SNIPPET_AXIS),
+    shape_only=array("bool", _SNIPPET_AXIS),
+    thresholds=array("float64", _SNIPPET_AXIS, "thresholds").where(
+        f"at most {MOST_THRESHOLDS} for each snippet", lambda v: v.shape[1] <= MOST_THRESHOLDS
+    ),
+    series=array("int64", _SNIPPET_AXIS).where("not negative", lambda v: v.min() >= 0),
+    starts=array("int64", _SNIPPET_AXIS),
+    scale=_SCALE,
+    longest=NOTHING | between(1, _MOST_STEPS),
+    sizes={"kinds": lambda s, n: s.n_kinds},
+    rule=_check_snippets,
+)
 _CHOICE = _record(
     Choice,
     n_phases=at_least(1),
@@ -213,6 +257,7 @@ PARAMETERS: Mapping[str, Kind] = {
     "n_cycles": at_least(0),
     "n_jobs": NOTHING | between(-_MOST_JOBS, -1) | between(1, _MOST_JOBS),
     "n_landmarks": NOTHING | FINITE | NUMBERS,
+    "n_snippets": at_least(0),
     "n_phases": one_of("auto") | at_least(1),
     "normalize": SWITCH,
     "objective": some_of("affinity", "cost"),
@@ -365,7 +410,16 @@ _TUNED = Structure(
 )
 
 
-def _check_comparisons(model: LocalSLTSClassifier) -> None:
+def _check_local(model: LocalSLTSClassifier) -> None:
+    require(
+        (model.snippets_ is None) == (model.snippet_coef_ is None),
+        "snippets_ and snippet_coef_ belong together",
+    )
+    if model.snippets_ is not None:
+        require(
+            len(model.snippets_.first) == len(model.snippets_) + 1,
+            "the snippets must divide their rows among them",
+        )
     for settings in (comparison.settings for comparison in model.comparisons_):
         expected = AlignmentSettings(settings.objective, model.band, normalize=False)
         require(
@@ -385,7 +439,9 @@ _LOCAL = Structure(
     selection_=tuple_of(_CHOICE),
     reports_=tuple_of(_RIDGE_REPORT),
     n_sampled_=NOTHING | at_least(2),
-    rule=_check_comparisons,
+    snippets_=NOTHING | _SNIPPETS,
+    snippet_coef_=NOTHING | array("float64", "problems", _SNIPPET_AXIS, "thresholds", "kinds"),
+    rule=_check_local,
 )
 
 # ---- classifiers

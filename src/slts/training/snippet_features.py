@@ -27,12 +27,14 @@ class SnippetFeatures:
 
     def __init__(self, snippets: Snippets, batch: SeriesBatch, n_jobs: int | None) -> None:
         self.snippets, self._batch, self._n_jobs = snippets, batch, n_jobs
+        # Features of a snippet: thresholds, kinds.
+        self._shape = snippets.thresholds.shape[1], snippets.n_kinds
         self._moments: list[tuple[slice, FloatArray, FloatArray]] = []
 
     def __iter__(self) -> Iterator[FloatArray]:
         """Yield features of zero mean and unit variance, shape (series, features)."""
         self._moments.clear()
-        size = 8 * len(self._batch) * self.snippets.thresholds.shape[1] * self.snippets.n_kinds
+        size = 8 * len(self._batch) * self._shape[0] * self._shape[1]
         step = max(1, CHUNK_BYTES // size)
         for begin in range(0, len(self.snippets), step):
             part = slice(begin, begin + step)
@@ -43,9 +45,7 @@ class SnippetFeatures:
             self._moments.append((part, centre, spread))
             yield (features - centre) / spread
 
-    def coefficients(
-        self, weights: FloatArray, anchors: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def coefficients(self, weights: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:
         """Combine the anchors' features with the weights of the solution.
 
         Parameters
@@ -67,7 +67,7 @@ class SnippetFeatures:
             features = (self._features(part, some) - centre) / spread
             own = (weights.T @ features) / spread
             shift -= own @ centre
-            coef.append(own.reshape(len(own), -1, self.snippets.thresholds.shape[1], self.snippets.n_kinds))
+            coef.append(own.reshape(len(own), -1, *self._shape))
         return np.concatenate(coef, axis=1), shift
 
     def _features(self, part: slice, batch: SeriesBatch) -> FloatArray:
