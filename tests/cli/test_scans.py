@@ -22,6 +22,8 @@ from slts.training.sampling import SampleSize
 from slts.training.splits import make_splits
 from tests.files.forms import csv_text, list_table, long_table
 
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
+
 
 def draw(n_series, seed, names=("no", "yes")):
     """Two classes that are told apart most of the time."""

@@ -29,6 +29,8 @@ from tests.files.forms import (
     series_of_lengths,
 )
 
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
+
 
 def write_groups(path, table, sizes):
     """Write row groups of the given sizes, 0 included, and the rest as one more."""

@@ -2,7 +2,8 @@
 
 Parts end between row groups, and row groups end inside series. In long form, a part therefore owns
 the series that start in it: it skips the rows of the series that started before, and reads beyond
-its end until its last series is complete. In list form, large row groups are cut too.
+its end until its last series is complete. In list form, large row groups are cut too. A small table
+in long form is one part.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from slts.files.columns import RequestedColumns, resolve_columns
 from slts.files.dataset import Columns
 from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart, plain_column
+from slts.files.tables import Chunk, TablePart, is_small, plain_column
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -68,8 +69,8 @@ class ParquetPart(TablePart):
         First row of the part, and first row after it, counted in the table.
     n_rows
         Number of rows of the table.
-    columns
-        Role of each column.
+    columns, whole
+        See `TablePart`.
     """
 
     table: ParquetFiles
@@ -81,6 +82,7 @@ class ParquetPart(TablePart):
     stop: int
     n_rows: int
     columns: Columns
+    whole: bool
 
     @property
     def name(self) -> str:
@@ -229,7 +231,8 @@ class ParquetScan(SeriesScan):
         """Return the parts, which depend on the footers only."""
         self._read_footers(labels=labels)
         n_steps = sum(piece.n_steps for piece in self._pieces)
-        target = max(1, min(_PART_STEPS, -(-n_steps // _PARTS)))
+        whole = not self._columns.lists and is_small(self.n_bytes)
+        target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
         # A part starts with the first piece of each stretch of `target` steps.
         cuts, row, step, stretch = [], 0, 0, -1
         for piece in self._pieces:
@@ -238,9 +241,9 @@ class ParquetScan(SeriesScan):
                 cuts.append(row)
             row += piece.n_rows
             step += piece.n_steps
-        return [self._part(start, stop) for start, stop in pairwise([*cuts, row])]
+        return [self._part(start, stop, whole) for start, stop in pairwise([*cuts, row])]
 
-    def _part(self, start: int, stop: int) -> ParquetPart:
+    def _part(self, start: int, stop: int, whole: bool) -> ParquetPart:
         lists = self._columns.lists
         first_rows = [0, *accumulate(file.n_rows or 0 for file in self._files)]
         # In long form, the row before the part is read too.
@@ -256,6 +259,7 @@ class ParquetScan(SeriesScan):
             stop=stop,
             n_rows=first_rows[-1],
             columns=self._columns,
+            whole=whole,
         )
 
     def _open_files(self) -> Iterator[ParquetFile]:

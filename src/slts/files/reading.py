@@ -33,13 +33,13 @@ from slts.files.paths import (
     is_pattern,
 )
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart, read_whole
+from slts.files.tables import Chunk, TablePart, is_small
 from slts.files.text_files import CsvTable, open_text
 
 pa: Any = LazyModule("pyarrow", "io")
 
-# Bytes of a file that is read at once, so that its rows may have any order.
-_SMALL_FILE = 64 * 2**20
+# How many times larger a compressed text file may be in memory.
+_COMPRESSION = 8
 
 _FORMS = (
     ".ts, .csv or .tsv (also compressed: .gz, .bz2, .xz or .zst), .parquet, .feather, .npz, a "
@@ -59,8 +59,9 @@ def scan_series(
 ) -> SeriesScan:
     """Find the columns of a source without reading all of it: for data larger than memory.
 
-    The series are read whenever they are needed. In long form, all rows of a series must be
-    contiguous to be read in batches or parts.
+    The series are read whenever they are needed. In long form, a table of up to 64 MiB (8 MiB if
+    it is compressed text) is read whole, and its rows may have any order. All rows of a series must
+    be contiguous in larger tables, which are read in batches and parts.
 
     Parameters
     ----------
@@ -164,8 +165,8 @@ def iter_series(
 ) -> Iterator[Dataset]:
     """Read the series of a source in batches.
 
-    Only a few batches of a table or a folder are in memory at any time. In long form, all rows of
-    a series must be contiguous.
+    Only a few batches of a table or a folder are in memory at any time; tables in long form that
+    are small are read whole (see `scan_series`).
 
     Parameters
     ----------
@@ -245,6 +246,7 @@ class FilePart(TablePart):
     given: str
     path: Path
     columns: Columns
+    whole: bool
 
     @classmethod
     def at(cls, given: str, path: Path, requested: RequestedColumns) -> FilePart:
@@ -255,7 +257,8 @@ class FilePart(TablePart):
         else:
             with open_arrow(path, given) as file:
                 sample = Chunk(sample_rows([file]), given)
-        return cls(given, path, resolve_columns(sample, requested))
+        size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
+        return cls(given, path, resolve_columns(sample, requested), is_small(size))
 
     @property
     def name(self) -> str:
@@ -271,16 +274,6 @@ class FilePart(TablePart):
             with open_arrow(self.path, self.given) as file:
                 for row, batch in file.batches(names, n_rows):
                     yield Chunk(pa.Table.from_batches([batch]), self.given, row)
-
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        """Read the series; in a small file, the rows of a series need not be contiguous."""
-        small = not is_compressed(self.path) and self.path.stat().st_size <= _SMALL_FILE
-        if self.columns.lists or not small:
-            yield from super().batches(labels=labels, batch_size=batch_size)
-            return
-        whole = read_whole([self], labels=labels)
-        for begin in range(0, len(whole), batch_size):
-            yield whole[begin : begin + batch_size]
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,10 @@ def fit_landmarks(
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
         if plan is not None:
+            # Parts run in threads, so each uses one; a single part uses all threads itself.
+            n_jobs = 1 if len(source.parts()) > 1 else o.n_jobs
             part_aligner = PartAligner(
-                row_map, Aligner(aligner.landmarks[:count], o.settings, o.device, n_jobs=1),
+                row_map, Aligner(aligner.landmarks[:count], o.settings, o.device, n_jobs),
                 found.classes, by_class, float(by_class @ found.totals), plan.batch_size,
                 plan.chunk,
             )  # fmt: skip
