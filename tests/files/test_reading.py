@@ -93,6 +93,29 @@ def test_batches_together_are_the_whole(form, batch_size, tmp_path):
         assert shares[-1] == 1.0
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("form", [long_table, list_table])
+def test_a_data_frame_is_scanned_with_rows_in_any_order(library, form):
+    data = batch, _, _ = make_data()
+    table = form(*data)
+    if form is long_table:
+        steps = np.concatenate([np.arange(length) for length in batch.lengths])
+        table = table.take(np.argsort(steps, kind="stable"))
+    if library == "pandas":
+        frame = table.to_pandas()
+    else:
+        frame = table if library == "pyarrow" else pytest.importorskip("polars").from_arrow(table)
+    scan = scan_series(frame)
+    assert_holds(scan.read(), data)
+    assert_holds(read_parts(scan), data)
+
+
+def test_a_lazy_frame_is_an_error():
+    frame = pytest.importorskip("polars").LazyFrame({"id": [1], "x": [2.0]})
+    with pytest.raises(DataError, match=r"LazyFrame has no rows yet: collect\(\) it first"):
+        scan_series(frame)
+
+
 def test_a_text_file_has_one_part_and_its_size(tmp_path):
     path = write_form(".csv", tmp_path, *make_data())
     assert scan_series(path).n_bytes == path.stat().st_size

@@ -33,8 +33,9 @@ from slts.files.paths import (
     is_pattern,
 )
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart, is_small
+from slts.files.tables import SAMPLE_ROWS, Chunk, TablePart, arrow_table, is_small
 from slts.files.text_files import CsvTable, open_text
+from slts.series.frames import is_frame
 
 pa: Any = LazyModule("pyarrow", "io")
 
@@ -65,10 +66,11 @@ def scan_series(
 
     Parameters
     ----------
-    source : str, path, list of paths or Dask collection
-        A source of `read_series`, except standard input. Or a Dask DataFrame in long form with all
-        rows of a series in one partition; or a Dask Bag of series of shape (channels, time), or of
-        pairs (series, label).
+    source : str, path, list of paths, data frame or Dask collection
+        A source of `read_series`, except standard input. Or a data frame of pandas or polars or an
+        Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
+        series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
+        (series, label).
     id, time, label, channels, expect, classes
         See `read_series`.
 
@@ -188,11 +190,15 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source."""
     if is_collection(source):
         return BagScan(source, requested) if is_bag(source) else FrameScan(source, requested)
+    if is_frame(source):
+        if type(source).__name__ == "LazyFrame":
+            raise DataError("a LazyFrame has no rows yet: collect() it first")
+        return FileScan(MemoryTable.of(source, requested), [])
     if not is_path_like(source):
         is_empty = isinstance(source, list | tuple) and not source
         raise DataError(
-            f"the source must be a path, a list of paths, a Dask DataFrame or a Dask Bag, got "
-            f"{'an empty list' if is_empty else type(source).__name__}"
+            f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
+            f"Bag, got {'an empty list' if is_empty else type(source).__name__}"
         )
     files = ParquetFiles.at(source)
     if not isinstance(files.given, str) or is_pattern(files.given):
@@ -277,6 +283,26 @@ class FilePart(TablePart):
 
 
 @dataclass(frozen=True)
+class MemoryTable(TablePart):
+    """A data frame in memory, as an Arrow table."""
+
+    rows: Any
+    columns: Columns
+    name = "the data frame"
+    whole = True
+
+    @classmethod
+    def of(cls, frame: object, requested: RequestedColumns) -> MemoryTable:
+        """Find the columns in the first rows."""
+        rows = arrow_table(frame, cls.name)
+        return cls(rows, resolve_columns(Chunk(rows.slice(0, SAMPLE_ROWS), cls.name), requested))
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+        """Read some columns; see `TablePart.chunks`."""
+        return Chunk(self.rows.select(list(names)), self.name).cut(n_rows)
+
+
+@dataclass(frozen=True)
 class StandardInput(TablePart):
     """CSV from standard input, which can be read only once."""
 
@@ -304,9 +330,7 @@ class FileScan(SeriesScan):
         The files that it reads, to estimate its size.
     """
 
-    def __init__(
-        self, part: FilePart | StandardInput | FolderPart | WholePart, files: Sequence[Path]
-    ) -> None:
+    def __init__(self, part: TablePart | WholePart, files: Sequence[Path]) -> None:
         super().__init__(part.name, None if isinstance(part, WholePart) else part.columns)
         self._part = part
         self._files = files

@@ -32,6 +32,8 @@ _SMALL_BYTES = 64 * 2**20
 # Approximate size of the values of a batch, whatever the number of series in it. A larger series
 # is a batch of its own.
 BATCH_BYTES = 1 << 24
+# Number of rows from which the columns are guessed.
+SAMPLE_ROWS = 20_000
 # Largest number of rows in long form that are read at once; fewer if there are many channels.
 _CHUNK_ROWS = 1 << 16
 # Decimal digits that float64 represents exactly.
@@ -74,6 +76,22 @@ class Chunk:
         """Return the rows from `start` to before `stop`."""
         rows = self.rows.slice(start, stop - start)
         return replace(self, rows=rows, first=self.first + start)
+
+    def cut(self, n_rows: int) -> Iterator[Chunk]:
+        """Yield chunks of at most `n_rows` rows."""
+        for start in range(0, len(self), n_rows):
+            yield self.between(start, min(len(self), start + n_rows))
+
+
+def arrow_table(frame: Any, name: str) -> Any:
+    """Convert a data frame of any library; a named index of pandas becomes a column."""
+    try:
+        return pa.table(frame)
+    except pa.ArrowException as error:
+        text = " ".join(str(part) for part in error.args)
+        raise DataError(
+            f"{name}: a column cannot be read, because its values have several types: {text}"
+        ) from error
 
 
 class TablePart:
