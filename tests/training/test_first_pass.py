@@ -22,6 +22,7 @@ class MemoryPart:
     labels: np.ndarray | None
     ids: np.ndarray | None = None
     name: str = "part"
+    weights = None
 
     def batches(self, *, labels, batch_size):
         for begin in range(0, len(self.series), 7):

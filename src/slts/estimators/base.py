@@ -95,7 +95,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
-        """The class that each decision value speaks for: every class, or the second of two."""
+        """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
     def check_series(self, X: Any) -> SeriesBatch:
@@ -134,7 +134,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._in_training_order(batch)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values: a larger value speaks for the class.
+        """Decision values: the larger the value, the more likely the class.
 
         Parameters
         ----------

@@ -72,9 +72,8 @@ class PartAligner:
             assert piece.labels is not None
             codes = np.searchsorted(self.classes, piece.labels).astype(np.int32)
             weights = self.class_weights[codes] / self.total
-            given = getattr(piece, "weights", None)
-            if given is not None:
-                weights = weights * given
+            if piece.weights is not None:
+                weights = weights * piece.weights
             for begin in range(0, len(series), step):
                 some = slice(begin, begin + step)
                 yield codes[some], weights[some], reduce(series[some])
