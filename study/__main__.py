@@ -24,7 +24,7 @@ from typing import Any
 
 import slts
 from study import figures, paper_document, paper_tables, peer_document, peer_tables
-from study.markdown import Block, Grid, to_markdown
+from study.markdown import Element, Grid, to_markdown
 from study.methods import unavailable
 from study.problems import Loader, load_published, missing_datasets
 from study.protocol import (
@@ -38,7 +38,7 @@ from study.protocol import (
     plan_accuracy,
     plan_reproduction,
 )
-from study.runner import Ledger, LedgerBusyError, Observer, Outcome, Progress, Unit, Work, run_units
+from study.runner import Ledger, LedgerBusyError, Observer, Outcome, RunState, Unit, Work, run_units
 from study.work import Worker
 
 Table = dict[str, Any]
@@ -74,7 +74,7 @@ class Study:
     plan: Callable[[Protocol, Selection, Mapping[str, str]], list[Unit]]
     collect: Callable[[Mapping[str, Any], Protocol, Selection], Table]
     draw: Callable[[Table], dict[str, Any]]
-    build: Callable[[Table, Table, Sequence[str]], list[Block]]
+    build: Callable[[Table, Table, Sequence[str]], list[Element]]
     fields: tuple[str, ...]
     pictures: bool
 
@@ -257,7 +257,7 @@ class _Lines:
     def __init__(self) -> None:
         self._last = 0.0
 
-    def __call__(self, state: Progress) -> None:
+    def __call__(self, state: RunState) -> None:
         now = time.monotonic()
         if state.unit and state.done < state.total and now - self._last < _LINE_EVERY:
             return

@@ -39,19 +39,19 @@ class Picture:
 
 
 # Text is Markdown already.
-Block = str | Grid | Picture
+Element = str | Grid | Picture
 
 
-def to_markdown(blocks: Sequence[Block], *, pictures: bool = True) -> str:
+def to_markdown(elements: Sequence[Element], *, pictures: bool = True) -> str:
     """Write a document; `pictures` links the figures, which are in the same folder."""
     texts = []
-    for block in blocks:
-        if isinstance(block, Grid):
-            texts.append(block.to_markdown())
-        elif isinstance(block, str):
-            texts.append(block)
+    for element in elements:
+        if isinstance(element, Grid):
+            texts.append(element.to_markdown())
+        elif isinstance(element, str):
+            texts.append(element)
         elif pictures:
-            texts.append(f"![{block.caption}]({block.name}.png)")
+            texts.append(f"![{element.caption}]({element.name}.png)")
     return "\n\n".join(texts) + "\n"
 
 
@@ -64,7 +64,7 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells) + " |"
 
 
-def opening(title: str, run: dict[str, Any], *packages: str) -> list[Block]:
+def opening(title: str, run: dict[str, Any], *packages: str) -> list[Element]:
     """Return the title, the facts about a run, and its command."""
     versions = ", ".join([f"slts {run['version']}", *packages])
     wall = f": {run['wall']}" if run["wall"] else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from study import sentences
 from study.markdown import (
-    Block,
+    Element,
     Grid,
     Picture,
     bullets,
@@ -28,7 +28,7 @@ _SPACES = {
 }
 
 
-def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
+def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
     """Build the document.
 
     Parameters
@@ -42,23 +42,23 @@ def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
     """
     fast = run["protocol"] == "fast"
     notes = (sentences.FAST_NOTE,) if fast else sentences.NOTES
-    blocks = opening("Reproduction of the experimental study", run)
-    blocks += [sentences.READING, bullets(notes)]
-    blocks += _datasets(tables)
-    blocks += _path(figures)
-    blocks += _landmarks(tables, figures)
-    blocks += _accuracy(tables)
-    blocks += _space(tables, figures)
+    elements = opening("Reproduction of the experimental study", run)
+    elements += [sentences.READING, bullets(notes)]
+    elements += _datasets(tables)
+    elements += _path(figures)
+    elements += _landmarks(tables, figures)
+    elements += _accuracy(tables)
+    elements += _space(tables, figures)
     # Remarks are about the full study.
-    blocks += _selection(tables, explained=not fast)
-    blocks += _tests(tables, explained=not fast)
-    blocks += _heldout(tables)
-    blocks += _differences(tables, explained=not fast)
+    elements += _selection(tables, explained=not fast)
+    elements += _tests(tables, explained=not fast)
+    elements += _heldout(tables)
+    elements += _differences(tables, explained=not fast)
     missing = sentences.not_computed(run)
-    return [*blocks, "## Left out", bullets(missing)] if missing else blocks
+    return [*elements, "## Left out", bullets(missing)] if missing else elements
 
 
-def _datasets(tables: Table) -> list[Block]:
+def _datasets(tables: Table) -> list[Element]:
     rows = []
     for facts in tables["table1"]:
         published = TABLE_1[facts["dataset"]]._asdict()
@@ -77,7 +77,7 @@ def _datasets(tables: Table) -> list[Block]:
     return ["## Data sets", sentences.DATASETS, grid] if rows else []
 
 
-def _path(figures: Sequence[str]) -> list[Block]:
+def _path(figures: Sequence[str]) -> list[Element]:
     caption = (
         "Figure 1. An optimal path: two series of Japanese Vowels, the affinity of their steps, "
         "and the path with the largest total affinity."
@@ -86,17 +86,17 @@ def _path(figures: Sequence[str]) -> list[Block]:
     return ["## Alignment", sentences.ALIGNMENT, picture] if "figure1" in figures else []
 
 
-def _landmarks(tables: Table, figures: Sequence[str]) -> list[Block]:
+def _landmarks(tables: Table, figures: Sequence[str]) -> list[Element]:
     panels = tables["figure2"]
     if not panels:
         return []
-    blocks: list[Block] = ["## Number of landmarks", sentences.landmark_gains(panels)]
+    elements: list[Element] = ["## Number of landmarks", sentences.landmark_gains(panels)]
     if "figure2" in figures:
         caption = (
             "Figure 2. Accuracy of BBS and SLTS for different numbers of landmarks, with 95% "
             "intervals. Filled circles: a paired t-test finds a difference (p < 5%)."
         )
-        blocks.append(Picture("figure2", caption))
+        elements.append(Picture("figure2", caption))
     rows = tuple(
         (
             TITLES[name],
@@ -110,16 +110,16 @@ def _landmarks(tables: Table, figures: Sequence[str]) -> list[Block]:
         for point in points
     )
     header = ("Data set", "Landmarks", "BBS", "SLTS", "SLTS - BBS", "p")
-    return [*blocks, Grid("figure2", "The points of Figure 2.", header, rows)]
+    return [*elements, Grid("figure2", "The points of Figure 2.", header, rows)]
 
 
-def _accuracy(tables: Table) -> list[Block]:
+def _accuracy(tables: Table) -> list[Element]:
     if not tables["table2"]:
         return []
     caption = "Table 2. Accuracy, with the paper's value and the difference."
-    blocks: list[Block] = ["## Classification performance", sentences.METHODS_OF_TABLE_2]
-    blocks += [_table_2("table2", caption, tables["table2"], (*COLUMNS, "average"))]
-    blocks += [sentences.agreement(tables["table2"])]
+    elements: list[Element] = ["## Classification performance", sentences.METHODS_OF_TABLE_2]
+    elements += [_table_2("table2", caption, tables["table2"], (*COLUMNS, "average"))]
+    elements += [sentences.agreement(tables["table2"])]
     if tables["robot"]:
         caption = (
             "Robot execution failures, task by task. The last column is the mean of the five "
@@ -135,8 +135,8 @@ def _accuracy(tables: Table) -> list[Block]:
             )
             for row in tables["robot"]
         )
-        blocks.append(Grid("robot", caption, header, rows))
-    return blocks
+        elements.append(Grid("robot", caption, header, rows))
+    return elements
 
 
 def _table_2(name: str, caption: str, rows: Sequence[Table], columns: Sequence[str]) -> Grid:
@@ -146,33 +146,33 @@ def _table_2(name: str, caption: str, rows: Sequence[Table], columns: Sequence[s
     return Grid(name, caption, ("Method", *(TITLES[c] for c in columns)), tuple(cells))
 
 
-def _space(tables: Table, figures: Sequence[str]) -> list[Block]:
+def _space(tables: Table, figures: Sequence[str]) -> list[Element]:
     if not tables["figure3"]:
         return []
-    blocks: list[Block] = ["## The similarity space", sentences.SPACE]
+    elements: list[Element] = ["## The similarity space", sentences.SPACE]
     if "figure3" in figures:
         caption = (
             "Figure 3. Two principal components of the similarities to ten random landmarks, "
             "Japanese Vowels: without metric learning, and under the metrics of three classes."
         )
-        blocks.append(Picture("figure3", caption))
+        elements.append(Picture("figure3", caption))
     rows = tuple((title, _cell(tables["figure3"][name])) for name, title in _SPACES.items())
     caption = "Variance explained by two components, in percent, over draws of the landmarks."
-    return [*blocks, Grid("figure3", caption, ("Similarity", "Explained variance"), rows)]
+    return [*elements, Grid("figure3", caption, ("Similarity", "Explained variance"), rows)]
 
 
-def _selection(tables: Table, *, explained: bool) -> list[Block]:
-    blocks: list[Block] = []
+def _selection(tables: Table, *, explained: bool) -> list[Element]:
+    elements: list[Element] = []
     for part, title in (("table3", "Japanese vowels"), ("table4", "LP1")):
         caption = f"Table {part[-1]}. SLTS with landmarks selected in three ways, {title}."
-        blocks += _selection_table(part, caption, title, tables[part])
-    if not blocks:
+        elements += _selection_table(part, caption, title, tables[part])
+    if not elements:
         return []
-    remark: list[Block] = [sentences.remark_on("selection")] if explained else []
-    return ["## Selecting landmarks", sentences.SELECTION, *blocks, *remark]
+    remark: list[Element] = [sentences.remark_on("selection")] if explained else []
+    return ["## Selecting landmarks", sentences.SELECTION, *elements, *remark]
 
 
-def _selection_table(name: str, caption: str, title: str, rows: Sequence[Table]) -> list[Block]:
+def _selection_table(name: str, caption: str, title: str, rows: Sequence[Table]) -> list[Element]:
     if not rows:
         return []
     header = ("Landmarks", *(METHOD_TITLES[way] for way in SELECTIONS))
@@ -187,7 +187,7 @@ def _selection_table(name: str, caption: str, title: str, rows: Sequence[Table])
     return [Grid(name, caption, header, cells), summary]
 
 
-def _tests(tables: Table, *, explained: bool) -> list[Block]:
+def _tests(tables: Table, *, explained: bool) -> list[Element]:
     rows, remarks = [], []
     for row in tables["tests"]:
         counts = ", ".join(map(str, row["landmarks"] or ()))
@@ -215,20 +215,20 @@ def _tests(tables: Table, *, explained: bool) -> list[Block]:
     return ["## The tests", grid, *filter(None, remarks)] if rows else []
 
 
-def _heldout(tables: Table) -> list[Block]:
-    blocks: list[Block] = []
+def _heldout(tables: Table) -> list[Element]:
+    elements: list[Element] = []
     rows = tables["table2_heldout"]
     if rows:
         caption = "Table 2 by the literal reading: no stratification, the tuning set held out."
-        blocks = [_table_2("table2_heldout", caption, rows, tuple(rows[0]["cells"]))]
-        blocks.append(sentences.agreement(rows))
+        elements = [_table_2("table2_heldout", caption, rows, tuple(rows[0]["cells"]))]
+        elements.append(sentences.agreement(rows))
     caption = "Table 4 (LP1) by the literal reading."
-    blocks += _selection_table("table4_heldout", caption, "LP1", tables["table4_heldout"])
+    elements += _selection_table("table4_heldout", caption, "LP1", tables["table4_heldout"])
     title = f"## {sentences.HELDOUT_TITLE}"
-    return [title, *sentences.HELDOUT_TEXTS, *blocks] if blocks else []
+    return [title, *sentences.HELDOUT_TEXTS, *elements] if elements else []
 
 
-def _differences(tables: Table, *, explained: bool) -> list[Block]:
+def _differences(tables: Table, *, explained: bool) -> list[Element]:
     """List all cells that differ from the paper by more than both intervals, with remarks."""
     found: list[tuple[str, Table | None, str]] = []
     for row in tables["table2"]:
@@ -251,13 +251,13 @@ def _differences(tables: Table, *, explained: bool) -> list[Block]:
             paper = with_interval(cell["paper"], cell["paper_interval"])
             text = f"{where}: {ours} here, {paper} in the paper ({signed(cell['difference'])})."
             groups.setdefault(remark if explained and remark else text, []).append(text)
-    blocks: list[Block] = []
+    elements: list[Element] = []
     for remark, texts in groups.items():
         if len(texts) > 1:
-            blocks += [bullets(texts), remark]
+            elements += [bullets(texts), remark]
         else:
-            blocks.append(" ".join(dict.fromkeys([*texts, remark])))
-    return ["## Differences from the paper", *blocks] if blocks else []
+            elements.append(" ".join(dict.fromkeys([*texts, remark])))
+    return ["## Differences from the paper", *elements] if elements else []
 
 
 def _cell(cell: Table | None) -> str:

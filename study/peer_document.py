@@ -8,7 +8,7 @@ from typing import Any
 from study import sentences
 from study.figures import RANKS
 from study.markdown import (
-    Block,
+    Element,
     Grid,
     Picture,
     bullets,
@@ -27,7 +27,7 @@ Table = dict[str, Any]
 _CENTRE_TITLE = BY_NAME[CENTRE].title
 
 
-def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
+def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
     """Build the document.
 
     Parameters
@@ -39,22 +39,22 @@ def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
     figures
         Names of the figures that were drawn.
     """
-    blocks = opening("Accuracy", run, f"aeon {run['aeon']}")
+    elements = opening("Accuracy", run, f"aeon {run['aeon']}")
     summary = sentences.in_short(tables)
-    blocks += [bullets(summary)] if summary else []
-    blocks += _accuracy(tables, run, figures)
-    blocks += _tests(tables)
-    blocks += _costs(tables)
-    blocks += _variants(tables)
-    blocks += _choices(tables["choices"])
+    elements += [bullets(summary)] if summary else []
+    elements += _accuracy(tables, run, figures)
+    elements += _tests(tables)
+    elements += _costs(tables)
+    elements += _variants(tables)
+    elements += _choices(tables["choices"])
     if tables["datasets"]:
         notes = [*sentences.METHOD_NOTES, *sentences.splits_notes(run["grids"])]
-        blocks += ["## How it was run", bullets(notes)]
+        elements += ["## How it was run", bullets(notes)]
     missing = sentences.not_computed(run)
-    return [*blocks, "## Left out", bullets(missing)] if missing else blocks
+    return [*elements, "## Left out", bullets(missing)] if missing else elements
 
 
-def _accuracy(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
+def _accuracy(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
     ranks = tables["ranks"].get("ranks", {})
     rows = tuple(
         (
@@ -69,17 +69,17 @@ def _accuracy(tables: Table, run: Table, figures: Sequence[str]) -> list[Block]:
     if not rows:
         return []
     header = ("method", *_titles(tables), "mean", "mean rank")
-    blocks: list[Block] = [f"## Accuracy on {len(tables['datasets'])} data sets"]
-    blocks.append(Grid("accuracy", sentences.CONVENTIONS, header, rows))
+    elements: list[Element] = [f"## Accuracy on {len(tables['datasets'])} data sets"]
+    elements.append(Grid("accuracy", sentences.CONVENTIONS, header, rows))
     if RANKS in figures:
-        blocks += [Picture(RANKS, "Mean ranks over the data sets"), sentences.RANKS]
+        elements += [Picture(RANKS, "Mean ranks over the data sets"), sentences.RANKS]
     losses = sentences.losses(tables)
-    blocks.append(f"## Where {_CENTRE_TITLE} is worse")
-    blocks.append(bullets(losses) if losses else "Nowhere in this run.")
-    return blocks
+    elements.append(f"## Where {_CENTRE_TITLE} is worse")
+    elements.append(bullets(losses) if losses else "Nowhere in this run.")
+    return elements
 
 
-def _tests(tables: Table) -> list[Block]:
+def _tests(tables: Table) -> list[Element]:
     rows = tuple(
         (
             BY_NAME[row["method"]].title,
@@ -111,7 +111,7 @@ def _tests(tables: Table) -> list[Block]:
     return ["## Tests", tests, Grid("wins", caption, header, wins)]
 
 
-def _costs(tables: Table) -> list[Block]:
+def _costs(tables: Table) -> list[Element]:
     columns = {TITLES[name]: [name] for name in tables["datasets"] if name not in ROBOT_TASKS}
     robot = [name for name in tables["datasets"] if name in ROBOT_TASKS]
     if robot:
@@ -148,23 +148,23 @@ def _seconds(cost: Table) -> str:
     return f"{short(cost['fit'])} + {short(cost['predict'])}" if cost else "-"
 
 
-def _variants(tables: Table) -> list[Block]:
+def _variants(tables: Table) -> list[Element]:
     """Ablations of the centre, and options of SLTS."""
     ablations = [row for row in tables["tests"] if BY_NAME[row["method"]].group == "ablation"]
     star = f"A star: p < {SIGNIFICANT} on that data set."
-    blocks: list[Block] = []
+    elements: list[Element] = []
     if ablations:
         caption = (
             f"{GROUPS['ablation']}, minus {_CENTRE_TITLE}, in points over shared splits. {star} "
             f"p: signed-rank test over the data sets. Time: fit and predict on all data sets, "
             f"relative to {_CENTRE_TITLE}."
         )
-        blocks += ["## Ablations", _against(tables, ablations, "ablations", caption)]
+        elements += ["## Ablations", _against(tables, ablations, "ablations", caption)]
     if tables["options"]:
         caption = f"{GROUPS['option']}, minus SLTSClassifierCV with its defaults, in points. {star}"
         options = _against(tables, tables["options"], "options", caption)
-        blocks += ["## Options of SLTS", options]
-    return blocks
+        elements += ["## Options of SLTS", options]
+    return elements
 
 
 def _against(tables: Table, rows: Sequence[Table], name: str, caption: str) -> Grid:
@@ -182,10 +182,10 @@ def _against(tables: Table, rows: Sequence[Table], name: str, caption: str) -> G
     return Grid(name, caption, ("change", *_titles(tables), "mean", "p", "time"), cells)
 
 
-def _choices(found: Table) -> list[Block]:
-    blocks: list[Block] = ["## How the defaults were chosen", sentences.HOW_CHOSEN]
+def _choices(found: Table) -> list[Element]:
+    elements: list[Element] = ["## How the defaults were chosen", sentences.HOW_CHOSEN]
     if not found:
-        return blocks
+        return elements
     rows = tuple(
         (
             TITLES[row["dataset"]],
@@ -217,7 +217,7 @@ def _choices(found: Table) -> list[Block]:
     caption = "Cross-validated accuracy of every configuration inside the training sets."
     header = ("configuration", *(TITLES[name] for name in found["datasets"]), "mean")
     accuracies = Grid("choice-accuracies", caption, header, every)
-    return [*blocks, sentences.on_choices(found), left_out, accuracies]
+    return [*elements, sentences.on_choices(found), left_out, accuracies]
 
 
 def _choice_title(name: str) -> str:

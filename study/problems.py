@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Dataset:
+class LabelledSeries:
     """Series with labels; the first `n_train` are the training set, if the split is published."""
 
     batch: slts.SeriesBatch
@@ -31,17 +31,17 @@ class Dataset:
     n_train: int | None = None
 
 
-Loader = Callable[[str], Dataset]
+Loader = Callable[[str], LabelledSeries]
 
 
-def load_published(name: str) -> Dataset:
+def load_published(name: str) -> LabelledSeries:
     """Load a data set of the paper by its name in `slts.datasets`."""
     batch, labels = slts.datasets.load(name)
-    return Dataset(batch, labels, slts.datasets.info(name).n_train)
+    return LabelledSeries(batch, labels, slts.datasets.info(name).n_train)
 
 
 @functools.lru_cache(maxsize=8)
-def load_once(loader: Loader, name: str) -> Dataset:
+def load_once(loader: Loader, name: str) -> LabelledSeries:
     """Load a data set once per process."""
     return loader(name)
 
@@ -57,7 +57,9 @@ def missing_datasets(names: Sequence[str], loader: Loader) -> dict[str, str]:
     return missing
 
 
-def divide(dataset: Dataset, name: str, split: int, protocol: Protocol) -> tuple[Indices, Indices]:
+def divide(
+    dataset: LabelledSeries, name: str, split: int, protocol: Protocol
+) -> tuple[Indices, Indices]:
     """Return the training and test set of a split: as published, or random and stratified."""
     everything = np.arange(len(dataset.batch))
     if dataset.n_train is not None:
@@ -143,7 +145,7 @@ class Problem:
         }
 
 
-def make_problem(dataset: Dataset, name: str, split: int, protocol: Protocol) -> Problem:
+def make_problem(dataset: LabelledSeries, name: str, split: int, protocol: Protocol) -> Problem:
     """Split a data set; the tuning set is a stratified part of the training set."""
     train, test = divide(dataset, name, split, protocol)
     _, tuning = train_test_split(
@@ -155,7 +157,9 @@ def make_problem(dataset: Dataset, name: str, split: int, protocol: Protocol) ->
     return Problem(name, split, dataset.batch, dataset.labels, train, tuning, test)
 
 
-def make_heldout_problem(dataset: Dataset, name: str, split: int, protocol: Protocol) -> Problem:
+def make_heldout_problem(
+    dataset: LabelledSeries, name: str, split: int, protocol: Protocol
+) -> Problem:
     """Split a data set by the literal reading: at random, not stratified, sizes rounded up."""
     n = len(dataset.batch)
     order = np.random.RandomState(seed_of("heldout", name, split)).permutation(n)

@@ -132,7 +132,7 @@ def _append(file: IO[bytes], line: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunState:
     """State of a run after a unit; `unit` is None at the start."""
 
     unit: Unit | None
@@ -141,7 +141,7 @@ class Progress:
     seconds_left: float | None
 
 
-Observer = Callable[[Progress], None]
+Observer = Callable[[RunState], None]
 
 
 @dataclass
@@ -187,7 +187,7 @@ def run_units(
     missing.sort(key=lambda unit: (unit.rank, -unit.cost, unit.key))
     start, cost_done, cost_left = time.monotonic(), 0.0, sum(unit.cost for unit in missing)
     if observer is not None:
-        observer(Progress(None, len(kept), len(units), None))
+        observer(RunState(None, len(kept), len(units), None))
     if not missing:
         return outcome
     with ledger.writing() as append:
@@ -202,7 +202,7 @@ def run_units(
                 if observer is not None:
                     left = (time.monotonic() - start) * max(cost_left, 0.0) / cost_done
                     done = len(outcome.results) + len(outcome.failures)
-                    observer(Progress(unit, done, len(units), left))
+                    observer(RunState(unit, done, len(units), left))
         finally:
             finished = len(outcome.results) - len(kept)
             if finished:

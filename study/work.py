@@ -20,8 +20,8 @@ import slts
 from study.methods import ADAPTERS, BY_NAME, Method, warm_up
 from study.paper import PATH_LENGTHS
 from study.problems import (
-    Dataset,
     Indices,
+    LabelledSeries,
     Loader,
     Problem,
     Score,
@@ -67,7 +67,7 @@ class Worker:
         return {**result, "warnings": len(caught), "cpu_seconds": seconds}
 
 
-def _facts(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _facts(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """Counts of a data set, as in Table 1."""
     return {
         "facts": {
@@ -81,7 +81,7 @@ def _facts(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
     }
 
 
-def _path(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _path(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """Two series of one class whose lengths, and path, are close to those of Figure 1."""
     lengths, labels = dataset.batch.lengths, dataset.labels
     first = np.argsort(np.abs(lengths - PATH_LENGTHS[0]), kind="stable")[:30]
@@ -98,7 +98,7 @@ def _path(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
     return {"path": [dataset.batch[k].tolist() for k in pair]}
 
 
-def _landmarks(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _landmarks(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """BBS and SLTS with random landmarks. Smaller sets of landmarks are part of larger ones."""
     problem = make_problem(dataset, unit.dataset, unit.splits[0], protocol)
     counts = [int(count) for count in unit.detail] or problem.counts(protocol.shares)
@@ -111,13 +111,13 @@ def _landmarks(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
     }
 
 
-def _selection(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _selection(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """SLTS with landmarks that are selected in one way, for every share."""
     problem = make_problem(dataset, unit.dataset, unit.splits[0], protocol)
     return {"scores": _selection_scores(problem, str(unit.detail[0]), protocol)}
 
 
-def _heldout(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _heldout(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """All methods of Table 2, or all ways to select landmarks, under the literal reading."""
     problem = make_heldout_problem(dataset, unit.dataset, unit.splits[0], protocol)
     if unit.detail == ("selection",):
@@ -185,7 +185,7 @@ def _landmark_score(
     return problem.score(method, predicted, selection=way, landmarks=len(landmarks), **chosen)
 
 
-def _pca(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _pca(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """Two principal components of the similarities to a few landmarks, under each metric."""
     problem = make_problem(dataset, unit.dataset, unit.splits[0], protocol)
     (landmarks,) = _select(problem, "random", [protocol.pca_landmarks])
@@ -217,7 +217,7 @@ def _principal(features: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float6
     return points, float(np.sum(values[:2] ** 2)) / total if total > 0 else 1.0
 
 
-def _similarity(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _similarity(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """1NN once, and the SVM for each split of the unit."""
     problems = [make_problem(dataset, unit.dataset, split, protocol) for split in unit.splits]
     return {"scores": _similarity_scores(problems, protocol)}
@@ -257,7 +257,7 @@ def _svm_score(problem: Problem, features: npt.NDArray[Any], protocol: Protocol)
     return problem.score("svm", predicted, C=protocol.cs[best], validation=float(validation[best]))
 
 
-def _ldmlt(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _ldmlt(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     problem = make_problem(dataset, unit.dataset, unit.splits[0], protocol)
     return {"scores": [_ldmlt_score(problem, protocol)]}
 
@@ -274,7 +274,7 @@ def _ldmlt_score(problem: Problem, protocol: Protocol) -> Score:
     return problem.score("ldmlt", model.predict(problem.series[problem.test]))
 
 
-def _model(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _model(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """Accuracy of a compared method on the test set, its times and its size."""
     method, split = BY_NAME[str(unit.detail[0])], unit.splits[0]
     train, test = divide(dataset, unit.dataset, split, protocol)
@@ -282,7 +282,7 @@ def _model(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
     return {"scores": [_measure(method, problem)]}
 
 
-def _choice(unit: Unit, dataset: Dataset, protocol: Protocol) -> Result:
+def _choice(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     """Cross-validated accuracies of a configuration, inside the training set of the first split."""
     method = BY_NAME[str(unit.detail[0])]
     train, _ = divide(dataset, unit.dataset, 0, protocol)

@@ -27,6 +27,12 @@ def rng():
     return np.random.default_rng(20_240_229)
 
 
+@pytest.fixture
+def tables_in_parts(monkeypatch):
+    """Read small tables in batches and parts, as large ones are."""
+    monkeypatch.setattr("slts.files.tables._SMALL_BYTES", 0)
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """Folder with the zips of the paper's data sets."""

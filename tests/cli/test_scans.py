@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +19,13 @@ import pyarrow.parquet as pq
 import slts
 from slts import SeriesBatch, as_series
 from slts.cli import scoring
+from slts.files.parquet_parts import ParquetPart
 from slts.series.source import series_keys
 from slts.training.sampling import SampleSize
 from slts.training.splits import make_splits
 from tests.files.forms import csv_text, list_table, long_table
+
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
 
 
 def draw(n_series, seed, names=("no", "yes")):
@@ -273,6 +278,30 @@ def test_scores_and_certificates_are_those_of_series_in_memory(form, files, trai
     code, output, messages = run("certify", trained, files[form], "--json")
     assert code == 0, messages
     assert json.loads(output) == certificate | {"data": str(files[form])}
+
+
+def test_every_pass_over_the_data_is_needed(files, trained, tmp_path, run, monkeypatch):
+    reads = Counter()
+    batches = ParquetPart.batches
+
+    def counted(self, **options):
+        reads[Path(self.source).name] += self.start == 0
+        return batches(self, **options)
+
+    monkeypatch.setattr(ParquetPart, "batches", counted)
+    fit = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
+    for arguments, expected in (
+        (["evaluate", trained, files["parquet"]], {"test.parquet": 1}),
+        (["certify", trained, files["parquet"]], {"test.parquet": 1}),
+        # Split, train, predict.
+        ([*fit, "--test-size", "0.3"], {"train.parquet": 3}),
+        # Both are read for their labels, which are compared before training.
+        ([*fit, "--test", files["parquet"]], {"train.parquet": 2, "test.parquet": 2}),
+    ):
+        reads.clear()
+        code, _, messages = run(*arguments)
+        assert code == 0, messages
+        assert reads == expected
 
 
 @pytest.mark.parametrize("command", ["evaluate", "certify"])

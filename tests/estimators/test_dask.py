@@ -21,6 +21,8 @@ dask = pytest.importorskip("dask", reason="needs the extra dask")
 bag = pytest.importorskip("dask.bag", reason="needs the extra dask")
 frame = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
+
 N = 150
 
 

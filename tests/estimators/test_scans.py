@@ -18,6 +18,8 @@ from slts.training.sampling import SampleSize
 from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_lists, write_long
 
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
+
 N = 120
 
 

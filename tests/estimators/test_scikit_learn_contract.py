@@ -36,7 +36,6 @@ SHORTENED = {
 @parametrize_with_checks(
     [kind(random_state=0, **SHORTENED.get(kind, {})) for kind in KINDS],
     expected_failed_checks=expected_failures,
-    xfail_strict=True,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -108,9 +108,13 @@ def write_folder(folder: Path, batch, labels, ids, *, with_labels=True) -> Path:
     return folder
 
 
-def write_form(form: str, folder: Path, batch, labels, ids) -> Path:
-    """Write a data set; `form` is a suffix, or one of "folder", "lists", "parquet folder"."""
+def write_form(form: str, folder: Path, batch, labels, ids, *, order=None) -> Path:
+    """Write a data set; `form` is a suffix, or one of "folder", "lists", "parquet folder".
+
+    `order` is another order of the rows in long form.
+    """
     table = long_table(batch, labels, ids)
+    table = table if order is None else table.take(order)
     path = folder / f"data{form}"
     if form.startswith((".csv", ".tsv")):
         write_compressed(path, csv_text(table, "\t" if ".tsv" in form else ",").encode())

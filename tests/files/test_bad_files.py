@@ -97,8 +97,8 @@ def test_one_bad_time_is_named(tmp_path):
     refused(path, r"line 4: column 't' \(time\) holds 'late'", time="t")
 
 
-def test_a_repeated_series_is_an_error_in_batches_only(tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 0)
+@pytest.mark.usefixtures("tables_in_parts")
+def test_a_repeated_series_is_an_error_in_batches_only(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("id,x\na,1\na,2\nb,3\na,4\n")
     assert read_series(path).series.lengths.tolist() == [3, 1]
@@ -115,6 +115,7 @@ def test_ids_with_equal_python_hashes_are_distinguished(ids, tmp_path):
     assert [part.ids.tolist() for part in found] == [[id] for id in ids]
 
 
+@pytest.mark.usefixtures("tables_in_parts")
 @pytest.mark.parametrize("batch_size", [50, 10_000])
 def test_a_series_that_is_repeated_much_later_is_found(tmp_path, batch_size):
     ids = np.repeat(np.random.default_rng(0).permutation(10_000), 2)

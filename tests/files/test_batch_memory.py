@@ -15,10 +15,7 @@ from slts.files import iter_series, scan_series
 from slts.files.dataset import join
 from tests.files.forms import make_data, write_folder
 
-
-@pytest.fixture(autouse=True)
-def no_small_files(monkeypatch):
-    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 0)
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
 
 
 def large_batch(lengths, n_channels):

@@ -29,6 +29,8 @@ from tests.files.forms import (
     series_of_lengths,
 )
 
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
+
 
 def write_groups(path, table, sizes):
     """Write row groups of the given sizes, 0 included, and the rest as one more."""
@@ -61,7 +63,7 @@ def assert_complete(scan, data):
 
 
 @pytest.fixture
-def one_part_per_piece(monkeypatch):
+def one_part_per_segment(monkeypatch):
     monkeypatch.setattr("slts.files.parquet_parts._PARTS", 1 << 20)
 
 
@@ -118,7 +120,7 @@ def test_a_series_may_span_parts_and_files(text, tmp_path):
     assert owned.count(0) >= 5
 
 
-@pytest.mark.usefixtures("one_part_per_piece")
+@pytest.mark.usefixtures("one_part_per_segment")
 @pytest.mark.parametrize("n_files", [3, 12])
 def test_a_series_may_span_more_files_than_a_part_stores(n_files, tmp_path):
     data = series_of_lengths([10, 10 * n_files, 10, 7])
@@ -135,7 +137,7 @@ def test_neighbours_in_different_parts_may_look_alike(tmp_path):
 
 @pytest.mark.parametrize("rows_per_group", [100, 33])
 def test_list_form_is_cut_inside_row_groups_too(rows_per_group, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.files.parquet_parts._PIECE_STEPS", 8)
+    monkeypatch.setattr("slts.files.parquet_parts._SEGMENT_STEPS", 8)
     data = series_of_lengths(np.arange(100) % 7 + 1)
     path = tmp_path / "data.parquet"
     table = list_table(*data)
@@ -244,7 +246,7 @@ def test_a_changed_file_is_an_error(tmp_path):
         list(part.batches(labels=True, batch_size=5))
 
 
-@pytest.mark.usefixtures("one_part_per_piece")
+@pytest.mark.usefixtures("one_part_per_segment")
 @pytest.mark.parametrize("pattern", ["", "*.parquet"])
 @pytest.mark.parametrize("change", [-1, 1])
 def test_a_changed_list_of_files_is_an_error(pattern, change, tmp_path):

@@ -27,6 +27,8 @@ from tests.files.forms import (
     write_form,
 )
 
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
+
 DATA = make_data()
 
 

@@ -93,6 +93,29 @@ def test_batches_together_are_the_whole(form, batch_size, tmp_path):
         assert shares[-1] == 1.0
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("form", [long_table, list_table])
+def test_a_data_frame_is_scanned_with_rows_in_any_order(library, form):
+    data = batch, _, _ = make_data()
+    table = form(*data)
+    if form is long_table:
+        steps = np.concatenate([np.arange(length) for length in batch.lengths])
+        table = table.take(np.argsort(steps, kind="stable"))
+    if library == "pandas":
+        frame = table.to_pandas()
+    else:
+        frame = table if library == "pyarrow" else pytest.importorskip("polars").from_arrow(table)
+    scan = scan_series(frame)
+    assert_holds(scan.read(), data)
+    assert_holds(read_parts(scan), data)
+
+
+def test_a_lazy_frame_is_an_error():
+    frame = pytest.importorskip("polars").LazyFrame({"id": [1], "x": [2.0]})
+    with pytest.raises(DataError, match=r"LazyFrame has no rows yet: collect\(\) it first"):
+        scan_series(frame)
+
+
 def test_a_text_file_has_one_part_and_its_size(tmp_path):
     path = write_form(".csv", tmp_path, *make_data())
     assert scan_series(path).n_bytes == path.stat().st_size
@@ -182,10 +205,10 @@ def test_semicolons_decimal_commas_and_a_byte_order_mark(tmp_path):
     assert found.columns.time == "t"
 
 
+@pytest.mark.usefixtures("tables_in_parts")
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
 def test_blocks_end_inside_lines(suffix, tmp_path, monkeypatch):
     monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 12)
-    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 0)
     rows = "".join(f"series {i // 100},{i % 100},{i},{-i}\r\n" for i in range(5_000))
     path = tmp_path / f"data.csv{suffix}"
     write_compressed(path, f"\ufeffid,t,x,z\r\n{rows}".encode())
@@ -288,14 +311,15 @@ def test_a_folder_is_sorted_by_time(tmp_path):
         read_series(tmp_path)
 
 
-def test_rows_of_a_small_file_may_have_any_order(tmp_path, monkeypatch):
-    path = tmp_path / "interleaved.csv"
-    lines = [f"{name},{t},{value}" for t in range(3) for name, value in (("a", t), ("b", -t))]
-    path.write_text("\n".join(["id,t,x", *lines]))
-    scan = scan_series(path)
-    (found,) = scan.batches(labels=False)
-    np.testing.assert_array_equal(found.series[0], [[0.0, 1.0, 2.0]])
-    np.testing.assert_array_equal(found.series[1], [[0.0, -1.0, -2.0]])
-    monkeypatch.setattr("slts.files.reading._SMALL_FILE", 10)
+@pytest.mark.parametrize(
+    "form", [".csv", ".csv.gz", ".csv.zst", ".parquet", ".feather", "parquet folder"]
+)
+def test_rows_of_a_small_table_may_have_any_order(form, tmp_path, monkeypatch):
+    data = batch, _, _ = make_data()
+    steps = np.concatenate([np.arange(length) for length in batch.lengths])
+    path = write_form(form, tmp_path, *data, order=np.argsort(steps, kind="stable"))
+    assert len(scan_series(path).parts()) == 1
+    assert_holds(read_parts(scan_series(path)), data)
+    monkeypatch.setattr("slts.files.tables._SMALL_BYTES", 10)
     with pytest.raises(DataError, match="must be contiguous to be read in batches"):
-        list(scan.batches(labels=False))
+        list(scan_series(path).batches())

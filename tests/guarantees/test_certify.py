@@ -214,6 +214,7 @@ def write_scan(tmp_path_factory):
     return write
 
 
+@pytest.mark.usefixtures("tables_in_parts")
 @pytest.mark.parametrize(
     "estimator",
     [slts.SLTSClassifier(20, gamma=0.1, **FAST), slts.OneNNClassifier()],

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 import slts
-from study.problems import Dataset
+from study.problems import LabelledSeries
 from study.protocol import FULL, PRESPLIT, seed_of
 
 HERE = ("japanese_vowels", "auslan", "arabic_digits", "robot_lp1")
@@ -27,7 +27,7 @@ TINY = dataclasses.replace(
 )
 
 
-def load(name: str) -> Dataset:
+def load(name: str) -> LabelledSeries:
     if name not in HERE:
         raise FileNotFoundError("not here")
     rng = np.random.default_rng(seed_of(name))
@@ -35,4 +35,4 @@ def load(name: str) -> Dataset:
     series = [
         rng.normal(size=(3, rng.integers(5, 9))) + 1.2 * np.eye(3)[:, [label]] for label in labels
     ]
-    return Dataset(slts.as_series(series), labels, 24 if name in PRESPLIT else None)
+    return LabelledSeries(slts.as_series(series), labels, 24 if name in PRESPLIT else None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import slts
-from study.problems import Dataset, count_of, divide, make_heldout_problem, make_problem
+from study.problems import LabelledSeries, count_of, divide, make_heldout_problem, make_problem
 from study.protocol import FULL
 from study.runner import Unit
 from study.work import Worker
@@ -22,7 +22,7 @@ def test_the_tuning_set_is_part_of_the_training_set():
 
 def test_heldout_parts_of_lp1_have_the_sizes_of_the_paper():
     # 27 test series: the paper's accuracies on LP1 are multiples of 1/270 over ten splits.
-    dataset = Dataset(slts.as_series(np.ones((88, 2, 3))), np.arange(88) % 4)
+    dataset = LabelledSeries(slts.as_series(np.ones((88, 2, 3))), np.arange(88) % 4)
     problem = make_heldout_problem(dataset, "robot_lp1", 0, FULL)
     parts = (problem.train, problem.tuning, problem.test)
     assert [len(part) for part in parts] == [42, 19, 27]

@@ -15,18 +15,19 @@ from slts.training.source import ArraySource
 
 
 @dataclass(frozen=True)
-class Piece:
+class MemoryPart:
     """Some series in memory, as a part of a source."""
 
     series: slts.SeriesBatch
     labels: np.ndarray | None
     ids: np.ndarray | None = None
     name: str = "part"
+    weights = None
 
     def batches(self, *, labels, batch_size):
         for begin in range(0, len(self.series), 7):
             some = slice(begin, begin + 7)
-            yield Piece(
+            yield MemoryPart(
                 self.series[some],
                 None if self.labels is None else self.labels[some],
                 None if self.ids is None else self.ids[some],
@@ -37,7 +38,7 @@ class Piece:
 class Source:
     """Parts in memory."""
 
-    pieces: list[Piece]
+    pieces: list[MemoryPart]
     in_rows: bool = False
     name: str = "source"
 
@@ -57,7 +58,9 @@ def source_of(*labels, **options):
     for number, own in enumerate(labels):
         n = len(own)
         pieces.append(
-            Piece(series_of(np.arange(first, first + n)), np.asarray(own), name=f"part {number}")
+            MemoryPart(
+                series_of(np.arange(first, first + n)), np.asarray(own), name=f"part {number}"
+            )
         )
         first += n
     return Source(pieces, **options)
@@ -121,7 +124,9 @@ def test_series_are_fetched_by_number_in_the_given_order():
 def test_a_series_that_lies_in_two_parts_is_an_error():
     ids = [np.array(["x", "y"]), np.array(["z", "y", "w"])]
     pieces = [
-        Piece(series_of(range(len(own))), np.array(["a", "b", "b"])[: len(own)], own, f"part {k}")
+        MemoryPart(
+            series_of(range(len(own))), np.array(["a", "b", "b"])[: len(own)], own, f"part {k}"
+        )
         for k, own in enumerate(ids)
     ]
     with pytest.raises(DataError, match=r"Series 'y' appears in both part 0 and part 1\. All"):
@@ -148,7 +153,10 @@ def test_wrong_labels_are_errors(labels, message):
 
 
 def test_labels_that_are_missing_are_an_error():
-    pieces = [Piece(series_of([1.0]), np.array(["a"])), Piece(series_of([2.0]), None, name="p")]
+    pieces = [
+        MemoryPart(series_of([1.0]), np.array(["a"])),
+        MemoryPart(series_of([2.0]), None, name="p"),
+    ]
     with pytest.raises(DataError, match=r"p has no labels: name their column with scan_series"):
         everything(Source(pieces))
 
@@ -169,8 +177,8 @@ def test_labels_of_other_types_are_classes(kind):
 )
 def test_other_channels_are_an_error(channels, names, message):
     pieces = [
-        Piece(series_of([1.0], 2, ("u", "v")), np.array(["a"]), name="part 0"),
-        Piece(series_of([1.0], channels, names), np.array(["b"]), name="part 1"),
+        MemoryPart(series_of([1.0], 2, ("u", "v")), np.array(["a"]), name="part 0"),
+        MemoryPart(series_of([1.0], channels, names), np.array(["b"]), name="part 1"),
     ]
     with pytest.raises(DataError, match=message):
         everything(Source(pieces))

@@ -11,6 +11,8 @@ from slts.training.sampling import SampleSize
 from tests.estimators.kinds import every, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_lists, write_long
 
+pytestmark = pytest.mark.usefixtures("tables_in_parts")
+
 N = 60
 KINDS = [
     slts.SLTSClassifier,

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 Values = npt.NDArray[np.floating[Any]]
 # Series [0, 1) against packs [2, 3).
-Block = tuple[int, int, int, int]
+BlockBounds = tuple[int, int, int, int]
 # Kind and parameter.
 Band = tuple[int, float]
 # Outcome, series, landmark.
@@ -61,7 +61,7 @@ def band_bounds(kind: int, parameter: float, n: int, m: int) -> list[tuple[int, 
 def score(
     series: Rows,
     landmarks: Landmarks,
-    block: Block,
+    block: BlockBounds,
     band: Band,
     values: Values,
     lengths: npt.NDArray[np.int32],
@@ -71,7 +71,7 @@ def score(
 def products(
     series: Rows,
     landmarks: Landmarks,
-    block: Block,
+    block: BlockBounds,
     band: Band,
     out: Values,
     target: int,
@@ -80,7 +80,7 @@ def products(
 def grouped(
     series: Rows,
     landmarks: Landmarks,
-    block: Block,
+    block: BlockBounds,
     band: Band,
     weights: Values,
     out: Values,
@@ -90,7 +90,7 @@ def grouped(
 def projected(
     series: Rows,
     landmarks: Landmarks,
-    block: Block,
+    block: BlockBounds,
     band: Band,
     metrics: Values,
     out: Values,

@@ -8,11 +8,11 @@ import typer
 
 from slts.cli import options
 from slts.cli.data import load_model, open_scan
-from slts.cli.scans import read_labels
 from slts.cli.scoring import describe_accuracy, scores
 from slts.cli.terminal import show_json, show_table
 from slts.errors import DataError
-from slts.guarantees import Certificate, certify
+from slts.guarantees import Certificate
+from slts.guarantees.held_out import HeldOut
 
 
 @options.with_common_options
@@ -31,12 +31,11 @@ def evaluate(
         model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
     )
     scan = open_scan(data, common, expect=fitted.channel_names_in_, classes=fitted.classes_)
-    truth = read_labels(scan).all
-    predicted, _, probabilities = fitted.outputs(scan)
-    found = scores(fitted.classes_, predicted, probabilities, truth)
+    held_out = HeldOut.of(fitted, scan)
+    found = scores(fitted.classes_, held_out.predicted, held_out.probabilities, held_out.labels)
     certificate: Certificate | None = None
     try:
-        certificate = certify(fitted, scan)
+        certificate = held_out.certificate()
     except DataError as error:
         common.messages.say(f"no certificate: {error}")
     if common.as_json:

@@ -12,7 +12,6 @@ import numpy as np
 import typer
 
 from slts import estimators
-from slts._typing import AnyArray
 from slts.cli import options
 from slts.cli.data import check_device, open_scan
 from slts.cli.output_paths import check_output_path
@@ -22,6 +21,7 @@ from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
 from slts.files import Columns
+from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
 
 METHODS = {
@@ -83,25 +83,23 @@ def fit(
     scan = open_scan(data, common)
     training: ReportedScan | SubsetScan = scan
     held_out: ReportedScan | SubsetScan | None = None
-    truth: AnyArray | None = None
     # Test data are read before training, so that errors in them are found early.
     if test_size is not None:
-        training, held_out, truth = hold_out(scan, read_labels(scan, random_state), test_size)
+        training, held_out = hold_out(scan, read_labels(scan, random_state), test_size)
     elif test is not None:
-        held_out, truth = _open_test(test, common, scan)
+        held_out = _open_test(test, common, scan)
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
     save(estimator, model)
     measured = None
-    if truth is not None:
-        measured = accuracy(estimator.predict(held_out), truth)
+    if held_out is not None:
+        found = HeldOut.of(estimator, held_out)
+        measured = accuracy(found.predicted, found.labels)
     _print(estimator, model, seconds, measured, given, scan.scan.columns, common.as_json)
 
 
-def _open_test(
-    test: str, common: options.CommonOptions, training: ReportedScan
-) -> tuple[ReportedScan, AnyArray]:
-    """Return a scan of test data with the channels and classes of the training data, and labels."""
+def _open_test(test: str, common: options.CommonOptions, training: ReportedScan) -> ReportedScan:
+    """Return a scan of test data, which must have the channels and classes of the training data."""
     known = read_labels(training)
     expect, classes = training.scan.channel_names, np.unique(known.all)
     scan = open_scan(test, common, expect=expect, classes=classes)
@@ -111,7 +109,7 @@ def _open_test(
             f"{scan.name} has {found.n_channels} channels, but the training series have "
             f"{known.n_channels}"
         )
-    return scan, found.all
+    return scan
 
 
 def _make_estimator(

@@ -214,10 +214,8 @@ def read_labels(scan: ReportedScan, seed: int = 0) -> Labels:
     return Labels(by_part, n_channels, np.concatenate(keys))
 
 
-def hold_out(
-    scan: ReportedScan, labels: Labels, test_size: float
-) -> tuple[SubsetScan, SubsetScan, AnyArray]:
-    """Split a scan at random, stratified by label; return both subsets and the labels held out.
+def hold_out(scan: ReportedScan, labels: Labels, test_size: float) -> tuple[SubsetScan, SubsetScan]:
+    """Split a scan at random, stratified by label.
 
     The split depends on the seed and the series, not on their order. The only series of a class is
     not held out.
@@ -228,4 +226,4 @@ def hold_out(
     held_out = np.zeros(len(truth), dtype=bool)
     held_out[chosen] = True
     masks = np.split(held_out, np.cumsum([len(part) for part in labels.by_part])[:-1])
-    return SubsetScan(scan, [~mask for mask in masks]), SubsetScan(scan, masks), truth[held_out]
+    return SubsetScan(scan, [~mask for mask in masks]), SubsetScan(scan, masks)

@@ -26,7 +26,7 @@ from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
-from slts.training.prediction import apply_to_source, predict_with_labels
+from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
 
 
@@ -95,7 +95,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
-        """The class that each decision value speaks for: every class, or the second of two."""
+        """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
     def check_series(self, X: Any) -> SeriesBatch:
@@ -134,7 +134,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._in_training_order(batch)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values: a larger value speaks for the class.
+        """Decision values: the larger the value, the more likely the class.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         require_device(self.device, type(self).__name__)
         if is_source(X):
-            return apply_to_source(self, X, "decision_function")
+            return apply_to_source(self, X, type(self).decision_function)
         values = self._decide(self.check_series(X))
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -181,7 +181,10 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Outputs
             ``labels``, ``decisions`` and ``probabilities``, None if they were not calibrated.
         """
-        decisions = self.decision_function(X)
+        return self.outputs_from(self.decision_function(X))
+
+    def outputs_from(self, decisions: FloatArray) -> Outputs:
+        """Labels and probabilities from the result of `decision_function`."""
         scale = self.probability_scale_
         chances = None if scale is None else probabilities(decisions, scale)
         return Outputs(self._labels(decisions), decisions, chances)
@@ -229,7 +232,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         if y is not None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        predicted, labels = predict_with_labels(self, X)
+        predicted, labels = apply_with_labels(self, X, type(self).predict)
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:

@@ -139,7 +139,9 @@ class BBSClassifierCV(TunedLandmarkClassifier, BBSClassifier):
     gammas
         Margins to choose from; the paper's by default.
     cv
-        An int (stratified folds), a hold-out fraction such as the paper's 0.3, or a splitter.
+        An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
+        of index arrays. Equal series with equal labels are one series, with the index of the first
+        of them; other indices of theirs are ignored.
 
     Attributes
     ----------

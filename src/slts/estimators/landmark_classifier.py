@@ -206,7 +206,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         check_is_fitted(self)
         require_device(self.device, type(self).__name__)
         if is_source(X):
-            return apply_to_source(self, X, "transform")
+            return apply_to_source(self, X, type(self).transform)
         rows = self.row_map_(self.check_series(X))
         aligner = self._landmark_aligner("all")
         with self._progress("Aligning") as progress:

@@ -256,7 +256,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         """
         check_is_fitted(self)
         if is_source(X):
-            return apply_to_source(self, X, "transform")
+            return apply_to_source(self, X, type(self).transform)
         batch = self.check_series(X)
         shares = np.zeros((len(batch), len(self.intercept_), len(self.landmarks_)))
         for rows, metrics, part, found in self._features(batch, np.arange(len(self.landmarks_))):

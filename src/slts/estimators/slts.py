@@ -167,7 +167,9 @@ class SLTSClassifierCV(TunedLandmarkClassifier, SLTSClassifier):
         Values to choose from; the paper's by default. Pairs of equal strength (lam * gamma^2, or
         lam * gamma if the penalty is a norm) are solved once.
     cv
-        An int (stratified folds), a hold-out fraction such as the paper's 0.3, or a splitter.
+        An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
+        of index arrays. Equal series with equal labels are one series, with the index of the first
+        of them; other indices of theirs are ignored.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from slts.execution.progress import Progress
-from slts.execution.spill import Block
+from slts.execution.spill import ArrayBlock
 from slts.execution.task_runner import Result, Submission, Task, TaskRunner
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
@@ -63,7 +63,7 @@ class DaskRunner(TaskRunner):
 
     def keep(
         self,
-        task: Task[Iterator[Block]],
+        task: Task[Iterator[ArrayBlock]],
         parts: Sequence[Any],
         shared: Any = None,
         *,
@@ -115,11 +115,11 @@ class DaskRunner(TaskRunner):
 class _Listed:
     """A task that returns its blocks as a list."""
 
-    def __init__(self, task: Task[Iterator[Block]]) -> None:
+    def __init__(self, task: Task[Iterator[ArrayBlock]]) -> None:
         self._task = task
         self.__name__ = getattr(task, "__name__", "keep")
 
-    def __call__(self, part: Any, shared: Any, own: Any) -> list[Block]:
+    def __call__(self, part: Any, shared: Any, own: Any) -> list[ArrayBlock]:
         return list(self._task(part, shared, own))
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Block: TypeAlias = tuple[npt.NDArray[Any], ...]
+ArrayBlock: TypeAlias = tuple[npt.NDArray[Any], ...]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class _FileBlock:
     path: Path
     entries: tuple[tuple[int, tuple[int, ...], np.dtype[Any]], ...]
 
-    def load(self) -> Block:
+    def load(self) -> ArrayBlock:
         return tuple(
             np.memmap(self.path, dtype, "r", offset, shape)
             if 0 not in shape
@@ -38,9 +38,9 @@ class _FileBlock:
 class StoredBlocks:
     """Blocks of one part, in order; can be iterated repeatedly."""
 
-    blocks: list[Block | _FileBlock] = field(default_factory=list)
+    blocks: list[ArrayBlock | _FileBlock] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[ArrayBlock]:
         """Yield every block; blocks in files are mapped one at a time."""
         for block in self.blocks:
             yield block.load() if isinstance(block, _FileBlock) else block
@@ -60,7 +60,7 @@ class Spill:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
 
-    def store(self, blocks: Iterable[Block]) -> StoredBlocks:
+    def store(self, blocks: Iterable[ArrayBlock]) -> StoredBlocks:
         """Store the blocks of one part."""
         kept = StoredBlocks()
         for block in blocks:
@@ -74,7 +74,7 @@ class Spill:
             kept.blocks.append(block if fits else self._file(block))
         return kept
 
-    def _file(self, block: Block) -> _FileBlock:
+    def _file(self, block: ArrayBlock) -> _FileBlock:
         with self._lock:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="slts-")

@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from slts.execution.memory import release_memory
 from slts.execution.progress import Progress
-from slts.execution.spill import Block, Spill, StoredBlocks
+from slts.execution.spill import ArrayBlock, Spill, StoredBlocks
 
 Result = TypeVar("Result")
 # (part, argument shared by all parts, argument of this part) -> result
@@ -92,7 +92,7 @@ class TaskRunner(ABC):
     @abstractmethod
     def keep(
         self,
-        task: Task[Iterator[Block]],
+        task: Task[Iterator[ArrayBlock]],
         parts: Sequence[Any],
         shared: Any = None,
         *,
@@ -183,7 +183,7 @@ class ThreadRunner(TaskRunner):
 
     def keep(
         self,
-        task: Task[Iterator[Block]],
+        task: Task[Iterator[ArrayBlock]],
         parts: Sequence[Any],
         shared: Any = None,
         *,

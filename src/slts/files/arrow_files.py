@@ -12,13 +12,13 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.columns import FROM_FOLDER, NUMERIC, kind_of
 from slts.files.dataset import Columns
-from slts.files.tables import BATCH_BYTES, plain_type
+from slts.files.tables import BATCH_BYTES, SAMPLE_ROWS, plain_type
 
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
 
-# Number of rows from which the columns are guessed; fewer if every row is a series.
-_SAMPLE_ROWS, _SAMPLE_LISTS = 20_000, 200
+# Number of rows from which the columns are guessed if every row is a series.
+_SAMPLE_LISTS = 200
 # Bytes that are read at once: less than a batch, because lists differ in length.
 _READ_BYTES = BATCH_BYTES * 3 // 4
 # Read-ahead per column. Without a limit, Arrow holds a whole row group in memory.
@@ -199,7 +199,7 @@ def sample_rows(files: Iterable[ParquetFile | ArrowFile]) -> Any:
 
     Columns of lists are not read, because only their type is needed; their values are null.
     """
-    schema, names, batches, n_missing = None, None, [], _SAMPLE_ROWS
+    schema, names, batches, n_missing = None, None, [], SAMPLE_ROWS
     for file in files:
         if schema is None:
             schema = file.schema

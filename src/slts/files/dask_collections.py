@@ -15,14 +15,11 @@ from slts.extras import LazyModule, dask_client
 from slts.files.columns import NUMERIC, RequestedColumns, kind_of, resolve_columns
 from slts.files.dataset import Columns, Dataset
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart, first_missing
+from slts.files.tables import SAMPLE_ROWS, Chunk, TablePart, arrow_table, first_missing
 from slts.series import as_series
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")
-
-# Number of rows from which the columns are guessed.
-_SAMPLE_ROWS = 20_000
 
 
 def is_collection(X: object) -> bool:
@@ -199,7 +196,7 @@ class FramePart(TablePart):
         if len(frame) == 0:
             return
         chosen = frame[[column for column in frame.columns if str(column) in names]]
-        table = _arrow_table(chosen, self.name)
+        table = arrow_table(chosen, self.name)
         for name in names:
             if name not in table.column_names:
                 raise DataError(f"{self.name} has no column {name!r}, but other partitions have it")
@@ -208,28 +205,15 @@ class FramePart(TablePart):
             is_numeric = kind_of(dtype) in NUMERIC or pa.types.is_null(dtype)
             if name in self.columns.channels and not is_numeric:
                 raise DataError(f"{self.name}: channel {name!r} has type {dtype}, expected numbers")
-        whole = Chunk(table.select(list(names)), self.name, share=1.0)
-        for start in range(0, len(whole), n_rows):
-            yield whole.between(start, min(len(whole), start + n_rows))
+        yield from Chunk(table.select(list(names)), self.name, share=1.0).cut(n_rows)
 
 
 def _partition_name(number: int) -> str:
     return f"Dask DataFrame, partition {number}"
 
 
-def _arrow_table(frame: Any, name: str) -> Any:
-    """Convert a pandas frame; a named index becomes a column."""
-    try:
-        return pa.Table.from_pandas(frame)
-    except pa.ArrowException as error:
-        text = " ".join(str(part) for part in error.args)
-        raise DataError(
-            f"{name}: a column cannot be read, because its values have several types: {text}"
-        ) from error
-
-
 def _first_rows(frame: Any) -> Any:
-    return frame.iloc[:_SAMPLE_ROWS]
+    return frame.iloc[:SAMPLE_ROWS]
 
 
 class FrameScan(SeriesScan):
@@ -256,5 +240,5 @@ class FrameScan(SeriesScan):
             frame = _compute(dask.delayed(_first_rows)(payload))
             if len(frame):
                 name = _partition_name(number)
-                return resolve_columns(Chunk(_arrow_table(frame, name), name), requested)
+                return resolve_columns(Chunk(arrow_table(frame, name), name), requested)
         raise DataError("Dask DataFrame has no rows")

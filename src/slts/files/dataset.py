@@ -93,6 +93,8 @@ class Dataset:
     columns: Columns | None = None
     notes: tuple[str, ...] = ()
     share: float | None = None
+    # Only arrays in memory have weights.
+    weights = None
 
     def __len__(self) -> int:
         """Return the number of series."""

@@ -2,7 +2,8 @@
 
 Parts end between row groups, and row groups end inside series. In long form, a part therefore owns
 the series that start in it: it skips the rows of the series that started before, and reads beyond
-its end until its last series is complete. In list form, large row groups are cut too.
+its end until its last series is complete. In list form, large row groups are cut too. A small table
+in long form is one part.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from slts.files.columns import RequestedColumns, resolve_columns
 from slts.files.dataset import Columns
 from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart, plain_column
+from slts.files.tables import Chunk, TablePart, is_small, plain_column
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 
 # Number of steps in a part; smaller if there would be fewer parts than `_PARTS`.
 _PART_STEPS, _PARTS = 1 << 20, 16
-# Largest number of pieces of a row group, and smallest number of steps in a piece. Reading a piece
-# means reading over the pieces before it.
-_PIECES, _PIECE_STEPS = 8, 1 << 17
+# Largest number of segments of a row group, and smallest number of steps in a segment. Reading a
+# segment means reading over the segments before it.
+_SEGMENTS, _SEGMENT_STEPS = 8, 1 << 17
 # Number of files after its end that a part stores. If its last series goes on beyond them, the
 # files are listed again.
 _NEXT_FILES = 2
@@ -68,8 +69,8 @@ class ParquetPart(TablePart):
         First row of the part, and first row after it, counted in the table.
     n_rows
         Number of rows of the table.
-    columns
-        Role of each column.
+    columns, whole
+        See `TablePart`.
     """
 
     table: ParquetFiles
@@ -81,6 +82,7 @@ class ParquetPart(TablePart):
     stop: int
     n_rows: int
     columns: Columns
+    whole: bool
 
     @property
     def name(self) -> str:
@@ -189,8 +191,8 @@ def _n_leading(chunk: Chunk, id: str, value: Any) -> int:
     return len(mask) if mask.all() else int(np.argmin(mask))
 
 
-class _Piece(NamedTuple):
-    """Rows between which a part may end: a row group, or a piece of one."""
+class _Segment(NamedTuple):
+    """Rows between which a part may end: a row group, or a segment of one."""
 
     n_rows: int
     n_steps: int
@@ -215,7 +217,7 @@ class ParquetScan(SeriesScan):
         self._folder_columns = table.folder_columns(self._paths)
         self._schemas: list[Any] = []
         self._files: list[StoredFile] = []
-        self._pieces: list[_Piece] = []
+        self._segments: list[_Segment] = []
         sample = Chunk(sample_rows(self._open_files()), table.name)
         super().__init__(table.name, resolve_columns(sample, requested))
 
@@ -223,24 +225,25 @@ class ParquetScan(SeriesScan):
     def n_bytes(self) -> int:
         """Memory of all values as float64, computed from the footers."""
         self._read_footers(labels=False)
-        return sum(piece.n_steps for piece in self._pieces) * len(self._columns.channels) * 8
+        return sum(segment.n_steps for segment in self._segments) * len(self._columns.channels) * 8
 
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
         self._read_footers(labels=labels)
-        n_steps = sum(piece.n_steps for piece in self._pieces)
-        target = max(1, min(_PART_STEPS, -(-n_steps // _PARTS)))
-        # A part starts with the first piece of each stretch of `target` steps.
+        n_steps = sum(segment.n_steps for segment in self._segments)
+        whole = not self._columns.lists and is_small(self.n_bytes)
+        target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
+        # A part starts with the first segment of each stretch of `target` steps.
         cuts, row, step, stretch = [], 0, 0, -1
-        for piece in self._pieces:
+        for segment in self._segments:
             if step // target > stretch:
                 stretch = step // target
                 cuts.append(row)
-            row += piece.n_rows
-            step += piece.n_steps
-        return [self._part(start, stop) for start, stop in pairwise([*cuts, row])]
+            row += segment.n_rows
+            step += segment.n_steps
+        return [self._part(start, stop, whole) for start, stop in pairwise([*cuts, row])]
 
-    def _part(self, start: int, stop: int) -> ParquetPart:
+    def _part(self, start: int, stop: int, whole: bool) -> ParquetPart:
         lists = self._columns.lists
         first_rows = [0, *accumulate(file.n_rows or 0 for file in self._files)]
         # In long form, the row before the part is read too.
@@ -256,6 +259,7 @@ class ParquetScan(SeriesScan):
             stop=stop,
             n_rows=first_rows[-1],
             columns=self._columns,
+            whole=whole,
         )
 
     def _open_files(self) -> Iterator[ParquetFile]:
@@ -266,7 +270,7 @@ class ParquetScan(SeriesScan):
     def _read_footers(self, *, labels: bool) -> None:
         """Read the footers once, and check that the files agree on the columns to be read."""
         if not self._files:
-            schemas, files, pieces = [], [], []
+            schemas, files, segments = [], [], []
             for file, path, folder_columns in zip(
                 self._open_files(), self._paths, self._folder_columns, strict=True
             ):
@@ -274,8 +278,8 @@ class ParquetScan(SeriesScan):
                 self._check_schema(file.schema, schemas[0], path, labels=False)
                 files.append(StoredFile(path, folder_columns, file.n_rows))
                 for group in range(file.n_groups):
-                    pieces += self._cut(file, group)
-            self._schemas, self._files, self._pieces = schemas, files, pieces
+                    segments += self._cut(file, group)
+            self._schemas, self._files, self._segments = schemas, files, segments
         for schema, path in zip(self._schemas, self._paths, strict=True):
             self._check_schema(schema, self._schemas[0], path, labels=labels)
 
@@ -283,15 +287,15 @@ class ParquetScan(SeriesScan):
         names = self._columns.used(labels=labels)
         check_schema(schema, first, self._columns, names, path, self._paths[0])
 
-    def _cut(self, file: ParquetFile, group: int) -> list[_Piece]:
-        """Cut a row group in list form; in long form it is one piece."""
+    def _cut(self, file: ParquetFile, group: int) -> list[_Segment]:
+        """Cut a row group in list form; in long form it is one segment."""
         n_rows = file.group_rows(group)
         if n_rows == 0:
             return []
         if not self._columns.lists:
-            return [_Piece(n_rows, n_rows)]
+            return [_Segment(n_rows, n_rows)]
         n_steps = file.group_values(group, self._columns.channels[0])
-        count = max(1, min(_PIECES, n_rows, n_steps // _PIECE_STEPS))
+        count = max(1, min(_SEGMENTS, n_rows, n_steps // _SEGMENT_STEPS))
         rows = [n_rows * k // count for k in range(count + 1)]
         steps = [n_steps * k // count for k in range(count + 1)]
-        return [_Piece(rows[k + 1] - rows[k], steps[k + 1] - steps[k]) for k in range(count)]
+        return [_Segment(rows[k + 1] - rows[k], steps[k + 1] - steps[k]) for k in range(count)]

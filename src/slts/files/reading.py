@@ -33,13 +33,14 @@ from slts.files.paths import (
     is_pattern,
 )
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart, read_whole
+from slts.files.tables import SAMPLE_ROWS, Chunk, TablePart, arrow_table, is_small
 from slts.files.text_files import CsvTable, open_text
+from slts.series.frames import is_frame
 
 pa: Any = LazyModule("pyarrow", "io")
 
-# Bytes of a file that is read at once, so that its rows may have any order.
-_SMALL_FILE = 64 * 2**20
+# How many times larger a compressed text file may be in memory.
+_COMPRESSION = 8
 
 _FORMS = (
     ".ts, .csv or .tsv (also compressed: .gz, .bz2, .xz or .zst), .parquet, .feather, .npz, a "
@@ -59,15 +60,17 @@ def scan_series(
 ) -> SeriesScan:
     """Find the columns of a source without reading all of it: for data larger than memory.
 
-    The series are read whenever they are needed. In long form, all rows of a series must be
-    contiguous to be read in batches or parts.
+    The series are read whenever they are needed. In long form, a table of up to 64 MiB (8 MiB if
+    it is compressed text) is read whole, and its rows may have any order. All rows of a series must
+    be contiguous in larger tables, which are read in batches and parts.
 
     Parameters
     ----------
-    source : str, path, list of paths or Dask collection
-        A source of `read_series`, except standard input. Or a Dask DataFrame in long form with all
-        rows of a series in one partition; or a Dask Bag of series of shape (channels, time), or of
-        pairs (series, label).
+    source : str, path, list of paths, data frame or Dask collection
+        A source of `read_series`, except standard input. Or a data frame of pandas or polars or an
+        Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
+        series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
+        (series, label).
     id, time, label, channels, expect, classes
         See `read_series`.
 
@@ -164,8 +167,8 @@ def iter_series(
 ) -> Iterator[Dataset]:
     """Read the series of a source in batches.
 
-    Only a few batches of a table or a folder are in memory at any time. In long form, all rows of
-    a series must be contiguous.
+    Only a few batches of a table or a folder are in memory at any time; tables in long form that
+    are small are read whole (see `scan_series`).
 
     Parameters
     ----------
@@ -187,11 +190,15 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source."""
     if is_collection(source):
         return BagScan(source, requested) if is_bag(source) else FrameScan(source, requested)
+    if is_frame(source):
+        if type(source).__name__ == "LazyFrame":
+            raise DataError("a LazyFrame has no rows yet: collect() it first")
+        return FileScan(MemoryTable.of(source, requested), [])
     if not is_path_like(source):
         is_empty = isinstance(source, list | tuple) and not source
         raise DataError(
-            f"the source must be a path, a list of paths, a Dask DataFrame or a Dask Bag, got "
-            f"{'an empty list' if is_empty else type(source).__name__}"
+            f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
+            f"Bag, got {'an empty list' if is_empty else type(source).__name__}"
         )
     files = ParquetFiles.at(source)
     if not isinstance(files.given, str) or is_pattern(files.given):
@@ -245,6 +252,7 @@ class FilePart(TablePart):
     given: str
     path: Path
     columns: Columns
+    whole: bool
 
     @classmethod
     def at(cls, given: str, path: Path, requested: RequestedColumns) -> FilePart:
@@ -255,7 +263,8 @@ class FilePart(TablePart):
         else:
             with open_arrow(path, given) as file:
                 sample = Chunk(sample_rows([file]), given)
-        return cls(given, path, resolve_columns(sample, requested))
+        size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
+        return cls(given, path, resolve_columns(sample, requested), is_small(size))
 
     @property
     def name(self) -> str:
@@ -272,15 +281,25 @@ class FilePart(TablePart):
                 for row, batch in file.batches(names, n_rows):
                     yield Chunk(pa.Table.from_batches([batch]), self.given, row)
 
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        """Read the series; in a small file, the rows of a series need not be contiguous."""
-        small = not is_compressed(self.path) and self.path.stat().st_size <= _SMALL_FILE
-        if self.columns.lists or not small:
-            yield from super().batches(labels=labels, batch_size=batch_size)
-            return
-        whole = read_whole([self], labels=labels)
-        for begin in range(0, len(whole), batch_size):
-            yield whole[begin : begin + batch_size]
+
+@dataclass(frozen=True)
+class MemoryTable(TablePart):
+    """A data frame in memory, as an Arrow table."""
+
+    rows: Any
+    columns: Columns
+    name = "the data frame"
+    whole = True
+
+    @classmethod
+    def of(cls, frame: object, requested: RequestedColumns) -> MemoryTable:
+        """Find the columns in the first rows."""
+        rows = arrow_table(frame, cls.name)
+        return cls(rows, resolve_columns(Chunk(rows.slice(0, SAMPLE_ROWS), cls.name), requested))
+
+    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
+        """Read some columns; see `TablePart.chunks`."""
+        return Chunk(self.rows.select(list(names)), self.name).cut(n_rows)
 
 
 @dataclass(frozen=True)
@@ -311,9 +330,7 @@ class FileScan(SeriesScan):
         The files that it reads, to estimate its size.
     """
 
-    def __init__(
-        self, part: FilePart | StandardInput | FolderPart | WholePart, files: Sequence[Path]
-    ) -> None:
+    def __init__(self, part: TablePart | WholePart, files: Sequence[Path]) -> None:
         super().__init__(part.name, None if isinstance(part, WholePart) else part.columns)
         self._part = part
         self._files = files

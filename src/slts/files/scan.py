@@ -114,7 +114,7 @@ class SeriesScan(ABC):
         """Read all series into memory; in long form, rows may have any order."""
         if self.in_rows:
             tables = cast("Sequence[TablePart]", self.parts(labels=labels))
-            return read_whole(tables, labels=labels)
+            return join(read_whole(tables, labels=labels))
         return join(self.batches(labels=labels, batch_size=_MANY))
 
     def __iter__(self) -> Iterator[Dataset]:

@@ -2,7 +2,8 @@
 
 In long form, one row is one step. Blocks and row groups end inside series, so the last series of a
 chunk waits for the next chunk. All other series are complete, because the rows of a series must be
-contiguous: an identifier that is repeated later is an error.
+contiguous: an identifier that is repeated later is an error. Only a part that is read whole may
+have its rows in any order.
 
 In list form, one row is one series, with a list of values per channel.
 """
@@ -26,9 +27,13 @@ from slts.series.source import Digests, identifier_digests
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 
+# Largest size of a table in long form that is one part and is read whole.
+_SMALL_BYTES = 64 * 2**20
 # Approximate size of the values of a batch, whatever the number of series in it. A larger series
 # is a batch of its own.
 BATCH_BYTES = 1 << 24
+# Number of rows from which the columns are guessed.
+SAMPLE_ROWS = 20_000
 # Largest number of rows in long form that are read at once; fewer if there are many channels.
 _CHUNK_ROWS = 1 << 16
 # Decimal digits that float64 represents exactly.
@@ -72,6 +77,22 @@ class Chunk:
         rows = self.rows.slice(start, stop - start)
         return replace(self, rows=rows, first=self.first + start)
 
+    def cut(self, n_rows: int) -> Iterator[Chunk]:
+        """Yield chunks of at most `n_rows` rows."""
+        for start in range(0, len(self), n_rows):
+            yield self.between(start, min(len(self), start + n_rows))
+
+
+def arrow_table(frame: Any, name: str) -> Any:
+    """Convert a data frame of any library; a named index of pandas becomes a column."""
+    try:
+        return pa.table(frame)
+    except pa.ArrowException as error:
+        text = " ".join(str(part) for part in error.args)
+        raise DataError(
+            f"{name}: a column cannot be read, because its values have several types: {text}"
+        ) from error
+
 
 class TablePart:
     """A part of a table that can be read on its own.
@@ -80,9 +101,12 @@ class TablePart:
     ----------
     columns
         Role of each column.
+    whole
+        Whether all rows are read before series are assembled, so that rows may have any order.
     """
 
     columns: Columns
+    whole: bool = False
 
     @property
     def name(self) -> str:
@@ -105,7 +129,17 @@ class TablePart:
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series of the part; there may be none."""
-        return read_batches([self], labels=labels, batch_size=batch_size)
+        if self.columns.lists or not self.whole:
+            yield from read_batches([self], labels=labels, batch_size=batch_size)
+            return
+        for found in read_whole([self], labels=labels):
+            for begin in range(0, len(found), batch_size):
+                yield found[begin : begin + batch_size]
+
+
+def is_small(n_bytes: int) -> bool:
+    """Tell whether a table in long form is one part that is read whole."""
+    return n_bytes <= _SMALL_BYTES
 
 
 def read_batches(parts: Sequence[TablePart], *, labels: bool, batch_size: int) -> Iterator[Dataset]:
@@ -131,14 +165,13 @@ def read_batches(parts: Sequence[TablePart], *, labels: bool, batch_size: int) -
     return read(parts, labels, batch_size)
 
 
-def read_whole(parts: Sequence[TablePart], *, labels: bool) -> Dataset:
-    """Read all parts of a table in long form; rows of a series need not be contiguous."""
+def read_whole(parts: Sequence[TablePart], *, labels: bool) -> Iterator[Dataset]:
+    """Read parts of a table in long form with rows in any order; one batch, or none if empty."""
     chunks = [chunk.rows for chunk in _checked_chunks(parts, labels)]
-    if not chunks:
-        raise DataError(f"{parts[0].source} has no rows")
-    rows = pa.concat_tables(chunks)
-    starts = np.concatenate([[0], np.flatnonzero(_changes(rows[parts[0].columns.id])) + 1])
-    return _assemble(rows, starts, parts[0], labels, 1.0)
+    if chunks:
+        rows = pa.concat_tables(chunks)
+        starts = np.concatenate([[0], np.flatnonzero(_changes(rows[parts[0].columns.id])) + 1])
+        yield _assemble(rows, starts, parts[0], labels, 1.0)
 
 
 # -- Long form

@@ -1,6 +1,7 @@
 """Guarantees: bounds on the risk of a trained classifier, and the goodness of a similarity.
 
 certify.py         `certify`: bounds from held-out series, or from the training sample
+held_out.py        outputs and labels of held-out series from one pass, and bounds from them
 split.py           `fit_certified`: split the series so that every bound applies
 certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed

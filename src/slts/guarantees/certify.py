@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray, IntArray
 from slts.errors import DataError
-from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import statements
-from slts.guarantees.bound_inputs import BoundInputs, bound_inputs, parameters_of, signs_of
+from slts.guarantees.bound_inputs import BoundInputs, bound_inputs, parameters_of
 from slts.guarantees.bounds import check_delta
 from slts.guarantees.certificate import Bound, Certificate
+from slts.guarantees.held_out import HeldOut, check_batch, check_labels
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
 from slts.learning.regularized_metric import SQUARED_NORMS, penalty_of
 from slts.series import SeriesBatch
-from slts.series.source import Part, SeriesSource, series_keys
-from slts.training.source import is_source, pieces, require_labels, task_runner
+from slts.series.source import series_keys
+from slts.training.source import is_source
 
 _SAMPLES = ("holdout", "training")
 # Smallest number of certified training series.
@@ -110,52 +109,21 @@ def certify(
             "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
         )
     if sample == "holdout":
-        bounds = hold_out_bounds(model, X, y, delta, n_models)
-    elif is_scan:
+        return HeldOut.of(model, X, y).certificate(delta, n_models)
+    if is_scan:
         raise DataError(
             "bounds from the training sample need its series in memory: read them with "
             "slts.files.read_series, or certify on held-out series, sample='holdout'."
         )
-    elif not isinstance(model, LandmarkClassifier):
+    if not isinstance(model, LandmarkClassifier):
         raise DataError(
             f"{type(model).__name__} has no bounds from its training sample: certify it on "
             f"held-out series, sample='holdout'."
         )
-    else:
-        labels = _check_labels(model, y)
-        batch = _check_batch(model, X, labels)
-        bounds = training_bounds(model, batch, labels, delta, n_models, pool)
+    labels = check_labels(model, y)
+    batch = check_batch(model, X, labels)
+    bounds = training_bounds(model, batch, labels, delta, n_models, pool)
     return Certificate(tuple(bounds), float(delta), type(model).__name__, int(n_models))
-
-
-def hold_out_bounds(model: Any, X: Any, y: Any, delta: float, n_models: int) -> list[Bound]:
-    """Clopper-Pearson bounds on the error of a classifier, and of its signs if it has landmarks."""
-    checked, unchecked = ["every label is known to the model"], [INDEPENDENT]
-    unchecked.append("the held-out series played no part in choosing the model or its parameters")
-    inner = _inner_model(model)
-    if inner is None:
-        labels = _check_labels(model, y)
-        unchecked.append("no held-out series was used in training")
-    else:
-        kept = _KeptSeries.of(inner)
-        if is_source(X):
-            labels = _check_labels(model, _labels_of_scan(X, kept))
-        else:
-            labels = _check_labels(model, y)
-            X = _check_batch(inner, X, labels)
-            kept.refuse(kept.find(X))
-        checked.append("no held-out series is one that the model keeps from training")
-    conditions = Conditions(delta, n_models, "held-out", tuple(checked), tuple(unchecked))
-    if not isinstance(model, LandmarkClassifier):
-        return [statements.hold_out_error(np.asarray(model.predict(X)), labels, conditions)]
-    predicted, decisions, _ = model.outputs(X)
-    bounds = [statements.hold_out_error(predicted, labels, conditions)]
-    if decisions.ndim == 2:
-        signs = signs_of(labels, model.classes_)
-        bounds.append(
-            statements.hold_out_one_vs_rest(decisions.T, signs, model.classes_, conditions)
-        )
-    return bounds
 
 
 def training_bounds(
@@ -203,112 +171,6 @@ def check_parameters(delta: Any, n_models: Any) -> None:
     check_delta(delta)
     if not isinstance(n_models, numbers.Integral) or isinstance(n_models, bool) or n_models < 1:
         raise ValueError(f"The 'n_models' parameter must be an int >= 1. Got {n_models!r} instead.")
-
-
-def _check_labels(model: Any, y: Any) -> AnyArray:
-    """Labels as an array. All must be classes of the model."""
-    if y is None:
-        raise DataError("y is None: a certificate needs the label of every series.")
-    labels: AnyArray = column_or_1d(y)
-    if len(labels) == 0:
-        raise DataError("y is empty: a certificate needs at least one labelled series.")
-    known = set(model.classes_.tolist())
-    unseen = [label for label in np.unique(labels).tolist() if label not in known]
-    if unseen:
-        raise DataError(
-            f"y has labels that the model was not trained on: {unseen}. The model knows "
-            f"{sorted(known)}; leave out series of other classes."
-        )
-    return labels
-
-
-def _check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:
-    """Series that the model accepts, one per label."""
-    batch = model.check_series(X)
-    if len(batch) != len(labels):
-        raise DataError(
-            f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
-        )
-    return batch
-
-
-def _inner_model(model: Any) -> SeriesClassifier | None:
-    """The slts classifier that sees the series as given; None inside pipelines and elsewhere."""
-    while hasattr(model, "best_estimator_"):
-        model = model.best_estimator_
-    return model if isinstance(model, SeriesClassifier) else None
-
-
-@dataclass(frozen=True)
-class _KeptSeries:
-    """Finds series that a model keeps from training: its landmarks, or all training series.
-
-    Series are compared in float32, so copies that went through float32 or text are recognised.
-    """
-
-    model: SeriesClassifier
-    positions: dict[tuple[tuple[int, ...], bytes], int]
-
-    @classmethod
-    def of(cls, model: SeriesClassifier) -> _KeptSeries:
-        if hasattr(model, "landmarks_"):
-            kept, numbers = model.landmarks_, range(len(model.landmarks_))
-        else:
-            kept, numbers = model.training_rows_, model.training_indices_.tolist()
-        return cls(model, {_key(x): j for j, x in zip(numbers, kept, strict=True)})
-
-    def find(self, batch: SeriesBatch) -> tuple[int, int] | None:
-        """Position of the first kept series in a batch, and its number in the model."""
-        # Models without landmarks keep the rows of their training series, as they are aligned.
-        series = batch if hasattr(self.model, "landmarks_") else self.model.row_map_(batch)
-        keys = enumerate(map(_key, series))
-        return next(((i, self.positions[key]) for i, key in keys if key in self.positions), None)
-
-    def refuse(self, found: tuple[int, int] | None, start: int = 0) -> None:
-        """Raise an error if `find` found a series in the batch that begins at `start`."""
-        if found is None:
-            return
-        kind = "landmark" if hasattr(self.model, "landmarks_") else "training series"
-        instead = ""
-        if isinstance(self.model, LandmarkClassifier):
-            instead = " For the training sample itself use sample='training'."
-        raise DataError(
-            f"series {start + found[0]} of X equals {kind} {found[1]} of the model: a hold-out "
-            f"certificate needs series the model was not trained on.{instead}"
-        )
-
-
-def _key(x: FloatArray) -> tuple[tuple[int, ...], bytes]:
-    return x.shape, x.astype(np.float32).tobytes()
-
-
-def _labels_of_scan(scan: SeriesSource, kept: _KeptSeries) -> AnyArray:
-    """Read the labels of a scan; raise an error if the model keeps one of its series."""
-    require_labels(scan)
-    n_before, labels = 0, []
-    with task_runner(kept.model.n_jobs, scan) as runner:
-        for part_labels, found in runner.map(_read_part, scan.parts(), kept):
-            kept.refuse(found, n_before)
-            labels.append(part_labels)
-            n_before += len(part_labels)
-    return _concatenate(labels)
-
-
-def _read_part(part: Part, kept: _KeptSeries, _: None) -> tuple[AnyArray, tuple[int, int] | None]:
-    """Labels of a part, and the first series in it that the model keeps."""
-    n_before, labels, found = 0, [], None
-    for piece in pieces(part, labels=True):
-        here = None if found else kept.find(kept.model.check_series(piece.series))
-        if here is not None:
-            found = (n_before + here[0], here[1])
-        labels.append(np.asarray(piece.labels))
-        n_before += len(piece.series)
-    return _concatenate(labels), found
-
-
-def _concatenate(labels: list[AnyArray]) -> AnyArray:
-    """Concatenate labels; empty arrays do not affect the type."""
-    return np.concatenate([part for part in labels if len(part)] or [np.empty(0)])
 
 
 def _certified_indices(

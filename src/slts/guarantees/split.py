@@ -24,7 +24,8 @@ from slts.guarantees.bound_inputs import (
     parameters_of,
 )
 from slts.guarantees.certificate import Bound, Certificate
-from slts.guarantees.certify import check_parameters, hold_out_bounds, training_bounds
+from slts.guarantees.certify import check_parameters, training_bounds
+from slts.guarantees.held_out import HeldOut
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
 from slts.learning.calibration import fit_scale
 from slts.learning.separator import solve_separator
@@ -94,7 +95,7 @@ def fit_certified(
     else:
         learn, held_out = np.concatenate(parts[:2]), parts[2]
         model = clone(estimator).fit(batch[learn], labels[learn])
-        bounds = hold_out_bounds(model, batch[held_out], labels[held_out], delta, n_models)
+        bounds = HeldOut.of(model, batch[held_out], labels[held_out]).bounds(delta, n_models)
     name = type(model).__name__
     return model, Certificate(tuple(bounds), float(delta), name, int(n_models), tuple(notes))
 
@@ -126,7 +127,7 @@ def _bounds_on_parts(
         unit_rows = replace(conditions, checked=(*checked, UNIT_ROWS))
         bounds.append(statements.hold_out_hinge(model, inputs, unit_rows))
     if len(third):
-        bounds = hold_out_bounds(model, batch[third], labels[third], delta, n_models) + bounds
+        bounds = HeldOut.of(model, batch[third], labels[third]).bounds(delta, n_models) + bounds
     return bounds + on_first, notes
 
 

@@ -63,7 +63,8 @@ def select_landmarks(
     -------
     ndarray of int
         Distinct indices into X. For "random" and "dselect" they are in order of choice: the first m
-        are the result for n = m. Medoids are in ascending order.
+        are the result for n = m. Medoids are in ascending order. Equal series are not merged, so
+        several copies of one series may be chosen.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class LinearForm:
     name
         Name of the comparison; empty if there is one form only.
     positives
-        The class that each problem speaks for, shape (problems,).
+        The positive class of each problem, shape (problems,).
     landmarks
         Rows of the landmarks that have a weight in some problem.
     landmark_indices

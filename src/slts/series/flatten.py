@@ -49,6 +49,11 @@ def as_numbers(x: object, where: str) -> AnyArray:
     # Most series of a list are plain arrays.
     if type(x) is np.ndarray and x.dtype.kind in _NUMBER_KINDS:
         return x
+    if is_sparse(x):
+        raise TypeError(
+            f"{where} is sparse ({type(x).__name__}), which slts does not support: "
+            "convert it with .toarray()"
+        )
     if isinstance(x, np.ma.MaskedArray):
         # A masked entry is a missing value: NaN, so that it is reported.
         x = np.ma.filled(x.astype(np.float64), np.nan) if np.ma.is_masked(x) else x.data
@@ -62,11 +67,6 @@ def as_numbers(x: object, where: str) -> AnyArray:
     kind = array.dtype.kind
     if kind in _NUMBER_KINDS:
         return array
-    if is_sparse(x):  # NumPy wraps sparse matrices as single objects
-        raise TypeError(
-            f"{where} is sparse ({type(x).__name__}), which slts does not support: "
-            "convert it with .toarray()"
-        )
     if kind == "O":
         return _from_objects(array, where)
     if kind == "c":

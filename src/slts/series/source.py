@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from slts._typing import AnyArray
+from slts._typing import AnyArray, FloatArray
 from slts.hashing import mixed
 from slts.series.batch import SeriesBatch
 
@@ -20,7 +20,7 @@ Digests: TypeAlias = npt.NDArray[np.uint64]
 
 
 class Piece(Protocol):
-    """Some series, with labels and identifiers where the source has them."""
+    """Some series, with labels, identifiers and weights where the source has them."""
 
     @property
     def series(self) -> SeriesBatch:
@@ -33,6 +33,10 @@ class Piece(Protocol):
     @property
     def ids(self) -> AnyArray | None:
         """One identifier per series."""
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """One weight per series; None is 1 for all."""
 
 
 class Part(Protocol):

@@ -204,8 +204,7 @@ def _count(
         series, labels = piece.series, piece.labels
         assert labels is not None
         _check_labels(labels, part)
-        given = getattr(piece, "weights", None)
-        weights = np.ones(len(series)) if given is None else given
+        weights = np.ones(len(series)) if piece.weights is None else piece.weights
         reservoir.add(series_keys(series, seed), labels, weights, number, n_series, series)
         if in_rows:
             digests.append(digests_in(piece))

@@ -15,15 +15,20 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.errors import warn
-from slts.execution import TaskRunner, progress_bar
-from slts.landmarks import resolve_count, select_landmarks
-from slts.landmarks.selection import METHODS, check_landmarks
+from slts.execution import TaskRunner
+from slts.landmarks import resolve_count
 from slts.learning import MetricSolution, SeparatorSolution
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.alignments import SampleAlignments
-from slts.training.first_pass import FirstPass, class_weights, fetch, first_pass
+from slts.training.first_pass import FirstPass, class_weights, first_pass
+from slts.training.landmark_choice import (
+    FitOptions,
+    choose_landmarks,
+    landmark_positions,
+    warn_about_missing_classes,
+)
 from slts.training.memory_plan import MOST_TUNING, SAMPLE_SHARE, LandmarkWork, MemoryPlan
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
 from slts.training.sampling import SampleSize
@@ -33,41 +38,25 @@ from slts.training.splits import Split, make_splits
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
-# K-medoids needs all pairs: it chooses among this many series.
-_MEDOID_POOL = 2_000
 # The sample has this many series of every class, or all there are.
 _PER_CLASS = 20
 
 
-@dataclass(frozen=True)
-class LandmarkOptions:
-    """What a classifier over landmarks asks for; `owner` names it in messages.
+@dataclass(frozen=True, kw_only=True)
+class LandmarkOptions(FitOptions):
+    """Parameters of a classifier over landmarks, checked.
 
-    The other fields are parameters of the classifiers, checked; `parameters` are the candidates to
-    choose from, `cv_name` is the parameter that gives `cv`.
+    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
     """
 
-    owner: str
     learns_metric: bool
     regularizer: str
     parameters: Sequence[dict[str, float]]
-    n_landmarks: Any
-    landmarks: Any
     cv: Any
     cv_name: str
     scale: str | None
     homogeneous: bool | str
-    class_weight: Any
     settings: AlignmentSettings
-    device: str
-    n_jobs: int | None
-    memory_limit: Any
-    seed: int
-    verbose: bool
-
-    def bar(self, description: str) -> Any:
-        """Return a progress bar if progress is to be shown."""
-        return progress_bar(description, show=self.verbose)
 
 
 @dataclass(frozen=True)
@@ -97,63 +86,75 @@ def fit_landmarks(
     source: SeriesSource, options: LandmarkOptions, class_names: AnyArray | None = None
 ) -> LandmarkFit:
     """Learn metrics and separators. `class_names` are the labels that codes of a source mean."""
-    o, limit = options, memory_limit(options.memory_limit, options.owner)
-    with task_runner(o.n_jobs, source) as runner:
-        with o.bar("Reading") as progress:
+    limit = memory_limit(options.memory_limit, options.owner)
+    with task_runner(options.n_jobs, source) as runner:
+        with options.bar("Reading") as progress:
             found = first_pass(
-                source, runner, _sample_size(o, limit), seed=o.seed, progress=progress
+                source, runner, _sample_size(options, limit), seed=options.seed, progress=progress
             )
         sample, classes = found.sample, found.classes if class_names is None else class_names
         row_map = RowMap.fit(
-            sample.series[: sample.n_uniform], o.settings, homogeneous=o.homogeneous, scale=o.scale
+            sample.series[: sample.n_uniform],
+            options.settings,
+            homogeneous=options.homogeneous,
+            scale=options.scale,
         )
         rows = row_map(sample.series)
-        landmarks, indices, landmark_codes = _choose_landmarks(o, source, runner, found, rows)
-        plan = _plan(o, limit, runner, found, rows.n_channels, len(landmarks))
+
+        def draw() -> IntArray:
+            count = max(_landmark_counts(options, found, found.n_series))
+            return landmark_positions(options, count, rows[: sample.n_uniform], options.settings)
+
+        landmarks, indices, landmark_codes = choose_landmarks(options, source, runner, found, draw)
+        plan = _plan(options, limit, runner, found, rows.n_channels, len(landmarks))
 
         # The first series are a uniform sample; those that top up rare classes come last.
         n_tuning = sample.n_uniform if plan is None else plan.n_tuning
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
         searched = _searched(found.codes[tuning])
         splits = make_splits(
-            o.cv, found.codes[tuning][searched], sample.keys[tuning][searched], name=o.cv_name,
+            options.cv, found.codes[tuning][searched], sample.keys[tuning][searched],
+            name=options.cv_name,
             indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
             n_series=found.n_series,
         )  # fmt: skip
         multiplicities = found.multiplicities(tuning)
-        by_class = class_weights(o.class_weight, classes, found.totals)
+        by_class = class_weights(options.class_weight, classes, found.totals)
         weights = multiplicities * by_class[found.codes[tuning]]
-        aligner = Aligner(row_map(landmarks), o.settings, o.device, o.n_jobs)
-        with o.bar("Aligning with landmarks") as progress:
+        aligner = Aligner(row_map(landmarks), options.settings, options.device, options.n_jobs)
+        with options.bar("Aligning with landmarks") as progress:
             data = SampleAlignments.align(
-                aligner, rows[tuning], learns_metric=o.learns_metric, progress=progress,
+                aligner, rows[tuning], learns_metric=options.learns_metric, progress=progress,
                 codes=found.codes[tuning], landmark_codes=landmark_codes,
                 weights=weights / weights.mean(), n_classes=len(classes),
-                regularizer=o.regularizer, n_jobs=o.n_jobs,
+                regularizer=options.regularizer, n_jobs=options.n_jobs,
             )  # fmt: skip
         chosen, best = _choose_parameters(
-            o, found, data.take(searched), splits, multiplicities[searched]
+            options, found, data.take(searched), splits, multiplicities[searched]
         )
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
         if plan is not None:
+            # Parts run in threads, so each uses one; a single part uses all threads itself.
+            n_jobs = 1 if len(source.parts()) > 1 else options.n_jobs
             part_aligner = PartAligner(
-                row_map, Aligner(aligner.landmarks[:count], o.settings, o.device, n_jobs=1),
+                row_map,
+                Aligner(aligner.landmarks[:count], options.settings, options.device, n_jobs),
                 found.classes, by_class, float(by_class @ found.totals), plan.batch_size,
                 plan.chunk,
             )  # fmt: skip
             alignments = PartitionedAlignments(
                 source, runner, part_aligner, data.first_landmarks(count), plan, found.n_series,
-                o.bar,
+                options.bar,
             )  # fmt: skip
         metrics, metric_solutions = None, list[MetricSolution]()
-        if o.learns_metric:
-            with o.bar("Learning metrics") as progress:
+        if options.learns_metric:
+            with options.bar("Learning metrics") as progress:
                 metric_solutions = alignments.solve_metrics(
                     chosen["gamma"], chosen["lam"], progress
                 )
             metrics = np.stack([solution.metric for solution in metric_solutions])
-        with o.bar("Learning separators") as progress:
+        with options.bar("Learning separators") as progress:
             separators, positive = alignments.solve_separators(metrics, chosen["gamma"], progress)
     fit = LandmarkFit(
         classes, found.n_series, found.n_steps, row_map, landmarks[:count], indices[:count],
@@ -174,36 +175,36 @@ def _searched(codes: IntArray) -> IntArray:
 
 
 def _choose_parameters(
-    o: LandmarkOptions,
+    options: LandmarkOptions,
     found: FirstPass,
     data: SampleAlignments,
     splits: Sequence[Split],
     multiplicities: FloatArray,
 ) -> tuple[dict[str, Any], SearchResult | None]:
     """Return the parameters with the best held-out accuracy, and all scores if there are any."""
-    counts = _landmark_counts(o, found, data.n_landmarks)
+    counts = _landmark_counts(options, found, data.n_landmarks)
     if not splits:
-        return {"n_landmarks": counts[0], **o.parameters[0]}, None
-    with o.bar("Trying parameters on held-out series") as progress:
-        best = search(data, counts, o.parameters, splits, multiplicities, progress=progress)
+        return {"n_landmarks": counts[0], **options.parameters[0]}, None
+    with options.bar("Trying parameters on held-out series") as progress:
+        best = search(data, counts, options.parameters, splits, multiplicities, progress=progress)
     return best.best_params, best
 
 
-def _sample_size(o: LandmarkOptions, limit: float) -> SampleSize:
-    if o.regularizer != "frobenius":
+def _sample_size(options: LandmarkOptions, limit: float) -> SampleSize:
+    if options.regularizer != "frobenius":
         # Only the Frobenius problem can be solved in parts.
         return SampleSize(np.inf, limit)
     fewest = 1
-    if isinstance(o.landmarks, str):
+    if isinstance(options.landmarks, str):
         wanted = np.atleast_1d(
-            np.asarray(_MOST_LANDMARKS if o.n_landmarks is None else o.n_landmarks)
+            np.asarray(_MOST_LANDMARKS if options.n_landmarks is None else options.n_landmarks)
         )
         fewest = int(wanted.max(initial=1)) if wanted.dtype.kind in "iu" else 1
     return SampleSize(np.inf, limit * SAMPLE_SHARE, fewest, _PER_CLASS)
 
 
 def _plan(
-    o: LandmarkOptions,
+    options: LandmarkOptions,
     limit: float,
     runner: TaskRunner,
     found: FirstPass,
@@ -212,95 +213,45 @@ def _plan(
 ) -> MemoryPlan | None:
     """Return how parts are held in memory; None if all alignments fit."""
     work = LandmarkWork.count(
-        found, n_rows=n_rows, n_landmarks=n_landmarks, dtype=o.settings.dtype,
-        learns_metric=o.learns_metric,
+        found, n_rows=n_rows, n_landmarks=n_landmarks, dtype=options.settings.dtype,
+        learns_metric=options.learns_metric,
     )  # fmt: skip
     plan = MemoryPlan.make(work, limit, runner)
     if plan is None:
         return None
-    if o.regularizer != "frobenius":
+    if options.regularizer != "frobenius":
         needed = f" ({format_bytes(work.in_memory)})" if work.complete else ""
         raise ValueError(
-            f"The 'memory_limit' parameter of {o.owner} is too small: {format_bytes(limit)}. "
-            f"With regularizer={o.regularizer!r} all alignments must be in memory{needed}. Raise "
-            f"it, or use fewer n_landmarks."
+            f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
+            f"With regularizer={options.regularizer!r} all alignments must be in memory{needed}. "
+            f"Raise it, or use fewer n_landmarks."
         )
-    plan.check(o.owner)
+    plan.check(options.owner)
     return plan
 
 
-def _choose_landmarks(
-    o: LandmarkOptions,
-    source: SeriesSource,
-    runner: TaskRunner,
-    found: FirstPass,
-    rows: SeriesBatch,
-) -> tuple[SeriesBatch, IntArray, IntArray]:
-    """Return landmarks, their numbers in the source, and their classes."""
-    sample = found.sample
-    if not isinstance(o.landmarks, str) or o.landmarks not in METHODS:
-        indices = check_landmarks(o.landmarks, found.n_series, o.owner)
-        series, labels = fetch(source, runner, found.offsets, indices)
-        return series, indices, np.searchsorted(found.classes, labels).astype(np.int64)
-    count = max(_landmark_counts(o, found, found.n_series))
-    chosen = landmark_positions(
-        o.landmarks, count, rows[: sample.n_uniform], o.settings,
-        owner=o.owner, device=o.device, n_jobs=o.n_jobs, seed=o.seed,
-    )  # fmt: skip
-    return sample.series[chosen], found.indices[chosen], found.codes[chosen]
-
-
-def landmark_positions(
-    method: str,
-    count: int,
-    rows: SeriesBatch,
-    settings: AlignmentSettings,
-    *,
-    owner: str,
-    device: str,
-    n_jobs: int | None,
-    seed: int,
-) -> IntArray:
-    """Choose landmarks among rows in the order of their keys, which is random."""
-    pool = min(len(rows), _MEDOID_POOL) if method == "kmedoids" else len(rows)
-    if count > pool:
-        raise ValueError(
-            f"The 'n_landmarks' parameter of {owner} asks for {count} landmarks, but they are "
-            f"chosen among {pool} series: use fewer, or raise memory_limit. (Medoids are chosen "
-            f"among at most {_MEDOID_POOL} series.)"
-        )
-    if method == "random":
-        return np.arange(count)
-    chosen = select_landmarks(
-        rows[:pool], count, method=method, objective=settings.objective, band=settings.band,
-        normalize=False, random_state=seed, device=device, n_jobs=n_jobs,
-    )  # fmt: skip
-    # Medoids have no order; the order of the keys makes the first few a random choice of them.
-    return np.sort(chosen) if method == "kmedoids" else chosen
-
-
-def _landmark_counts(o: LandmarkOptions, found: FirstPass, most: int) -> list[int]:
+def _landmark_counts(options: LandmarkOptions, found: FirstPass, most: int) -> list[int]:
     """Return the numbers of landmarks to try, ascending, none larger than `most`."""
-    several = isinstance(o.n_landmarks, Sequence | np.ndarray) and not isinstance(
-        o.n_landmarks, str
+    several = isinstance(options.n_landmarks, Sequence | np.ndarray) and not isinstance(
+        options.n_landmarks, str
     )
-    if several and o.cv_name != "cv":
+    if several and options.cv_name != "cv":
         raise ValueError(
-            f"The 'n_landmarks' parameter of {o.owner} must be a number: only the CV variants "
-            f"choose from a list. Got {o.n_landmarks!r} instead."
+            f"The 'n_landmarks' parameter of {options.owner} must be a number: only the CV "
+            f"variants choose from a list. Got {options.n_landmarks!r} instead."
         )
-    if several and len(o.n_landmarks) == 0:
+    if several and len(options.n_landmarks) == 0:
         raise ValueError(
-            f"The 'n_landmarks' parameter of {o.owner} must not be an empty list. "
-            f"Got {o.n_landmarks!r} instead."
+            f"The 'n_landmarks' parameter of {options.owner} must not be an empty list. "
+            f"Got {options.n_landmarks!r} instead."
         )
-    if not isinstance(o.landmarks, str) and not several:
+    if not isinstance(options.landmarks, str) and not several:
         return [most]
     n_distinct = len(found.sample) if found.complete else found.n_series
-    if o.n_landmarks is None:
+    if options.n_landmarks is None:
         counts = [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * n_distinct)))]
     else:
-        wanted = o.n_landmarks if several else [o.n_landmarks]
+        wanted = options.n_landmarks if several else [options.n_landmarks]
         counts = [_resolved(n, n_distinct, found.n_series) for n in wanted]
     return sorted({min(count, most) for count in counts})
 
@@ -327,15 +278,4 @@ def _warn_if_nothing_was_learned(fit: LandmarkFit) -> None:
         warn(
             "Every one-vs-rest problem predicts the negative class for all training series: lower "
             "gamma or lam, and centre and scale the channels if they have offsets.",
-        )
-
-
-def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> None:
-    """Warn if some class has no landmark."""
-    missing = np.setdiff1d(np.arange(len(classes)), landmark_codes)
-    if len(missing):
-        names = ", ".join(map(repr, classes[missing].tolist()))
-        warn(
-            f"No landmark is of class {names}: raise n_landmarks, or give landmarks= that cover "
-            f"every class.",
         )

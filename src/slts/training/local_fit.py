@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
-from slts.execution import TaskRunner, progress_bar
 from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.calibration import fit_scale
@@ -22,8 +20,13 @@ from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
-from slts.training.first_pass import FirstPass, class_weights, fetch, first_pass
-from slts.training.landmark_fit import landmark_positions, warn_about_missing_classes
+from slts.training.first_pass import FirstPass, class_weights, first_pass
+from slts.training.landmark_choice import (
+    FitOptions,
+    choose_landmarks,
+    landmark_positions,
+    warn_about_missing_classes,
+)
 from slts.training.local_metrics import (
     LocalSolution,
     LocalTraining,
@@ -50,14 +53,11 @@ _FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
 _ANCHOR_PURPOSE = 2
 
 
-@dataclass(frozen=True)
-class LocalOptions:
-    """Checked parameters of `LocalSLTSClassifier`; `owner` names it in messages."""
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions(FitOptions):
+    """Parameters of `LocalSLTSClassifier`, checked."""
 
-    owner: str
-    n_landmarks: Any
     n_snippets: int
-    landmarks: Any
     representations: tuple[str, ...]
     settings: tuple[AlignmentSettings, ...]
     metrics: str
@@ -66,12 +66,6 @@ class LocalOptions:
     metric_rank: int
     max_length: int | None
     penalties: FloatArray
-    class_weight: Any
-    device: str
-    n_jobs: int | None
-    memory_limit: Any
-    seed: int
-    verbose: bool
 
     @property
     def n_comparisons(self) -> int:
@@ -100,31 +94,38 @@ def fit_local(
     source: SeriesSource, options: LocalOptions, class_names: AnyArray | None = None
 ) -> LocalFit:
     """Learn local metrics. `class_names` are the labels that codes of a source stand for."""
-    o, limit = options, memory_limit(options.memory_limit, options.owner)
+    limit = memory_limit(options.memory_limit, options.owner)
     size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
-    with task_runner(o.n_jobs, source) as runner:
-        with progress_bar("Reading", show=o.verbose) as progress:
-            found = first_pass(source, runner, size, seed=o.seed, progress=progress)
-        found = _what_fits(found, o, limit)
+    with task_runner(options.n_jobs, source) as runner:
+        with options.bar("Reading") as progress:
+            found = first_pass(source, runner, size, seed=options.seed, progress=progress)
+        found = _what_fits(found, options, limit)
         batch, codes = found.sample.series, found.codes
         classes = found.classes if class_names is None else class_names
         multiplicities = found.multiplicities(np.arange(len(batch)))
-        weights = multiplicities * class_weights(o.class_weight, classes, found.totals)[codes]
+        weights = multiplicities * class_weights(options.class_weight, classes, found.totals)[codes]
 
-        count = _landmark_count(o, codes, found.n_series)
-        max_length = o.max_length or _longest(batch, count * o.n_comparisons)
+        count = _landmark_count(options, codes, found.n_series)
+        max_length = options.max_length or _longest(batch, count * options.n_comparisons)
         representations = [
-            Representation.fit(batch, name, max_length=max_length, n_components=o.n_components)
-            for name in o.representations
+            Representation.fit(
+                batch, name, max_length=max_length, n_components=options.n_components
+            )
+            for name in options.representations
         ]
-        landmarks, indices, landmark_codes = _choose_landmarks(
-            o, source, runner, found, count, representations[0]
-        )
+
+        def draw() -> IntArray:
+            if options.landmarks == "random":
+                return stratified(codes, count, np.arange(len(codes)))
+            settings = AlignmentSettings("cost", options.settings[0].band, normalize=False)
+            return landmark_positions(options, count, representations[0](batch), settings)
+
+        landmarks, indices, landmark_codes = choose_landmarks(options, source, runner, found, draw)
     warn_about_missing_classes(classes, landmark_codes)
-    groups, group_names = _group_landmarks(o, classes, landmark_codes, indices)
+    groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
     snippets = None
-    if o.n_snippets:
-        snippets = Snippets.draw(batch, codes, o.n_snippets, o.seed)
+    if options.n_snippets:
+        snippets = Snippets.draw(batch, codes, options.n_snippets, options.seed)
     targets = np.where(codes[:, np.newaxis] == np.arange(len(classes)), 1.0, -1.0)
     solution = learn_local_metrics(
         LocalTraining(
@@ -138,13 +139,13 @@ def fit_local(
             snippets,
         ),
         representations,
-        o.settings,
-        o.phases,
-        o.penalties,
-        metric_rank=o.metric_rank,
-        device=o.device,
-        n_jobs=o.n_jobs,
-        verbose=o.verbose,
+        options.settings,
+        options.phases,
+        options.penalties,
+        metric_rank=options.metric_rank,
+        device=options.device,
+        n_jobs=options.n_jobs,
+        verbose=options.verbose,
     )
     # Snippets name their series by their numbers in the source.
     named = None if snippets is None else replace(snippets, series=found.indices[snippets.series])
@@ -169,11 +170,11 @@ def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
     return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
 
 
-def _what_fits(found: FirstPass, o: LocalOptions, limit: float) -> FirstPass:
+def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
     """Return as much of the sample as can be learned from in `limit` bytes."""
     sample, n_classes = found.sample, len(found.classes)
     n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
-        o.metrics, n_classes * _per_class(n_classes)
+        options.metrics, n_classes * _per_class(n_classes)
     )
 
     def needed(count: int) -> float:
@@ -181,11 +182,11 @@ def _what_fits(found: FirstPass, o: LocalOptions, limit: float) -> FirstPass:
         learning = training_bytes(
             count,
             min(count, _ANCHORS),
-            n_channels=Representation.most_channels(sample.series.n_channels, o.n_components),
-            rank=o.metric_rank,
+            n_channels=Representation.most_channels(sample.series.n_channels, options.n_components),
+            rank=options.metric_rank,
             n_groups=n_groups,
-            n_phases=o.phases[-1],
-            n_comparisons=o.n_comparisons,
+            n_phases=options.phases[-1],
+            n_comparisons=options.n_comparisons,
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)
 
@@ -196,8 +197,8 @@ def _what_fits(found: FirstPass, o: LocalOptions, limit: float) -> FirstPass:
         fewest = min(max(_FEWEST, 3 * n_classes), found.n_series)
         if most < fewest:
             raise ValueError(
-                f"The 'memory_limit' parameter of {o.owner} is too small: {format_bytes(limit)}. "
-                f"Learning from a sample of {fewest} series needs "
+                f"The 'memory_limit' parameter of {options.owner} is too small: "
+                f"{format_bytes(limit)}. Learning from a sample of {fewest} series needs "
                 f"{format_bytes(1.01 * needed(fewest))}. Raise it, or use fewer representations, "
                 f"objectives or phases."
             )
@@ -210,7 +211,7 @@ def _what_fits(found: FirstPass, o: LocalOptions, limit: float) -> FirstPass:
     if not found.complete:
         _LOGGER.info(
             "%s learns from a sample of %d of %d series (memory_limit: %s)",
-            o.owner, len(sample), found.n_series, format_bytes(limit),
+            options.owner, len(sample), found.n_series, format_bytes(limit),
         )  # fmt: skip
     return found
 
@@ -237,55 +238,32 @@ def _per_class(n_classes: int) -> int:
     return max(4, min(_PER_CLASS, _LANDMARKS // n_classes))
 
 
-def _landmark_count(o: LocalOptions, codes: IntArray, n_series: int) -> int:
-    if not isinstance(o.landmarks, str) or o.landmarks not in METHODS:
-        return len(check_landmarks(o.landmarks, n_series, o.owner))
-    if o.n_landmarks is None:
+def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> int:
+    if not isinstance(options.landmarks, str) or options.landmarks not in METHODS:
+        return len(check_landmarks(options.landmarks, n_series, options.owner))
+    if options.n_landmarks is None:
         most = _per_class(int(codes.max()) + 1)
         return int(np.minimum(np.bincount(codes), most).sum())
-    is_fraction = isinstance(o.n_landmarks, float | np.floating)
-    return min(resolve_count(o.n_landmarks, len(codes) if is_fraction else n_series), len(codes))
-
-
-def _choose_landmarks(
-    o: LocalOptions,
-    source: SeriesSource,
-    runner: TaskRunner,
-    found: FirstPass,
-    count: int,
-    representation: Representation,
-) -> tuple[SeriesBatch, IntArray, IntArray]:
-    """Return landmarks, their numbers in the source, and their classes."""
-    if not isinstance(o.landmarks, str):
-        indices = np.array(o.landmarks, dtype=np.int64)
-        series, labels = fetch(source, runner, found.offsets, indices)
-        return series, indices, np.searchsorted(found.classes, labels).astype(np.int64)
-    batch, codes = found.sample.series, found.codes
-    if o.landmarks == "random":
-        chosen = stratified(codes, count, np.arange(len(codes)))
-    else:
-        chosen = landmark_positions(
-            o.landmarks, count, representation(batch),
-            AlignmentSettings("cost", o.settings[0].band, normalize=False),
-            owner=o.owner, device=o.device, n_jobs=o.n_jobs, seed=o.seed,
-        )  # fmt: skip
-    return batch[chosen], found.indices[chosen], codes[chosen]
+    is_fraction = isinstance(options.n_landmarks, float | np.floating)
+    return min(
+        resolve_count(options.n_landmarks, len(codes) if is_fraction else n_series), len(codes)
+    )
 
 
 def _group_landmarks(
-    o: LocalOptions, classes: AnyArray, codes: IntArray, indices: IntArray
+    options: LocalOptions, classes: AnyArray, codes: IntArray, indices: IntArray
 ) -> tuple[IntArray, tuple[str, ...]]:
     """Return the group of each landmark, and the names of the groups; a group shares a metric."""
     present, groups = np.unique(codes, return_inverse=True)
     names = [str(label) for label in classes[present]]
-    if o.metrics == "shared":
+    if options.metrics == "shared":
         groups, names = np.zeros(len(codes), dtype=np.int64), ["all"]
-    elif o.metrics == "landmark":
+    elif options.metrics == "landmark":
         groups = np.arange(len(codes))
         names = [f"{classes[c]} #{j}" for c, j in zip(codes, indices, strict=True)]
     elif len(present) > _MOST_GROUPS:
         # Too many pairs of classes for a metric each: deal the classes out evenly.
-        dealt = np.random.RandomState(o.seed).permutation(len(present)) % _MOST_GROUPS
+        dealt = np.random.RandomState(options.seed).permutation(len(present)) % _MOST_GROUPS
         names = [" ".join(np.asarray(names)[dealt == g]) for g in range(_MOST_GROUPS)]
         groups = dealt[groups]
     return np.asarray(groups, dtype=np.int64), tuple(names)

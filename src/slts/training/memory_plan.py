@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -191,7 +191,7 @@ class MemoryPlan:
             if larger.needed <= enough:
                 break
             enough *= 1.1
-        return cls(**{**vars(plan), "enough": min(1.1 * enough, work.enough_for_all)})
+        return replace(plan, enough=min(1.1 * enough, work.enough_for_all))
 
     @classmethod
     def _under(

@@ -36,7 +36,7 @@ from slts.training.source import pieces
 
 Solution = TypeVar("Solution")
 # Codes, weights, and class sums or similarities.
-Block: TypeAlias = tuple[npt.NDArray[np.integer[Any]], FloatArray, npt.NDArray[Any]]
+AlignedBlock: TypeAlias = tuple[npt.NDArray[np.integer[Any]], FloatArray, npt.NDArray[Any]]
 Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
 
 
@@ -64,7 +64,7 @@ class PartAligner:
 
     def blocks(
         self, part: Part, width: int, reduce: Callable[..., npt.NDArray[Any]]
-    ) -> Iterator[Block]:
+    ) -> Iterator[AlignedBlock]:
         """Align a part batch by batch; `reduce` gives `width` numbers for each series."""
         step = max(1, self.block_bytes // (8 * width))
         for piece in pieces(part, labels=True, batch_size=self.batch_size):
@@ -72,15 +72,16 @@ class PartAligner:
             assert piece.labels is not None
             codes = np.searchsorted(self.classes, piece.labels).astype(np.int32)
             weights = self.class_weights[codes] / self.total
-            given = getattr(piece, "weights", None)
-            if given is not None:
-                weights = weights * given
+            if piece.weights is not None:
+                weights = weights * piece.weights
             for begin in range(0, len(series), step):
                 some = slice(begin, begin + step)
                 yield codes[some], weights[some], reduce(series[some])
 
 
-def keep_class_sums(part: Part, shared: tuple[PartAligner, FloatArray], _: None) -> Iterator[Block]:
+def keep_class_sums(
+    part: Part, shared: tuple[PartAligner, FloatArray], _: None
+) -> Iterator[AlignedBlock]:
     """Align a part; keep the products summed over groups of landmarks."""
     how, groups = shared
     width = len(groups) * how.aligner.landmarks.n_channels**2
@@ -89,7 +90,7 @@ def keep_class_sums(part: Part, shared: tuple[PartAligner, FloatArray], _: None)
 
 def keep_similarities(
     part: Part, shared: tuple[PartAligner, FloatArray | None], _: None
-) -> Iterator[Block]:
+) -> Iterator[AlignedBlock]:
     """Align a part; keep K_M for every metric, or K_I, shape (series, problems, landmarks)."""
     how, metrics = shared
     n_landmarks = len(how.aligner.landmarks)
@@ -236,12 +237,12 @@ class _SimilarityFeatures:
             yield K[:, self.column[c]]
 
 
-def _some_decision_is_positive(blocks: Iterable[Block], coef: FloatArray, _: None) -> bool:
+def _some_decision_is_positive(blocks: Iterable[AlignedBlock], coef: FloatArray, _: None) -> bool:
     return any(bool((np.einsum("icj,cj->ic", K, coef) > 0.0).any()) for _, _, K in blocks)
 
 
 def _answer(
-    blocks: Iterable[Block],
+    blocks: Iterable[AlignedBlock],
     shared: tuple[_ClassSumFeatures | _SimilarityFeatures, Mapping[int, Query]],
     own: Mapping[int, Own | None],
 ) -> dict[int, Reply]:

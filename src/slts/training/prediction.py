@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from slts._typing import AnyArray
 from slts.execution import progress_bar
+from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource
 from slts.training.source import (
     RepeatedIdentifiers,
@@ -24,14 +25,17 @@ from slts.training.source import (
     task_runner,
 )
 
+# One row per series, from a model and some series.
+Method: TypeAlias = Callable[[Any, SeriesBatch], AnyArray]
 
-def apply_to_source(model: Any, source: SeriesSource, method: str) -> AnyArray:
+
+def apply_to_source(model: Any, source: SeriesSource, method: Method) -> AnyArray:
     """Return the results of a model's method for all series, in order.
 
     The result is a memory-mapped temporary file if it is larger than half of the memory limit.
     """
     limit = memory_limit(getattr(model, "memory_limit", None), type(model).__name__)
-    results = (result for result, _ in _over_parts(model, source, method, labels=False))
+    results = (result for (result,) in _over_parts(model, source, (method,), labels=False))
     held: list[AnyArray] = []
     size = 0
     for result in results:
@@ -44,20 +48,19 @@ def apply_to_source(model: Any, source: SeriesSource, method: str) -> AnyArray:
     return np.concatenate(held)
 
 
-def predict_with_labels(model: Any, source: SeriesSource) -> tuple[AnyArray, AnyArray]:
-    """Return predicted and true labels from one pass."""
+def apply_with_labels(model: Any, source: SeriesSource, *methods: Method) -> list[AnyArray]:
+    """Return the results of some methods and the labels of all series, from one pass."""
     require_labels(source)
-    found = list(_over_parts(model, source, "predict", labels=True))
+    found = list(_over_parts(model, source, methods, labels=True))
     if not found:
         raise no_series(source)
-    predicted, labels = zip(*found, strict=True)
-    return np.concatenate(predicted), np.concatenate(labels)
+    return [np.concatenate(results) for results in zip(*found, strict=True)]
 
 
 def _over_parts(
-    model: Any, source: SeriesSource, method: str, *, labels: bool
-) -> Iterator[tuple[AnyArray, AnyArray]]:
-    """Yield results and labels of every part that has series."""
+    model: Any, source: SeriesSource, methods: tuple[Method, ...], *, labels: bool
+) -> Iterator[list[AnyArray]]:
+    """Yield results, and labels if they are wanted, of every part that has series."""
     check_scan_channels(source, model.channel_names_in_)
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
     quiet = copy.copy(model)
@@ -65,34 +68,31 @@ def _over_parts(
     quiet.__dict__["_aligners"] = model.__dict__.setdefault("_aligners", {})
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
-    shared = (quiet, method, labels)
+    shared = (quiet, methods, labels)
     with (
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
         task_runner(model.n_jobs, source) as runner,
     ):
-        for result, truth, digests in runner.map(_apply, parts, shared, progress=progress):
+        for results, digests in runner.map(_apply, parts, shared, progress=progress):
             repeated.add(digests)
-            if result is not None:
-                yield result, truth
+            if results:
+                yield results
     repeated.check(parts)
 
 
 def _apply(
-    part: Part, shared: tuple[Any, str, bool], _: None
-) -> tuple[AnyArray | None, AnyArray, Digests]:
-    model, method, labels = shared
-    results, truth, digests = [], [], []
+    part: Part, shared: tuple[Any, tuple[Method, ...], bool], _: None
+) -> tuple[list[AnyArray], Digests]:
+    model, methods, labels = shared
+    rows: list[list[AnyArray]] = []
+    digests = []
     for piece in pieces(part, labels=labels):
-        results.append(getattr(model, method)(piece.series))
+        rows.append([method(model, piece.series) for method in methods])
         digests.append(digests_in(piece))
         if labels:
             assert piece.labels is not None
-            truth.append(piece.labels)
-    return (
-        np.concatenate(results) if results else None,
-        np.concatenate(truth) if truth else np.empty(0),
-        join_digests(digests),
-    )
+            rows[-1].append(piece.labels)
+    return [np.concatenate(results) for results in zip(*rows, strict=True)], join_digests(digests)
 
 
 def _in_a_file(held: list[AnyArray], more: Iterator[AnyArray]) -> AnyArray:

@@ -8,7 +8,7 @@ that occurs twice with the same label is one series of weight two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -200,7 +200,7 @@ class Reservoir:
                 by_class[label.item()] = min(ceiling, every.keys[members[count]] - np.uint64(1))
         self.ceilings = Ceilings(highest, by_class if self._size.per_class else None)
         found = every if kept.all() else every.take(np.flatnonzero(kept), n_uniform)
-        found = Sample(**{**vars(found), "n_uniform": n_uniform})
+        found = replace(found, n_uniform=n_uniform)
         self._held = [found]
         self._set_thresholds(len(found), float(_sizes(found.series).sum()))
         return found
@@ -255,4 +255,4 @@ def _distinct(sample: Sample) -> Sample:
     if sorted_once and len(first) == len(order):
         return sample
     found = sample.take(order[first], 0)
-    return Sample(**{**vars(found), "weights": weights})
+    return replace(found, weights=weights)

@@ -40,7 +40,8 @@ def make_splits(
     name
         Name of the parameter, for messages.
     indices, n_series
-        Positions of the series in X, and the length of X; None if X is not in memory.
+        Positions of the series in X, of the first where several are equal, and the length of X;
+        None if X is not in memory.
     """
     if cv is None and name == "calibration_cv":
         return []

@@ -1,0 +1,155 @@
+"""Held-out series: their labels and the outputs of a classifier from one pass, and bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from slts._typing import AnyArray, FloatArray
+from slts.errors import DataError
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.guarantees import statements
+from slts.guarantees.bound_inputs import signs_of
+from slts.guarantees.certificate import Bound, Certificate
+from slts.guarantees.statements import INDEPENDENT, Conditions
+from slts.series import SeriesBatch
+from slts.series.source import Digests, series_keys
+from slts.training.prediction import apply_with_labels
+from slts.training.source import is_source
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out series as a classifier predicts them.
+
+    Attributes
+    ----------
+    model
+        Any fitted classifier.
+    labels, predicted
+        True and predicted label of every series.
+    decisions, probabilities
+        Decision values and probabilities; None if the classifier is not one of slts.
+    overlap
+        The error for a series that the model keeps from training, if there is one.
+    """
+
+    model: Any
+    labels: AnyArray
+    predicted: AnyArray
+    decisions: FloatArray | None = None
+    probabilities: FloatArray | None = None
+    overlap: DataError | None = None
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: Any = None) -> HeldOut:
+        """Apply a classifier to series in memory and their labels, or to a scan with labels."""
+        inner = _inner_model(model)
+        if inner is None:
+            labels = check_labels(model, y)
+            return cls(model, labels, np.asarray(model.predict(X)))
+        if is_source(X):
+            decisions, keys, y = apply_with_labels(inner, X, type(inner).decision_function, _keys)
+            labels = check_labels(model, y)
+        else:
+            labels = check_labels(model, y)
+            batch = check_batch(inner, X, labels)
+            decisions, keys = inner.decision_function(batch), _keys(inner, batch)
+        return cls(model, labels, *inner.outputs_from(decisions), _overlap(inner, keys))
+
+    def bounds(self, delta: float, n_models: int) -> list[Bound]:
+        """Clopper-Pearson bounds on the error, and on that of the signs if there are landmarks."""
+        if self.overlap is not None:
+            raise self.overlap
+        checked, unchecked = ["every label is known to the model"], [INDEPENDENT]
+        unchecked.append(
+            "the held-out series played no part in choosing the model or its parameters"
+        )
+        if self.decisions is None:
+            unchecked.append("no held-out series was used in training")
+        else:
+            checked.append("no held-out series is one that the model keeps from training")
+        conditions = Conditions(delta, n_models, "held-out", tuple(checked), tuple(unchecked))
+        found = [statements.hold_out_error(self.predicted, self.labels, conditions)]
+        model, decisions = self.model, self.decisions
+        if isinstance(model, LandmarkClassifier) and decisions is not None and decisions.ndim == 2:
+            signs = signs_of(self.labels, model.classes_)
+            found.append(
+                statements.hold_out_one_vs_rest(decisions.T, signs, model.classes_, conditions)
+            )
+        return found
+
+    def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:
+        """Return the bounds as a certificate."""
+        found = tuple(self.bounds(delta, n_models))
+        return Certificate(found, float(delta), type(self.model).__name__, int(n_models))
+
+
+def check_labels(model: Any, y: Any) -> AnyArray:
+    """Labels as an array. All must be classes of the model."""
+    if y is None:
+        raise DataError("y is None: a certificate needs the label of every series.")
+    labels: AnyArray = column_or_1d(y)
+    if len(labels) == 0:
+        raise DataError("y is empty: a certificate needs at least one labelled series.")
+    known = set(model.classes_.tolist())
+    unseen = [label for label in np.unique(labels).tolist() if label not in known]
+    if unseen:
+        raise DataError(
+            f"y has labels that the model was not trained on: {unseen}. The model knows "
+            f"{sorted(known)}; leave out series of other classes."
+        )
+    return labels
+
+
+def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:
+    """Series that the model accepts, one per label."""
+    batch = model.check_series(X)
+    if len(batch) != len(labels):
+        raise DataError(
+            f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
+        )
+    return batch
+
+
+def _inner_model(model: Any) -> SeriesClassifier | None:
+    """The slts classifier that sees the series as given; None inside pipelines and elsewhere."""
+    while hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    return model if isinstance(model, SeriesClassifier) else None
+
+
+def _keys(model: SeriesClassifier, X: Any) -> Digests:
+    """Hashes by which series are recognised that a model keeps from training."""
+    batch = model.check_series(X)
+    # Models without landmarks keep the rows of their training series, as they are aligned.
+    return _rounded_keys(batch if hasattr(model, "landmarks_") else model.row_map_(batch))
+
+
+def _rounded_keys(batch: SeriesBatch) -> Digests:
+    """Hashes of series in float32: copies that went through float32 or text are recognised."""
+    rounded = batch.values.astype(np.float32).astype(np.float64)
+    return series_keys(SeriesBatch.from_checked(rounded, batch.offsets, None), seed=0)
+
+
+def _overlap(model: SeriesClassifier, keys: Digests) -> DataError | None:
+    """Return the error for the first series that the model keeps from training, if any."""
+    if hasattr(model, "landmarks_"):
+        kind, kept, numbers = "landmark", model.landmarks_, range(len(model.landmarks_))
+    else:
+        kind, kept, numbers = "training series", model.training_rows_, model.training_indices_
+    positions = dict(zip(_rounded_keys(kept).tolist(), numbers, strict=True))
+    found = next((i for i, key in enumerate(keys.tolist()) if key in positions), None)
+    if found is None:
+        return None
+    instead = ""
+    if isinstance(model, LandmarkClassifier):
+        instead = " For the training sample itself use sample='training'."
+    return DataError(
+        f"series {found} of X equals {kind} {positions[int(keys[found])]} of the model: a hold-out "
+        f"certificate needs series the model was not trained on.{instead}"
+    )

@@ -1,0 +1,93 @@
+"""The landmarks of a classifier: given as indices, or chosen in the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slts._typing import AnyArray, IntArray
+from slts.alignment import AlignmentSettings
+from slts.errors import warn
+from slts.execution import TaskRunner, progress_bar
+from slts.landmarks import select_landmarks
+from slts.landmarks.selection import METHODS, check_landmarks
+from slts.series import SeriesBatch
+from slts.series.source import SeriesSource
+from slts.training.first_pass import FirstPass, fetch
+
+# K-medoids needs all pairs: it chooses among this many series.
+_MEDOID_POOL = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Parameters that all classifiers over landmarks have; `owner` names it in messages."""
+
+    owner: str
+    n_landmarks: Any
+    landmarks: Any
+    class_weight: Any
+    device: str
+    n_jobs: int | None
+    memory_limit: Any
+    seed: int
+    verbose: bool
+
+    def bar(self, description: str) -> Any:
+        """Return a progress bar if progress is to be shown."""
+        return progress_bar(description, show=self.verbose)
+
+
+def choose_landmarks(
+    options: FitOptions,
+    source: SeriesSource,
+    runner: TaskRunner,
+    found: FirstPass,
+    draw: Callable[[], IntArray],
+) -> tuple[SeriesBatch, IntArray, IntArray]:
+    """Return landmarks, their numbers in the source, and their classes.
+
+    `draw` returns positions in the sample; it is called unless the landmarks are given as indices.
+    """
+    if isinstance(options.landmarks, str) and options.landmarks in METHODS:
+        chosen = draw()
+        return found.sample.series[chosen], found.indices[chosen], found.codes[chosen]
+    indices = check_landmarks(options.landmarks, found.n_series, options.owner)
+    series, labels = fetch(source, runner, found.offsets, indices)
+    return series, indices, np.searchsorted(found.classes, labels).astype(np.int64)
+
+
+def landmark_positions(
+    options: FitOptions, count: int, rows: SeriesBatch, settings: AlignmentSettings
+) -> IntArray:
+    """Choose landmarks among rows in the order of their keys, which is random."""
+    method: str = options.landmarks
+    pool = min(len(rows), _MEDOID_POOL) if method == "kmedoids" else len(rows)
+    if count > pool:
+        raise ValueError(
+            f"The 'n_landmarks' parameter of {options.owner} asks for {count} landmarks, but they "
+            f"are chosen among {pool} series: use fewer, or raise memory_limit. (Medoids are "
+            f"chosen among at most {_MEDOID_POOL} series.)"
+        )
+    if method == "random":
+        return np.arange(count)
+    chosen = select_landmarks(
+        rows[:pool], count, method=method, objective=settings.objective, band=settings.band,
+        normalize=False, random_state=options.seed, device=options.device, n_jobs=options.n_jobs,
+    )  # fmt: skip
+    # Medoids have no order; the order of the keys makes the first few a random choice of them.
+    return np.sort(chosen) if method == "kmedoids" else chosen
+
+
+def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> None:
+    """Warn if some class has no landmark."""
+    missing = np.setdiff1d(np.arange(len(classes)), landmark_codes)
+    if len(missing):
+        names = ", ".join(map(repr, classes[missing].tolist()))
+        warn(
+            f"No landmark is of class {names}: raise n_landmarks, or give landmarks= that cover "
+            f"every class.",
+        )
