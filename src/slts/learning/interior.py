@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from slts._typing import FloatArray
 
@@ -78,20 +79,18 @@ class Factor:
         self._scale: FloatArray = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
         matrix *= self._scale[:, None]
         matrix *= self._scale[None, :]
-        ridge = 1e-15
-        while True:
-            try:
-                matrix.flat[:: size + 1] = 1.0 + ridge
-                self._factor = cho_factor(matrix, lower=True, check_finite=False)
-                return
-            except LinAlgError:
-                ridge *= 100.0
-                if ridge > 1.0:
-                    raise
+        ridge, failed = 1e-15, True
+        while failed:
+            if ridge > 1.0:
+                raise LinAlgError("The matrix is not positive definite.")
+            matrix.flat[:: size + 1] = 1.0 + ridge
+            # The transpose is the same matrix, in the order of LAPACK.
+            self._factor, failed = dpotrf(matrix.T, lower=True, clean=False)
+            ridge *= 100.0
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Solve for one right-hand side."""
-        scaled: FloatArray = cho_solve(self._factor, self._scale * right, check_finite=False)
+        scaled: FloatArray = dpotrs(self._factor, self._scale * right, lower=True)[0]
         return self._scale * scaled
 
 
