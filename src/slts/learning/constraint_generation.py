@@ -121,7 +121,6 @@ def _answer_in_blocks(query: Query, rows: HingeRows) -> Reply:
 def solve_together(
     solvers: Mapping[Key, QueryStream[Solution]],
     ask: Callable[[dict[Key, Query]], Mapping[Key, list[Reply]]],
-    progress: Callable[[float, float], None] | None = None,
 ) -> dict[Key, Solution]:
     """Advance several solvers in lockstep, with one pass over the parts for all their queries.
 
@@ -132,8 +131,6 @@ def solve_together(
     ask : callable
         Takes the open queries by key and returns, for each, the replies of all parts in order. The
         query of part ``i`` is ``query.common().with_own(query.own(i))``.
-    progress : callable, optional
-        Called with the number of finished solvers and the number of all.
 
     Returns
     -------
@@ -151,8 +148,6 @@ def solve_together(
             except StopIteration as stop:
                 queries.pop(key, None)
                 solutions[key] = stop.value
-                if progress is not None:
-                    progress(len(solutions), len(solvers))
         if queries:
             replies = dict(ask(dict(queries)))
     return {key: solutions[key] for key in solvers}
