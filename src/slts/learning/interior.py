@@ -111,8 +111,10 @@ def minimise(system: System, *, tol: float, max_iter: int, floor: float = 0.0) -
         if stalled >= 15:
             return n_iter
         try:
-            system.factor()
-            _step(system)
+            # Pairs of numbers that underflow give no direction; the point before them is kept.
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                system.factor()
+                _step(system)
         except LinAlgError:
             return n_iter
     system.values()
@@ -143,7 +145,10 @@ def _step(system: System) -> None:
         if min(candidate_lengths) < min(lengths) + 0.01:
             break
         direction, lengths = candidate, candidate_lengths
-    system.advance(direction, *(min(1.0, _STEP_FRACTION * length) for length in lengths))
+    steps = [min(1.0, _STEP_FRACTION * length) for length in lengths]
+    if not all(np.isfinite(part).all() for part in (lengths, *direction)):
+        raise LinAlgError("The direction is not finite.")
+    system.advance(direction, *steps)
 
 
 def _lengths(system: System, direction: Direction) -> tuple[float, float]:
