@@ -309,7 +309,7 @@ class _SeparatorSolver:
             found = solve_active(rows, radius, sides)
             if found is None:
                 continue
-            point = self._evaluate(found, solve_multipliers(rows, sides))
+            point = self._evaluate(found, solve_multipliers(rows, sides, found))
             point = self._with_bound(point, interior)
             if problem.closes(point, tol):
                 vertex = point

@@ -96,9 +96,15 @@ def _solve_tight(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | N
     return coef
 
 
-def solve_multipliers(rows: HingeRows, sides: Sides) -> FloatArray:
-    """Return multipliers that make the gradient equal to the price on the non-zero columns."""
+def solve_multipliers(rows: HingeRows, sides: Sides, coef: FloatArray) -> FloatArray:
+    """Return multipliers that make the gradient equal to the price on the non-zero columns.
+
+    ``coef`` is the vertex, which tells the tight rows from those that only seemed so.
+    """
     dual = np.where(sides.below, rows.weights, 0.0)
+    short = 1.0 - rows.take(sides.tight) @ coef
+    dual[sides.tight] = np.where(short > 0.0, rows.weights[sides.tight], 0.0)
+    sides = sides._replace(tight=sides.tight[np.abs(short) <= 10.0 * _ROUNDING])
     dual[sides.tight] = 0.0
     matrix = _active_matrix(rows, sides).T
     if sides.binding:
