@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,7 +127,7 @@ def file_costs() -> dict[str, float]:
     """Seconds per GB of results, to write them to temporary files and to read them again."""
     blocks = [(np.random.default_rng(0).normal(size=(4096, 500)),)] * 60
     gigabytes = sum(array.nbytes for (array,) in blocks) / 1e9
-    with Spill(0.0) as spill:
+    with closing(Spill(0.0)) as spill:
         start = time.perf_counter()
         stored = spill.store(blocks)
         write = time.perf_counter() - start

@@ -94,114 +94,77 @@ HELDOUT_TEXTS = (
 )
 
 # Known reasons why the full run differs from the paper, by (table, method, column). An empty
-# method or column matches any. Numbers come from side experiments with few splits each, unless
-# they are in a table of the document.
+# method or column matches any. They have no numbers but those of the paper and of the data.
+_UNKNOWN_LDMLT = (
+    "The paper gives neither the number of cycles and triplets of LDMLT nor whether rows had unit "
+    "norm, and the result depends on both."
+)
 _REMARKS = {
     ("table2", "1nn", "auslan"): (
         "1NN has no parameter and agrees with the paper to the last digit on both data sets with "
-        "a published split. Under the literal reading (see above) it also gives the paper's value "
-        "on Auslan. The amount of training data matters there: over ten splits, training on all "
-        "472 series gives 81.6 with stratification and 82.3 without; training on 330 series gives "
-        "78.5 in both cases."
+        "a published split. Under the literal reading (see above), which leaves fewer training "
+        "series, it also agrees on Auslan."
     ),
-    ("table2", "1nn", "average"): "Auslan accounts for 0.4 of it; see there.",
+    ("table2", "1nn", "average"): "Most of it comes from Auslan; see there.",
     ("table2", "ldmlt", "japanese_vowels"): (
-        "0.4 points are one or two of 370 test series. LDMLT is implemented from its published "
-        "description. The paper gives neither the number of cycles and triplets nor whether rows "
-        "had unit norm. One run each: 96.5 with 3 cycles instead of 8; with rows that are not "
-        "normalised, 97.0 with 3 cycles and 97.8 with 8."
+        f"The difference is two of 370 test series. {_UNKNOWN_LDMLT}"
     ),
-    ("table2", "ldmlt", "auslan"): (
-        "The paper gives neither the number of cycles and triplets nor whether rows had unit "
-        "norm, and the result depends on both. On three splits of the literal reading: with rows "
-        "of unit norm, 83.3 with 1 cycle, 90.1 with 3 and 97.7 with 8; with rows that are not "
-        "normalised, 95.7 with 3 cycles and 98.8 with 8. Three cycles without normalisation are "
-        "closest to the paper. That the paper used them is a guess, made by searching for its "
-        "value."
-    ),
+    ("table2", "ldmlt", "auslan"): _UNKNOWN_LDMLT,
     ("table2", "ldmlt", "average"): (
-        "Auslan and Robot exec. failure account for 0.2 each; see Auslan. On the robot tasks, "
-        "LDMLT is within the paper's interval under both readings of the protocol."
+        "It comes from Auslan (see there) and from the robot tasks, where LDMLT is within the "
+        "paper's interval."
     ),
     ("table2", "svm", "japanese_vowels"): (
-        "Trained on the whole training set, the accuracy is 97.0 at C = 4, 97.6 at 8 and 97.8 "
-        "from 32 to 256. Many values of C are equally good on the 81 tuning series. We take the "
-        "smallest, mostly 4. The largest gives 97.6±0.1, closer to the paper's 97.8±0.1, so the "
-        "rule for ties probably explains most of the difference. Other variants, at every C: with "
-        "an intercept at most 97.8, hinge instead of squared hinge at most 96.8, rows without "
-        "unit norm at most 97.0."
+        "Many values of C are equally good on the 81 tuning series, and we take the smallest of "
+        "them. Larger values come closer to the paper, so the rule for ties probably explains "
+        "most of the difference."
     ),
     ("table2", "svm", "auslan"): (
-        "The paper's interval of 0.1 is too small for ten random splits of 675 series; ours is "
-        "1.2. A single split with random tuning sets would explain it. Our ten splits give 90.6 "
-        "to 96.5, so a split with 92.6 is not unusual. Under the literal reading the SVM is below "
-        "the paper's value. Which split the paper used is unknown."
+        "The paper's interval of 0.1 is too small for ten random splits of 675 series. A single "
+        "split with random tuning sets would explain it. Under the literal reading the SVM is "
+        "below the paper's value. Which split the paper used is unknown."
     ),
     ("table2", "svm", "arabic_digits"): (
-        "No C of the grid comes close to the paper's value. One fit each, similarities to all "
-        "6600 training series (300 leading directions): 97.5 at C = 2^-6, the smallest of the "
-        "grid, to 98.5 at 2^3. The paper's value is reached only below the grid, between 2^-12 "
-        "(91.3) and 2^-9 (95.1). Hinge instead of squared hinge: 96.2 at 2^-6, 97.5 at 2^-3. "
-        "Similarities to 100 random series: 90.7 at 2^-6, at most 97.3; to 30 random series: at "
-        "most 92.9. The paper's SVM is 3 points below its own BBS, which uses 100 of the same "
-        "similarities. A solver that stopped early, a C in other units or similarities to few "
-        "series would each explain it; we cannot tell which."
+        "The paper's SVM is 3 points below its own BBS, which uses 100 of the same similarities. "
+        "A solver that stopped early, a C in other units or similarities to few series would each "
+        "explain it; we cannot tell which."
     ),
     ("table2", "svm", "robot"): (
         "Under the literal reading it is within the paper's interval; see above. That reading "
-        "changes both the split and the amount of training data; we did not separate the two for "
-        "this cell."
+        "changes both the split and the amount of training data."
     ),
     ("table2", "svm", "average"): (
-        "Arabic digits have three quarters of the weight and account for 4.0 of it; see there."
+        "Arabic digits have three quarters of the weight and account for most of it; see there."
     ),
     ("table2", "bbs", "auslan"): (
-        "The paper's value lies between our two readings of the protocol: under the literal one, "
-        "BBS is 3.3 points below it. Four stratified splits with the tuning set held out: BBS "
-        "89.3, SLTS 89.2, SVM 91.4. How the paper drew its splits is unknown."
+        "The paper's value lies between our two readings of the protocol. How the paper drew its "
+        "splits is unknown."
     ),
     ("table2", "bbs", "arabic_digits"): (
-        "Every split selects gamma = 0.001, and the linear program is solved to a duality gap of "
-        "1e-6. With the tuning set held out, nine splits give 96.9, a change smaller than the "
-        "intervals. The rest is unexplained. The paper's value lies between ours with 50 and with "
-        "75 landmarks."
+        "The linear program is solved to a duality gap of 1e-6, so the solver is no reason on our "
+        "side. The difference is unexplained."
     ),
-    ("table2", "bbs", "average"): "Arabic digits account for 0.6 of it, Auslan for 0.2; see there.",
+    ("table2", "bbs", "average"): "Most of it comes from Arabic digits; see there.",
     ("table2", "slts", "auslan"): (
         "Under the literal reading SLTS agrees with the paper; see above."
     ),
     ("table3", "", ""): (
         "These differences are two or three of 370 test series. Where two intervals are equally "
-        "wide, one cell in six exceeds them by chance, here four or five of 27. On this data set "
-        "the paper seems to train on the whole training set, as we do: with the tuning set held "
-        "out, six splits with the most landmarks give 95.4 for BBS and 95.8 for SLTS, where the "
-        "paper has 97.1. If its shares nevertheless refer to the 189 series outside the tuning "
-        "set, as on LP1, then its 5% and 10% are 9 and 18 landmarks, close to our rows for 3% and "
-        "7%. KMedoids agrees with these rows; the other cells stay as they are."
+        "wide, one cell in six exceeds them by chance, here four or five of 27."
     ),
     ("table4", "", ""): (
-        "Under the literal reading (see above), all cells of this table agree with the paper "
-        "except DSelect and KMedoids at 3%. Most of the difference comes from stratification. "
-        "With 27 test series and the same numbers of landmarks, ten splits each, we measured the "
-        "mean difference from the paper over the 27 cells and the number of cells outside: "
-        "stratified splits +6.3 and 11, with the tuning set held out +3.8 and 4; splits without "
-        "stratification +0.9 and 4, with the tuning set held out +1.3 and 3. So these accuracies "
-        "do not show whether the paper trains on the tuning set; the numbers of landmarks do. At "
-        "3% the paper has one landmark. The first landmark of DSelect is random, so DSelect and "
-        "Random are the same there; the paper gives 48.5±6.2 and 56.3±12.2. KMedoids at 3% was "
-        "above the paper in all four variants, which is unexplained."
+        "Most cells agree with the paper under the literal reading (see above), which has no "
+        "stratification. At 3% the paper has one landmark. The first landmark of DSelect is "
+        "random, so DSelect and Random are the same there; the paper gives 48.5±6.2 and "
+        "56.3±12.2. KMedoids is above the paper under both readings, which is unexplained."
     ),
     ("figure3", "identity", ""): (
-        "Nothing is learned at M = I. Our ten draws of the landmarks give 81.4 to 92.6, so the "
-        "paper's single draw, about 86, is not unusual. Variants: only training series 89.3, only "
-        "test series 89.9, similarities scaled to unit variance 87.9±3.6."
+        "Nothing is learned at M = I: the value depends on the landmarks alone, and the paper has "
+        "one draw of them."
     ),
     ("figure3", "", ""): (
         "The result depends on the penalty of the metric, lambda gamma^2, which the paper does "
-        "not give. Mean over all classes and over the first three, four draws: 95.3 and 95.8 at "
-        "1e-6, 97.1 and 98.3 at 1e-5, 97.9 and 99.2 at 1e-4. Tuning selects 1e-6 or 1e-9 here; a "
-        "penalty of 1e-5 to 1e-4 would give the paper's 98. Two of the nine classes lower the "
-        "mean: the median over classes is 98.1 at 1e-6."
+        "not give. Larger penalties give larger values."
     ),
     ("tests", "bbs", "average"): (
         "SLTS and BBS on average: the paper's difference is 1.1. Our BBS is better on Arabic "
@@ -214,7 +177,7 @@ _REMARKS = {
     ),
     ("selection", "", ""): (
         "The paper finds KMedoids the worst of the three on both data sets. These means do not "
-        "show it: the three ways are close to each other."
+        "show it."
     ),
 }
 

@@ -2,6 +2,7 @@
 
 import errno
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def numbers(first):
 
 @pytest.mark.parametrize("room", [0, 1, 3, 7, 100])
 def test_blocks_beyond_the_memory_are_written_to_files(room, folder):
-    with Spill(room * BYTES + BYTES // 2) as spill:
+    with closing(Spill(room * BYTES + BYTES // 2)) as spill:
         kept = [spill.store(numbers(10 * (3 * part + k)) for k in range(3)) for part in range(3)]
         in_memory = min(room, 9)
         assert (spill.in_memory, spill.on_disk) == (in_memory * BYTES, (9 - in_memory) * BYTES)
@@ -42,14 +43,14 @@ def test_blocks_beyond_the_memory_are_written_to_files(room, folder):
 
 
 def test_a_small_block_still_fits_after_one_that_does_not(folder):
-    with Spill(BYTES) as spill:
+    with closing(Spill(BYTES)) as spill:
         kept = spill.store([(np.zeros(11),), (np.ones(10),)])
         assert (spill.in_memory, spill.on_disk) == (BYTES, BYTES + 8)
         assert [array.sum() for (array,) in kept] == [0.0, 10.0]
 
 
 def test_blocks_in_memory_need_no_folder(folder):
-    with Spill(float("inf")) as spill:
+    with closing(Spill(float("inf"))) as spill:
         block = numbers(0)
         (found,) = spill.store([block])
         assert found[0] is block[0]
@@ -69,7 +70,7 @@ def test_arrays_of_several_types_share_one_file(rng, folder):
         np.empty(0, np.int32),
         np.arange(3, dtype=np.int64),
     )
-    with Spill(0) as spill:
+    with closing(Spill(0)) as spill:
         kept = spill.store([block, ()])
         for _ in range(2):
             found, nothing = kept
@@ -85,14 +86,14 @@ def test_arrays_of_several_types_share_one_file(rng, folder):
 
 
 def test_empty_blocks_are_read_back():
-    with Spill(-1) as spill:
+    with closing(Spill(-1)) as spill:
         ((codes, values),) = spill.store([(np.empty(0, np.int32), np.empty((0, 3, 3)))])
     assert (codes.shape, codes.dtype) == ((0,), np.int32)
     assert (values.shape, values.dtype) == ((0, 3, 3), np.float64)
 
 
 def test_arrays_in_files_are_read_only():
-    with Spill(0) as spill:
+    with closing(Spill(0)) as spill:
         ((array,),) = spill.store([numbers(0)])
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
@@ -114,7 +115,7 @@ def test_an_error_leaves_no_file(folder):
         assert len(files_in(folder)) == 1
         raise RuntimeError("broken")
 
-    with pytest.raises(RuntimeError, match="broken"), Spill(0) as spill:
+    with pytest.raises(RuntimeError, match="broken"), closing(Spill(0)) as spill:
         spill.store(broken())
     assert list(folder.iterdir()) == []
 
@@ -141,7 +142,7 @@ class FullDisk:
 def test_a_full_disk_is_an_error_with_a_remedy(folder, monkeypatch):
     opened = Path.open
     monkeypatch.setattr(Path, "open", lambda path, mode: FullDisk(opened(path, mode), 100))
-    with pytest.raises(OSError, match="Intermediate results") as caught, Spill(0) as spill:
+    with pytest.raises(OSError, match="Intermediate results") as caught, closing(Spill(0)) as spill:
         spill.store([numbers(0), (np.zeros(5), np.zeros(30))])
     message = str(caught.value)
     assert message.startswith(f"Intermediate results of 0.0 GB do not fit on the disk of {folder} ")

@@ -105,6 +105,19 @@ def test_comparisons_have_equal_weight_at_any_scale(rng):
     np.testing.assert_allclose(one.left_out, other.left_out, atol=1e-9)
 
 
+def test_the_order_of_the_anchors_does_not_matter(rng):
+    features, targets = rng.normal(size=(12, 1, 1, 4, 4)), np.sign(rng.normal(size=(12, 1)))
+
+    def left_out(anchors):
+        gram = FeatureGram(anchors, 12)
+        gram.add(features)
+        gram.end_comparison()
+        return gram.solve(targets, np.ones(12), PENALTIES).left_out
+
+    one, other = left_out(np.arange(12)), left_out(rng.permutation(12))
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
 def test_joining_phases_adds_neighbours(rng):
     products = rng.normal(size=(3, 2, 6, 4, 5))
     joined = fewer_phases(products, 2)

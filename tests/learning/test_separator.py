@@ -124,6 +124,17 @@ def test_degenerate_data_still_give_an_optimal_vertex(rng: np.random.Generator, 
         assert_optimal_vertex(solution, K, labels)
 
 
+@pytest.mark.parametrize("excess", [5e-8, 2e-8])
+def test_a_row_that_is_almost_tight_does_not_hide_the_smallest_separator(excess: float) -> None:
+    # The simplex method, whose tolerance is 1e-7, does not tell the third row from a tight one.
+    K = np.array([[0.9, 0.1], [-0.3, 1.3], [0.25, 0.75 + excess]])
+    solution = solve_separator(K, np.ones(3), gamma=0.5)
+    assert solution.converged
+    assert solution.vertex
+    np.testing.assert_allclose(solution.coef, 1.0, rtol=1e-12)
+    assert solution.objective < 1e-15
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_small_problems_agree_with_the_full_program(data: st.DataObject) -> None:

@@ -47,12 +47,13 @@ _BLOCK_ELEMENTS = 1 << 20
 _SAMPLE_RATIO = 8  # rows in memory for each row of their sample, at least
 _SAMPLED_PER_COLUMN = 200
 _FEWEST_SAMPLED = 200
-_ROUGH_TOL = 1e-2  # of a sample whose error is not estimated
+_ROUGH_TOL = 0.3  # of a sample whose error is not estimated; the steps usually end far below it
 _SAMPLE_TOL = 1e-3
 _SAMPLE_ERROR = 1e-3  # smallest error of margins that is assumed
 _WORTHWHILE = 0.5  # largest share of the error that another sample may leave
 _FIRST_TOL = 1e-3  # of a reduced problem, while many rows may still join
 _LAST_TOL = 1e-3  # smallest tolerance of a reduced problem, relative to the tolerance asked for
+_ROUNDING = 1e-12
 _MAX_SAMPLES = 6
 _MAX_MOVES = 4
 _MAX_ROUNDS = 100
@@ -120,7 +121,6 @@ def _answer_in_blocks(query: Query, rows: HingeRows) -> Reply:
 def solve_together(
     solvers: Mapping[Key, QueryStream[Solution]],
     ask: Callable[[dict[Key, Query]], Mapping[Key, list[Reply]]],
-    progress: Callable[[float, float], None] | None = None,
 ) -> dict[Key, Solution]:
     """Advance several solvers in lockstep, with one pass over the parts for all their queries.
 
@@ -131,8 +131,6 @@ def solve_together(
     ask : callable
         Takes the open queries by key and returns, for each, the replies of all parts in order. The
         query of part ``i`` is ``query.common().with_own(query.own(i))``.
-    progress : callable, optional
-        Called with the number of finished solvers and the number of all.
 
     Returns
     -------
@@ -150,8 +148,6 @@ def solve_together(
             except StopIteration as stop:
                 queries.pop(key, None)
                 solutions[key] = stop.value
-                if progress is not None:
-                    progress(len(solutions), len(solvers))
         if queries:
             replies = dict(ask(dict(queries)))
     return {key: solutions[key] for key in solvers}
@@ -198,7 +194,6 @@ class ConstraintGeneration:
         # In memory it is cheaper to let rows join than to sample them again with little effect.
         self._resample = self._shrink <= _WORTHWHILE or not in_memory
         self._width = np.inf
-        self._settled = False
         self.coef = np.zeros(n_columns)
         self.loss = self.primal = np.inf
         self.multipliers, self.dual = Multipliers(0.0, self.coef), 0.0
@@ -261,7 +256,6 @@ class ConstraintGeneration:
         closes = primal - self.dual <= self._tol * max(primal, self._problem.floor)
         if primal < self.primal or (self._problem.wants_vertex and closes):
             self.coef, self.loss, self.primal, self.vertex = coef, loss, primal, vertex
-            self._settled = False
 
     def _exhaust(
         self, reduced: ReducedRows, reference: FloatArray, move: int
@@ -282,7 +276,6 @@ class ConstraintGeneration:
             found = self._noted(solve(target, self._max_iter))
             if reduced.whole:
                 self.offer(found.coef, found.loss, found.vertex)
-                self._settled = True
                 return None
             query = CheckQuery(found.coef, reference, problem.slack, reduced.owns(limit))
             checks = cast(list[CheckReply], (yield query))
@@ -292,7 +285,6 @@ class ConstraintGeneration:
             of_mean = n_wrong > 0 and reduced.mean_is_tight(found.coef)
             separates = n_wrong > 0 and loss <= tol * problem.floor
             self.offer(found.coef, loss, found.vertex and not of_mean)
-            self._settled = self.coef is found.coef and n_wrong == 0
             provisional = problem.wants_vertex and (of_mean or separates or target > tol)
             if self._gap <= tol * self._unit and not provisional:
                 return None
@@ -301,13 +293,13 @@ class ConstraintGeneration:
             if n_wrong:
                 reduced.join(checks, limit)
                 solver = problem.begin(reduced.rows(), found.coef)
-                target = min(max(0.01 * self._gap / self._unit, 0.1 * tol), first)
+                target = min(max(0.01 * self._gap / self._unit, 0.3 * tol), first)
                 if problem.wants_vertex:
                     target = tol if n_wrong <= reduced.n_sent // 8 else first
             elif problem.wants_vertex and target > tol:
                 target = tol
             elif target > _LAST_TOL * tol:
-                target = min(0.1 * target, 0.1 * tol)
+                target = min(0.1 * target, 0.3 * tol)
             else:
                 return None
         return None
@@ -412,8 +404,8 @@ class ConstraintGeneration:
         return float(np.partition(distance, rank - 1)[rank - 1] * min(1.0, expected / rank))
 
     def _settle_on_ray(self) -> QueryStream[None]:
-        """Scale the point to the minimiser on its ray, so that ``loss + 2 value <= 1``."""
-        if self._settled or not self.coef.any():
+        """Scale a point with ``loss + 2 value > 1`` to the minimiser on its ray."""
+        if self.loss + 2.0 * self._problem.value(self.coef) <= 1.0 + _ROUNDING:
             return
         width = min(self._width / 8.0, 0.5)
         for _ in range(_MAX_ROUNDS):

@@ -92,11 +92,13 @@ class HingeRows:
         return self.combine(self.weights)
 
     def margins(self, coef: FloatArray) -> FloatArray:
-        """Return ``f_i = label_i * <coef, features_i>``, for each column if ``coef`` is 2-D."""
-        out = np.empty((self.n_rows, *coef.shape[1:]))
+        """Return ``f_i = label_i * <coef, features_i>``, for each row if ``coef`` is 2-D."""
+        out = np.empty((*coef.shape[:-1], self.n_rows))
         for part, block in self._blocks():
-            np.matmul(block, coef, out=out[part])
-        out.T[...] *= self.labels
+            # BLAS is slower for a matrix of two columns than for two vectors.
+            for one, margins in zip(np.atleast_2d(coef), np.atleast_2d(out), strict=True):
+                np.matmul(block, one, out=margins[part])
+        out *= self.labels
         return out
 
     def combine(self, multipliers: FloatArray) -> FloatArray:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from slts._typing import FloatArray
 
@@ -78,20 +79,18 @@ class Factor:
         self._scale: FloatArray = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
         matrix *= self._scale[:, None]
         matrix *= self._scale[None, :]
-        ridge = 1e-15
-        while True:
-            try:
-                matrix.flat[:: size + 1] = 1.0 + ridge
-                self._factor = cho_factor(matrix, lower=True, check_finite=False)
-                return
-            except LinAlgError:
-                ridge *= 100.0
-                if ridge > 1.0:
-                    raise
+        ridge, failed = 1e-15, True
+        while failed:
+            if ridge > 1.0:
+                raise LinAlgError("The matrix is not positive definite.")
+            matrix.flat[:: size + 1] = 1.0 + ridge
+            # The transpose is the same matrix, in the order of LAPACK.
+            self._factor, failed = dpotrf(matrix.T, lower=True, clean=False)
+            ridge *= 100.0
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Solve for one right-hand side."""
-        scaled: FloatArray = cho_solve(self._factor, self._scale * right, check_finite=False)
+        scaled: FloatArray = dpotrs(self._factor, self._scale * right, lower=True)[0]
         return self._scale * scaled
 
 
@@ -112,8 +111,10 @@ def minimise(system: System, *, tol: float, max_iter: int, floor: float = 0.0) -
         if stalled >= 15:
             return n_iter
         try:
-            system.factor()
-            _step(system)
+            # Pairs of numbers that underflow give no direction; the point before them is kept.
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                system.factor()
+                _step(system)
         except LinAlgError:
             return n_iter
     system.values()
@@ -144,7 +145,10 @@ def _step(system: System) -> None:
         if min(candidate_lengths) < min(lengths) + 0.01:
             break
         direction, lengths = candidate, candidate_lengths
-    system.advance(direction, *(min(1.0, _STEP_FRACTION * length) for length in lengths))
+    steps = [min(1.0, _STEP_FRACTION * length) for length in lengths]
+    if not all(np.isfinite(part).all() for part in (lengths, *direction)):
+        raise LinAlgError("The direction is not finite.")
+    system.advance(direction, *steps)
 
 
 def _lengths(system: System, direction: Direction) -> tuple[float, float]:

@@ -55,6 +55,7 @@ class FeatureGram:
 
     def __init__(self, anchors: IntArray, n_series: int) -> None:
         self._anchors = anchors
+        self._all = np.array_equal(anchors, np.arange(n_series))
         self._total = np.zeros((n_series, len(anchors)))
         self._comparison = np.zeros_like(self._total)
         self.comparison_weights: list[float] = []
@@ -63,7 +64,9 @@ class FeatureGram:
     def add(self, features: AnyArray) -> None:
         """Add features of the current comparison, shape (series, ...)."""
         flat = features.reshape(len(features), -1)
-        self._comparison += flat @ flat[self._anchors].T
+        # NumPy computes half of a product of a matrix and its own transpose.
+        own = flat if self._all else flat[self._anchors]
+        self._comparison += flat @ own.T
 
     def end_comparison(self, share: float = 1.0) -> None:
         """Scale the current comparison: its centred features get the mean squared norm `share`."""

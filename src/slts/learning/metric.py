@@ -324,6 +324,8 @@ class _MetricProblem(SquaredNorm):
         """Return the minimiser if no margin exceeds one: every multiplier is at its weight."""
         multipliers = Multipliers(float(rows.weights.sum()), rows.total)
         coef = rows.total / (2.0 * self.strength)
+        if float(coef @ rows.total) > (1.0 + _EXACT) * multipliers.total:
+            return None  # the mean margin exceeds one
         point = Certified(coef, rows.loss(rows.margins(coef)), multipliers, 0)
         return point if self.closes(point, _EXACT) else None
 
@@ -388,7 +390,7 @@ class _MetricSolver:
         problem = self._problem
         n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=problem.floor)
         # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
-        margins, weights = self._rows.margins(system.coef), self._rows.weights
-        factor = ray_minimiser(margins, weights, square=problem.value(system.coef))
-        loss = self._rows.loss(factor * margins)
+        square = problem.value(system.coef)
+        factor = ray_minimiser(system.margins, self._rows.weights, square=square)
+        loss = self._rows.loss(factor * system.margins)
         return Certified(factor * system.coef, loss, system.certificate, n_iter)

@@ -54,9 +54,10 @@ class L1Ball:
 class _HingeSystem:
     """Pairs (excess, multiplier) and (shortfall, weight - multiplier) of every row.
 
-    ``values`` sets ``loss`` and ``certificate``, the loss and the dual point at the current point.
+    ``values`` sets margins, loss and ``certificate``, the dual point, at the current point.
     """
 
+    margins: FloatArray
     loss: float
     certificate: Multipliers
     primal: FloatArray
@@ -70,11 +71,11 @@ class _HingeSystem:
 
     def values(self) -> tuple[float, float]:
         """Return a primal and a dual value that bracket the optimum."""
-        self._margins = self._rows @ self.coef
+        self.margins = self._rows @ self.coef
         # Rounding can move a multiplier out of its box.
         multipliers = np.minimum(self.dual[: self._size], self._weights)
         self._gradient = multipliers @ self._rows
-        self.loss = float(self._weights @ np.maximum(1.0 - self._margins, 0.0))
+        self.loss = float(self._weights @ np.maximum(1.0 - self.margins, 0.0))
         self.certificate = Multipliers(float(multipliers.sum()), self._gradient)
         return self.loss + self._term.value(self.coef), self._term.bound(self.certificate)
 
@@ -102,7 +103,7 @@ class SquaredNormSystem(_HingeSystem):
         self._metric = 1.0 / (self._ratio[: self._size] + self._ratio[self._size :])
         self._factor = Factor(weighted_gram(self._rows, self._metric), self._twice)
         self._dual_residual = self._gradient - self._twice * self.coef
-        self._row_residual = self._margins - 1.0 - over + short
+        self._row_residual = self.margins - 1.0 - over + short
 
     def direction(self, target: FloatArray) -> Direction:
         """Solve the Newton equations for a change ``target`` of the products."""
@@ -181,7 +182,7 @@ class L1BallSystem(_HingeSystem):
         over, short, plus, minus = self._parts(self.primal)
         _, _, up, down = self._parts(self.dual)
         price = self.dual[-1]
-        self._row_residual = self._margins - 1.0 - over + short
+        self._row_residual = self.margins - 1.0 - over + short
         self._up_residual = price - self._gradient - up
         self._down_residual = price + self._gradient - down
         self._radius_residual = self._radius - float(plus.sum() + minus.sum() + self.primal[-1])

@@ -55,6 +55,8 @@ class PickedRows:
     @classmethod
     def concatenated(cls, several: Sequence[PickedRows]) -> PickedRows:
         """Return all rows, in order."""
+        if len(several) == 1:
+            return several[0]
         before = np.cumsum([0, *(rows.n_rows for rows in several)])
         return cls(
             np.concatenate([rows.features for rows in several]),
@@ -110,6 +112,8 @@ class NearReply:
     @classmethod
     def merged(cls, replies: Sequence[NearReply]) -> NearReply:
         """Return the reply of consecutive blocks together."""
+        if len(replies) == 1:
+            return replies[0]
         near, merge = PickedRows.concatenated([reply.near for reply in replies]), replies[0].merge
         return cls(
             near.merged(near.groups()) if merge else near,
@@ -192,6 +196,8 @@ class CheckReply:
     @classmethod
     def merged(cls, replies: Sequence[CheckReply]) -> CheckReply:
         """Return the reply of consecutive blocks together."""
+        if len(replies) == 1:
+            return replies[0]
         return cls(
             float(sum(reply.loss for reply in replies)),
             PickedRows.concatenated([reply.wrong for reply in replies]),
@@ -340,7 +346,7 @@ class ReducedRows:
 
 def _margins(rows: HingeRows, first: int, *coefs: FloatArray) -> FloatArray:
     """Return the margins at each of ``coefs``, one row each."""
-    margins = rows.margins(np.stack(coefs, axis=1)).T
+    margins = rows.margins(np.stack(coefs))
     broken = np.flatnonzero(~np.isfinite(margins.sum(axis=0)))
     if broken.size:
         raise DataError(

@@ -302,12 +302,14 @@ class _SeparatorSolver:
             if interior.loss <= _SEPARATED:
                 coef = smallest_separator(rows, interior.coef)
                 if coef is not None and np.sum(np.abs(coef)) <= radius:
-                    return self._evaluate(coef, np.zeros(rows.n_rows))._replace(n_iter=n_iter)
+                    point = self._evaluate(coef, np.zeros(rows.n_rows))
+                    if problem.closes(point, tol):
+                        return point._replace(n_iter=n_iter)
             sides = read_sides(rows, radius, self._system)
             found = solve_active(rows, radius, sides)
             if found is None:
                 continue
-            point = self._evaluate(found, solve_multipliers(rows, sides))
+            point = self._evaluate(found, solve_multipliers(rows, sides, found))
             point = self._with_bound(point, interior)
             if problem.closes(point, tol):
                 vertex = point

@@ -31,7 +31,10 @@ _NORM_TOLS = (1e-3, 1e-5, 1e-7)
 
 
 class Sides(NamedTuple):
-    """Tight, below-margin and undecided rows, and the columns that are not zero."""
+    """Tight, below-margin and undecided rows, and the columns that are not zero.
+
+    The tight rows are sorted: those that are tight beyond doubt come first.
+    """
 
     tight: IndexArray
     below: npt.NDArray[np.bool_]
@@ -55,11 +58,25 @@ def read_sides(rows: HingeRows, radius: float, system: L1BallSystem) -> Sides:
     used = system.primal[2 * m : -1] / radius > system.dual[2 * m : -1] / price
     columns = np.flatnonzero(used[:n] | used[n:])
     signs = np.sign(system.coef[columns])
-    return Sides(np.flatnonzero(tight), below, np.flatnonzero(undecided), columns, signs, binding)
+    index = np.flatnonzero(tight)
+    doubt = np.maximum(excess[index] / lower[index], shortfall[index] / upper[index])
+    index = index[np.argsort(doubt)]
+    return Sides(index, below, np.flatnonzero(undecided), columns, signs, binding)
 
 
 def solve_active(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | None:
-    """Solve margin = 1 on the tight rows (and norm = radius); None unless that is a vertex."""
+    """Solve margin = 1 on the tight rows (and norm = radius); None unless that is a vertex.
+
+    Margins may be so close to one that rows seem tight that are not. The first rows then decide.
+    """
+    enough = sides.columns.size - sides.binding
+    found = _solve_tight(rows, radius, sides)
+    if found is None and sides.tight.size > enough:
+        found = _solve_tight(rows, radius, sides._replace(tight=sides.tight[:enough]))
+    return found
+
+
+def _solve_tight(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | None:
     count = sides.columns.shape[0]
     matrix = _active_matrix(rows, sides)
     if count == 0 or matrix.shape[0] < count:
@@ -79,9 +96,15 @@ def solve_active(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | N
     return coef
 
 
-def solve_multipliers(rows: HingeRows, sides: Sides) -> FloatArray:
-    """Return multipliers that make the gradient equal to the price on the non-zero columns."""
+def solve_multipliers(rows: HingeRows, sides: Sides, coef: FloatArray) -> FloatArray:
+    """Return multipliers that make the gradient equal to the price on the non-zero columns.
+
+    ``coef`` is the vertex, which tells the tight rows from those that only seemed so.
+    """
     dual = np.where(sides.below, rows.weights, 0.0)
+    short = 1.0 - rows.take(sides.tight) @ coef
+    dual[sides.tight] = np.where(short > 0.0, rows.weights[sides.tight], 0.0)
+    sides = sides._replace(tight=sides.tight[np.abs(short) <= 10.0 * _ROUNDING])
     dual[sides.tight] = 0.0
     matrix = _active_matrix(rows, sides).T
     if sides.binding:
@@ -161,7 +184,8 @@ def _smallest_on(rows: HingeRows, index: IndexArray, start: FloatArray) -> Float
         columns = np.flatnonzero(used[:n] | used[n:])
         tight = system.dual[:m] / norm > system.primal[:m]
         signs = np.sign(system.coef[columns])
-        sides = Sides(index[tight], tight, index, columns, signs, False)
+        order = np.argsort(system.primal[:m][tight] / system.dual[:m][tight])
+        sides = Sides(index[tight][order], tight, index, columns, signs, False)
         coef = solve_active(rows, np.inf, sides)
         if coef is not None and np.min(matrix @ coef) >= 1.0 - _ROUNDING:
             return coef
@@ -212,9 +236,10 @@ def _sharpen(rows: HingeRows, radius: float, index: IndexArray, coef: FloatArray
     if norm == 0.0:
         return coef
     columns = np.flatnonzero(coef)
-    margins = rows.take(index) @ coef
+    away = np.abs(rows.take(index) @ coef - 1.0)
+    order = np.argsort(away)
     sides = Sides(
-        tight=index[np.abs(margins - 1.0) < 1e-6],
+        tight=index[order][: np.count_nonzero(away < 1e-6)],
         below=np.zeros(0, dtype=bool),
         undecided=index,
         columns=columns,

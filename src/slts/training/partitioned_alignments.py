@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner
-from slts.execution import Progress, TaskRunner, check_stopped
+from slts.execution import Progress, TaskRunner, check_stopped, one_blas_thread
 from slts.learning import (
     HingeRows,
     MetricSolution,
@@ -203,11 +203,13 @@ class PartitionedAlignments:
 
         solved: dict[int, Solution] = {}
         problems = list(solvers)
-        for begin in range(0, len(problems), self.plan.at_once):
-            group = problems[begin : begin + self.plan.at_once]
-            solved |= solve_together({c: solvers[c] for c in group}, ask)
-            if progress is not None:
-                progress(len(solved), len(solvers))
+        # The matrices are small: threads of BLAS would mostly wait for each other.
+        with one_blas_thread():
+            for begin in range(0, len(problems), self.plan.at_once):
+                group = problems[begin : begin + self.plan.at_once]
+                solved |= solve_together({c: solvers[c] for c in group}, ask)
+                if progress is not None:
+                    progress(len(solved), len(solvers))
         return solved
 
 
