@@ -185,6 +185,7 @@ def explorer_section(content: Content) -> str:
         "notes": escape(" ".join(notes)),
         "choose": "" if content["references"] is None else ": choose a class to explain",
         "no_map": "" if explorer["has_maps"] else "hidden",
+        "no_snippets": "hidden" if content["snippets"] is None else "",
         "no_alignment": "hidden" if content["references"] is None else "",
         "not_alone": "" if content["references"] is None else "hidden",
     }
