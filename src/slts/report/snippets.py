@@ -106,6 +106,7 @@ class DrawnSnippets:
         return {
             "count": len(snippets),
             "n_steps": snippets.n_steps,
+            "position": list(drawn),
             "text": [snippets.describe(k, model.channel_names_in_) for k in drawn],
             "channels": [snippets.channels_of(k)[own].tolist() for k, own in drawn.items()],
             "shape_only": [bool(snippets.shape_only[k]) for k in drawn],
