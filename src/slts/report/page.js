@@ -346,7 +346,7 @@
       }));
       return () => h("div", { class: "snippets" }, h("h3", null, two ? `${model.classes[1]} against ${model.classes[0]}` : capital(name)),
         h("div", { class: "sides" }, makers.map((side, k) => h("div", null,
-          h("h4", null, h("span", { class: `key ${k ? "against" : "for"}` }), k ? `against ${name}` : `for ${name}`),
+          h("h4", null, h("span", { class: `key ${k ? "against" : "for"}` }), k === 0 ? `for ${name}` : two ? `for ${classed(model.classes[0])}` : `against ${name}`),
           side.length ? side.map((make) => make()) : h("p", { class: "note" }, "none")))));
     });
     inPortions(place, groups, 3, "classes");

@@ -203,10 +203,9 @@ def _key_figures(content: Content) -> str:
     if content["references"] is not None:
         landmarks = content["references"]["kind"] == "landmarks"
         words = ("Landmarks", "with nonzero weight") if landmarks else ("Training series", "stored")
+        if summary["n_snippets"] is not None:
+            words = ("Landmarks", f"and {count(summary['n_snippets'], 'snippet')}")
         cells.append((f"{summary['n_references']:,}", *words))
-    if summary["n_snippets"] is not None:
-        steps = count(content["snippets"]["n_steps"], "step")
-        cells.append((f"{summary['n_snippets']:,}", "Snippets", f"of {steps}"))
     if summary["n_numbers"] is not None:
         cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))
     figures = "".join(
