@@ -196,6 +196,11 @@ def test_page_without_data_says_so(model):
     assert 'id="explorer"' not in text
 
 
+def test_a_class_without_series_has_no_accuracy(model, three):
+    one = three.y_test == "north"
+    assert "no series" in render(collect(model, three.X_test[one], three.y_test[one]))
+
+
 def test_many_classes_have_a_list_of_pairs_and_a_shortened_balance(changed):
     assert "more</p>" not in render(changed)
     changed["labels"] = [*changed["labels"], *map(str, range(1231))]

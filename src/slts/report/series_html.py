@@ -59,7 +59,7 @@ def _confusion_table(content: Content) -> str:
         cells = []
         for j, n in enumerate(counts):
             # A single error must be visible in a row with many correct predictions.
-            tint = n / total if i == j else max(0.5, n / (total or 1))
+            tint = max(0.0 if i == j else 0.5, n / (total or 1))
             kind = "yes" if i == j else "no"
             cells.append(Cell(str(n), kind, f"--t:{tint:.2f}") if n else Cell("·", "zero"))
         correct = counts[i] if i < len(counts) else 0
