@@ -44,7 +44,6 @@ def test_offset_and_contributions_sum_to_the_decision(
     X, y = problem(seed, n_classes, channels)
     options = {"objective": objective, "homogeneous": homogeneous, "band": band}
     model = MODELS[name](random_state=0, **options).fit(X, y)
-    intercept = sum(form.intercept for form in model.linear_forms())
     for x in X[:3]:
         found = explain(model, x)
         decision = np.atleast_1d(model.decision_function([x])[0])
@@ -52,8 +51,9 @@ def test_offset_and_contributions_sum_to_the_decision(
         total = found.offset + found.contributions.sum(axis=(1, 2))
         np.testing.assert_allclose(total, decision, atol=1e-9)
         assert found.contributions.shape == (len(decision), x.shape[1], channels)
-        for parts in (found.by_landmark, found.by_comparison):
-            np.testing.assert_allclose(parts.sum(axis=1) + intercept, decision, atol=1e-9)
+        for parts in (np.hstack([found.by_landmark, found.by_snippet]), found.by_comparison):
+            total = found.intercept + parts.sum(axis=1)
+            np.testing.assert_allclose(total, decision, atol=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +219,19 @@ def test_singular_values_and_sizes_are_those_of_the_model(one_channel_decides):
     np.testing.assert_array_equal(found.n_landmarks_used, np.count_nonzero(model.coef_, axis=1))
     steps = model.landmarks_.lengths[model.coef_.any(axis=0)].sum()
     assert found.n_numbers == 27 + np.count_nonzero(model.coef_) + 3 * steps
+
+
+def test_a_snippet_is_important_if_its_contribution_differs_between_series(one_channel_decides):
+    model, X = one_channel_decides
+    assert summarize(model).snippet_importance.shape == (3, 0)
+    local = slts.LocalSLTSClassifier(9, n_snippets=80, random_state=0).fit(X, np.arange(60) % 3)
+    for chosen, series in ((X[:7], X[:7]), (None, local.landmarks_)):
+        found = summarize(local, chosen)
+        parts = np.array([explain(local, x).by_snippet for x in series])
+        np.testing.assert_allclose(found.snippet_effect, parts.mean(axis=0), atol=1e-12)
+        spread = np.abs(parts - parts.mean(axis=0)).mean(axis=0)
+        np.testing.assert_allclose(found.snippet_importance, spread, atol=1e-12)
+    # The channel that decides is in the strongest snippets, but not in all.
+    seen = np.array([1 in local.snippets_.channels_of(k) for k in range(80)])
+    strongest = np.argsort(-found.snippet_importance[[0, 2]], axis=1)[:, :5]
+    assert seen[strongest].all() > seen.all()

@@ -30,7 +30,7 @@ from slts.series import SeriesBatch, as_series
 
 __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
 
-# `summarize` explains at most this many series of a model with several metrics per class.
+# Series that are averaged over, if each of them takes long.
 _MOST_EXPLAINED = 100
 
 
@@ -387,6 +387,13 @@ class ModelSummary:
         shape (decisions, d, d). None for a model with several metrics per class.
     comparison_names, comparison_importance
         The comparisons, and the mean absolute part of each, shape (decisions, comparisons).
+    snippet_importance
+        How much the contribution of each snippet differs between series: its mean absolute
+        deviation from its mean, shape (decisions, snippets); no columns if the model has none.
+        A contribution that is the same for all series decides nothing.
+    snippet_effect
+        Mean contribution of each snippet, of the same shape. Its sign says whether the snippet
+        counts for or against the class.
     landmark_indices
         Training series with a nonzero weight in at least one decision.
     landmark_weights
@@ -405,6 +412,8 @@ class ModelSummary:
     pair_importance: FloatArray | None
     comparison_names: tuple[str, ...]
     comparison_importance: FloatArray
+    snippet_importance: FloatArray
+    snippet_effect: FloatArray
     landmark_indices: IntArray
     landmark_weights: FloatArray
     singular_values: FloatArray | None
@@ -435,6 +444,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     form = forms[0]
     assert isinstance(form, LinearForm)
     pairs = singular_values = None
+    strength = effect = np.empty((len(form.positives), 0))
     one_metric = len(forms) == 1 and form.local_metrics.shape[1:3] == (1, 1)
     if one_metric and isinstance(form.rows, RowMap):
         rows = form.landmarks if X is None else form.rows(model.check_series(as_series(X)))
@@ -451,9 +461,10 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     else:
         batch = model.landmarks_ if X is None else as_series(X)
         # Each series is explained separately, which is slow: a part is enough for a mean.
-        count = min(len(batch), _MOST_EXPLAINED)
-        chosen = np.unique(np.linspace(0, len(batch) - 1, count).round().astype(np.int64))
-        found = [explain_with(model, forms, x) for x in batch[chosen]]
+        some = batch[even_choice(len(batch))]
+        found = [explain_with(model, forms, x) for x in some]
+        if isinstance(forms[-1], SnippetForm):
+            strength, effect = snippet_strength(forms[-1], model.check_series(some), n_jobs)
         channels = np.mean([np.abs(one.by_channel) for one in found], axis=0)
         comparisons = np.mean([np.abs(one.by_comparison) for one in found], axis=0)
         n_numbers = model.n_numbers_
@@ -463,9 +474,29 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         pair_importance=pairs,
         comparison_names=tuple(form.name for form in forms),
         comparison_importance=comparisons,
+        snippet_importance=strength,
+        snippet_effect=effect,
         landmark_indices=form.landmark_indices,
         landmark_weights=form.coef,
         singular_values=singular_values,
         n_landmarks_used=np.count_nonzero(form.coef, axis=1),
         n_numbers=int(n_numbers),
     )
+
+
+def even_choice(count: int) -> IntArray:
+    """Positions of at most 100 of `count` series, evenly chosen."""
+    chosen = np.linspace(0, count - 1, min(count, _MOST_EXPLAINED)).round()
+    return np.unique(chosen.astype(np.int64))
+
+
+def snippet_strength(
+    form: SnippetForm, batch: SeriesBatch, n_jobs: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Importance and mean effect of each snippet, shape (decisions, snippets).
+
+    See `ModelSummary`.
+    """
+    terms = form.contributions(batch, n_jobs)
+    effect = terms.mean(axis=0)
+    return np.abs(terms - effect).mean(axis=0), effect

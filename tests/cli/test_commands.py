@@ -303,6 +303,24 @@ def test_explanations_sum_to_the_score(problem, model, tmp_path, run):
     assert run("explain", model, test, "--series", "4", "--class", "mid")[0] == 0
 
 
+def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
+    train, test = problem[".csv"]
+    path = tmp_path / "m.slts"
+    assert run("fit", train, "--model", path, "--method", "local")[0] == 0
+    _, output, _ = run("explain", path, test, "--json")
+    found = json.loads(output)
+    landmarks, snippets = (np.array(found[f"by_{kind}"]) for kind in ("landmark", "snippet"))
+    total = found["intercept"] + landmarks.sum(axis=1) + snippets.sum(axis=1)
+    assert np.allclose(total, found["decision"])
+    _, output, _ = run("explain", path, test, "--top", "2")
+    _, listed = output.split("snippet\tsteps where it occurs\tcontribution\n")
+    values = [float(line.split("\t")[2]) for line in listed.splitlines()]
+    own = snippets[found["classes"].index(found["explained"])]
+    strongest = own[np.argsort(-np.abs(own))[:2]]
+    assert np.allclose(values, strongest, atol=1e-4)
+    assert " of training series " in listed
+
+
 def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):
     X, y, ids = draw(45, 0)
     two = y != "mid"

@@ -100,7 +100,7 @@ def nasty():
         SeriesBatch(batch.values, batch.offsets, [*NASTY, "plain"])
         for batch in (data.X, data.X_test)
     )
-    model = slts.SLTSClassifier(16, random_state=0).fit(X, data.y)
+    model = slts.LocalSLTSClassifier(12, n_snippets=60, random_state=0).fit(X, data.y)
     ids = [f"{NASTY[i % 3]} {i}" for i in range(len(X_test))]
     return {"model": model, "X": X_test, "y": data.y_test, "ids": ids, "title": NASTY[0]}
 
@@ -110,6 +110,14 @@ def page_file(tmp_path_factory):
     target = tmp_path_factory.mktemp("report") / "report.html"
     data = DATA["three"]
     return write_report(fitted("slts"), target, X=data.X_test, y=data.y_test)
+
+
+@pytest.fixture(scope="session")
+def local_file(tmp_path_factory):
+    """The report of a model with snippets."""
+    target = tmp_path_factory.mktemp("local") / "report.html"
+    data = DATA["three"]
+    return write_report(fitted("local"), target, X=data.X_test, y=data.y_test)
 
 
 @pytest.fixture(scope="session")

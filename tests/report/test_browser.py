@@ -171,8 +171,79 @@ def test_cells_sum_to_the_score(open_page, page_file):
     assert total == pytest.approx(score, rel=1e-2)
 
 
-def test_nothing_overflows_on_a_phone(open_page, page_file, nasty_file):
-    for file in (page_file, nasty_file):
+def test_snippets_are_drawn_with_examples(open_page, local_file):
+    page = open_page(local_file)
+    figures = page.locator("#snippet-gallery figure")
+    assert figures.count() == 3 * 6
+    assert page.evaluate(UNNAMED) == []
+    for k in (0, 3):
+        snippet, example = figures.nth(k).locator("svg").all()
+        kind = "pro" if k == 0 else "con"
+        n_channels = figures.nth(k).locator(".row-name").count()
+        assert snippet.locator(f".trace.{kind}").count() == n_channels
+        assert example.locator(f".trace.{kind}").count() == n_channels
+        assert example.locator(".trace.dim").count() == n_channels
+        assert example.locator(".cell").count() > 0
+        assert "training series" in figures.nth(k).locator("figcaption").first.inner_text()
+    tags = page.locator("#snippet-gallery .tag").all_inner_texts()
+    assert set(tags) <= {"shape only"}
+
+
+def at_step(page):
+    words = page.locator("#occurring-words").inner_text()
+    return int(re.match(r"Step (\d+): \d+ snippets occur", words).group(1))
+
+
+def test_pointing_at_a_step_shows_the_snippets_there(open_page, local_file):
+    page = open_page(local_file)
+    picture = page.locator("#occurring svg")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    steps = page.locator("#occurring rect.for, #occurring rect.against").count()
+    seen = set()
+    for step in (0, steps - 1, steps // 2):
+        page.mouse.move(box["x"] + box["width"] * (step + 0.5) / steps, box["y"] + 40)
+        assert at_step(page) == step
+        assert page.locator("#at-step figure").count() == 3
+        assert page.locator("#occurring .window").count() == 3
+        seen.add(page.locator("#at-step").inner_text())
+    assert len(seen) == 3
+    # The largest value comes first, and the sums are those of the data.
+    values = page.locator("#at-step strong").all_inner_texts()
+    sizes = [abs(float(text.replace("\N{MINUS SIGN}", "-"))) for text in values]
+    assert sizes == sorted(sizes, reverse=True)
+    # The map shows the same steps.
+    cells = page.locator("#map svg .frame").bounding_box()
+    page.mouse.move(cells["x"] + cells["width"] * 1.5 / steps, cells["y"] + 5)
+    assert at_step(page) == 1
+
+
+def test_keys_walk_through_the_steps(open_page, local_file):
+    page = open_page(local_file)
+    series = page.locator("#which").inner_text()
+    page.locator("#occurring svg").focus()
+    for _ in range(40):
+        page.keyboard.press("ArrowLeft")
+    assert at_step(page) == 0
+    page.keyboard.press("ArrowRight")
+    assert at_step(page) == 1
+    assert page.locator("#which").inner_text() == series
+
+
+def test_choosing_a_class_changes_what_snippets_add(open_page, local_file):
+    page = open_page(local_file)
+    page.locator("#occurring svg").focus()
+    page.keyboard.press("ArrowLeft")
+    step, before = at_step(page), page.locator("#at-step").inner_text()
+    page.locator("#scores [aria-checked=false]").first.click()
+    assert at_step(page) == step
+    assert page.locator("#at-step").inner_text() != before
+    page.locator("#next").click()
+    assert page.locator("#at-step figure").count() == 3
+
+
+def test_nothing_overflows_on_a_phone(open_page, page_file, local_file, nasty_file):
+    for file in (page_file, local_file, nasty_file):
         page = open_page(file, width=390, height=844)
         assert page.evaluate(OVERFLOWING) == [0]
         page.locator("summary").first.click()
@@ -248,6 +319,7 @@ def test_names_are_never_run(open_page, nasty_file):
     page.locator("#scatter svg").hover()
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
+    assert NASTY[2] in page.locator("#snippet-gallery").inner_text()
     assert NASTY[0] in page.locator("h1").inner_text()
     assert NASTY[1] in page.locator("#scores").inner_text()
 
@@ -261,6 +333,8 @@ def test_names_are_never_run(open_page, nasty_file):
         ("pipeline", "three", "labelled"),
         ("slts", "three", "nothing"),
         ("slts", "two", "unlabelled"),
+        ("local", "two", "unlabelled"),
+        ("local", "three", "nothing"),
     ],
 )
 def test_other_reports_work_too(kind, data, given, open_page, tmp_path):

@@ -1,6 +1,8 @@
 """The content of a report consists of the model's own numbers, and JSON can hold it."""
 
+import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ import slts
 from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson
 from slts.report import collect, downsampling, explorer
-from slts.report.packing import unpack, unpack_path
+from slts.report.card import model_fingerprint
+from slts.report.packing import unpack, unpack_indices, unpack_path
 from tests.report.conftest import DATA, KINDS, Data, fitted
 
 
@@ -85,7 +88,8 @@ def test_strongest_landmarks_are_those_of_the_explanation(kind, three):
             values = explanation.by_landmark[slot]
             largest = np.sort(np.abs(values))[::-1][: len(chosen)]
             np.testing.assert_allclose([abs(v) for _, v in chosen], largest, rtol=1e-3)
-            total = sum(v for _, v in chosen) + entry["rest"][slot] + intercept[slot]
+            short = entry["snippets"][slot] if kind == "local" else 0
+            total = sum(v for _, v in chosen) + entry["rest"][slot] + short + intercept[slot]
             assert total == pytest.approx(explanation.decision[slot], rel=1e-2, abs=1e-3)
             for j, value in chosen:
                 position = explanation.landmark_indices.tolist().index(references["index"][j])
@@ -213,6 +217,103 @@ def test_landmarks_of_local_models_have_shares_of_the_scores(three):
     share = terms / terms.sum(axis=1, keepdims=True)
     places = [model.landmark_indices_.tolist().index(j) for j in found["index"]]
     np.testing.assert_allclose(found["share"], share[:, places].T, rtol=1e-2)
+
+
+def test_the_strongest_snippets_are_those_of_summarize(three):
+    model = fitted("local")
+    found = collect(model, three.X_test, three.y_test)["snippets"]
+    own = slts.summarize(model)
+    weights = np.sign(own.snippet_effect) * own.snippet_importance
+    values = unpack(found["values"])
+    for sides, row in zip(found["gallery"], weights, strict=True):
+        for name, sign in (("for", 1), ("against", -1)):
+            order = np.argsort(-sign * row)[:3].tolist()
+            assert len(sides[name]) == 3
+            for item, k in zip(sides[name], order, strict=True):
+                j = item["snippet"]
+                assert item["weight"] == pytest.approx(row[k], rel=1e-3)
+                assert found["position"][j] == k
+                assert found["text"][j] == model.snippets_.describe(k, three.X.channel_names)
+                assert found["shape_only"][j] == model.snippets_.shape_only[k]
+                drawn = model.snippets_.prominent_rows(k, 3)
+                assert found["channels"][j] == model.snippets_.channels_of(k)[drawn].tolist()
+                exact = model.snippets_.values_of(k)[drawn].ravel()
+                np.testing.assert_allclose(values[j], exact, atol=np.abs(exact).max() / 3e4)
+
+
+def test_examples_are_the_series_in_which_a_snippet_adds_most(three):
+    model = fitted("local")
+    ids = [f"test {i}" for i in range(len(three.X_test))]
+    given = collect(model, three.X_test, three.y_test, ids=ids)["snippets"]
+    alone = collect(model)["snippets"]
+    for found, batch, names in (
+        (given, three.X_test, ids),
+        (alone, model.landmarks_, model.landmark_indices_.astype(str).tolist()),
+    ):
+        rows, added = unpack(found["example_rows"]), unpack(found["example_added"])
+        parts = np.array([slts.explain(model, x).by_snippet for x in batch])
+        items = [
+            (decision, sign, item)
+            for decision, sides in enumerate(found["gallery"])
+            for name, sign in (("for", 1), ("against", -1))
+            for item in sides[name]
+        ]
+        for place, (decision, sign, item) in enumerate(items):
+            k, example = found["position"][item["snippet"]], item["example"]
+            best = int(np.argmax(sign * parts[:, decision, k]))
+            assert example["id"] == names[best]
+            assert example["adds"] == pytest.approx(parts[best, decision, k], rel=1e-3)
+            assert added[place].sum() == pytest.approx(parts[best, decision, k], rel=0.1)
+            exact = batch[best][found["channels"][item["snippet"]]]
+            drawn = rows[place].reshape(len(exact), example["bins"])
+            np.testing.assert_allclose(drawn, exact, atol=np.abs(exact).max() / 3e4)
+            # The closest occurrence meets as many thresholds as any.
+            met = slts.explain(model, batch[best]).occurrences(k)
+            assert met[example["centre"]] == met.max()
+    assert (given["of_training"], alone["of_training"]) == (False, True)
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_snippets_at_a_step_are_those_that_occur_there(data):
+    model, X = fitted("local", data), DATA[data].X_test[:4]
+    content = collect(model, X, DATA[data].y_test[:4])
+    found, snippets = content["explorer"], content["snippets"]
+    packed, form = found["occurring"], model.linear_forms()[-1]
+    for place, entry in enumerate(found["entries"]):
+        explanation = slts.explain(model, X[entry["index"]])
+        n, shape = entry["bins"], (len(entry["classes"]), entry["bins"])
+        met = np.array([explanation.occurrences(k) for k in range(1000)])
+        counts, strongest = (unpack_indices(packed[key])[place] for key in ("counts", "strongest"))
+        values, totals = (unpack(packed[key])[place] for key in ("values", "totals"))
+        assert counts.tolist() == (met > 0).sum(axis=0).tolist()
+        for slot, c in enumerate(entry["classes"]):
+            position, sign = explanation.for_class(model.classes_[c])
+            weights = sign * form.step_weights(n)[position]
+            added = np.take_along_axis(weights, met, axis=1)
+            unit = np.abs(totals).max() / 126
+            np.testing.assert_allclose(totals.reshape(shape)[slot], added.sum(axis=0), atol=unit)
+            exact = sign * explanation.by_snippet[position].sum()
+            assert entry["snippets"][slot] == pytest.approx(exact, rel=1e-3, abs=1e-9)
+            largest = np.sort(np.abs(added), axis=0)[::-1][:3].T
+            drawn = values.reshape(*shape, 3)[slot]
+            np.testing.assert_allclose(np.abs(drawn), largest, atol=np.abs(values).max() / 100)
+            for i, named in enumerate(strongest.reshape(*shape, 3)[slot]):
+                for j, value in zip(named, drawn[i], strict=True):
+                    k = snippets["position"][j]
+                    assert value == pytest.approx(added[k, i], abs=np.abs(values).max() / 100)
+
+
+def test_models_without_snippets_have_no_part_about_them(content):
+    assert content["snippets"] is content["explorer"]["occurring"] is None
+    assert content["summary"]["n_snippets"] is None
+
+
+def test_snippets_are_part_of_the_fingerprint(three):
+    model = fitted("local")
+    other = copy.deepcopy(model)
+    other.snippets_ = replace(other.snippets_, thresholds=2 * other.snippets_.thresholds)
+    assert model_fingerprint(model) == model_fingerprint(copy.deepcopy(model))
+    assert model_fingerprint(model) != model_fingerprint(other)
 
 
 @pytest.mark.parametrize(("kind", "method"), [("local", "transform"), ("1nn", "nearness")])

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slts
-from slts.report.packing import pack, pack_path, rounded, unpack, unpack_path
+from slts.report.packing import (
+    pack,
+    pack_indices,
+    pack_path,
+    rounded,
+    unpack,
+    unpack_indices,
+    unpack_path,
+)
 
 
 @given(
@@ -28,6 +36,17 @@ def test_zeros_and_empty_arrays_are_packed():
     assert pack([], bits=16)["data"] == ""
     with pytest.raises(KeyError):
         pack([np.ones(1)], bits=3)
+
+
+@given(st.lists(st.lists(st.integers(0, 10**6), max_size=9), min_size=1, max_size=4))
+def test_indices_are_unchanged_by_packing(lists):
+    assert [a.tolist() for a in unpack_indices(pack_indices(map(np.array, lists)))] == lists
+
+
+def test_small_indices_take_few_letters():
+    for largest, letters in ((0, 1), (63, 1), (64, 2), (4095, 2), (4096, 3)):
+        packed = pack_indices([np.array([largest, 0])])
+        assert (packed["letters"], len(packed["data"])) == (letters, 2 * letters)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 9), (8, 1), (20, 31)])

@@ -196,6 +196,11 @@ def test_page_without_data_says_so(model):
     assert 'id="explorer"' not in text
 
 
+def test_a_class_without_series_has_no_accuracy(model, three):
+    one = three.y_test == "north"
+    assert "no series" in render(collect(model, three.X_test[one], three.y_test[one]))
+
+
 def test_many_classes_have_a_list_of_pairs_and_a_shortened_balance(changed):
     assert "more</p>" not in render(changed)
     changed["labels"] = [*changed["labels"], *map(str, range(1231))]
@@ -210,6 +215,18 @@ def test_comparisons_are_named(three):
     text = render(collect(fitted("local"), three.X_test[:3], three.y_test[:3]))
     assert "<h3>Comparisons</h3>" in text
     assert "The maps belong to the comparison &ldquo;values, " in text
+
+
+def test_snippets_are_named_in_a_table(content, three):
+    local = collect(fitted("local"), three.X_test[:3], three.y_test[:3])
+    text = render(local)
+    assert '<h2 id="h-snippets">' in text
+    assert "and with 1,000 snippets at every step" in text
+    listed = text[text.index('aria-label="Snippets"') :]
+    for sides in local["snippets"]["gallery"]:
+        for item in sides["for"] + sides["against"]:
+            assert local["snippets"]["text"][item["snippet"]] in listed
+    assert "h-snippets" not in render(content)
 
 
 def test_a_failed_report_does_not_change_the_file(model, three, tmp_path, monkeypatch):
@@ -228,11 +245,15 @@ def test_a_failed_report_does_not_change_the_file(model, three, tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_the_report_of_370_series_takes_less_than_four_megabytes():
+@pytest.mark.parametrize(
+    "model",
+    [slts.BBSClassifier(30, calibration_cv=None, random_state=0), slts.LocalSLTSClassifier()],
+    ids=["bbs", "local"],
+)
+def test_the_report_of_370_series_takes_less_than_four_megabytes(model):
     X, y = slts.datasets.load("japanese_vowels", "train")
     X_test, y_test = slts.datasets.load("japanese_vowels", "test")
-    model = slts.BBSClassifier(30, calibration_cv=None, random_state=0).fit(X, y)
-    content = collect(model, X_test, y_test)
+    content = collect(model.fit(X, y), X_test, y_test)
     assert len(content["explorer"]["entries"]) == 370
     assert all(len(entry["classes"]) == 9 for entry in content["explorer"]["entries"])
     assert len(render(content).encode()) < 4_000_000

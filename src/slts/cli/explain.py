@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,8 @@ def explain_prediction(
 ) -> None:
     """Show what contributes to the score of a class.
 
-    Channels, steps and landmarks have contributions; their sum plus the offset is the score.
+    Channels and steps have contributions; their sum plus the offset is the score. The same score is
+    the sum of the intercept and the contributions of landmarks and snippets.
     """
     if plot is not None:
         if plot.suffix.lower() not in _PICTURES:
@@ -68,7 +70,7 @@ def explain_prediction(
     if common.as_json:
         show_json(_content(name, found, chosen, probabilities))
         return
-    _print(name, found, chosen, probabilities, top)
+    _print(fitted, name, found, chosen, probabilities, top)
     if plot is not None:
         typer.echo(f"plot: {plot}")
 
@@ -142,12 +144,19 @@ def _content(
         "contributions": signs[:, None, None] * found.contributions[positions],
         "landmarks": found.landmark_indices,
         "by_landmark": signs[:, None] * found.by_landmark[positions],
+        "by_snippet": signs[:, None] * found.by_snippet[positions],
+        "intercept": signs * found.intercept[positions],
         "similarities": found.similarities,
     }
 
 
 def _print(
-    name: str, found: Explanation, chosen: Any, probabilities: FloatArray | None, top: int
+    model: Any,
+    name: str,
+    found: Explanation,
+    chosen: Any,
+    probabilities: FloatArray | None,
+    top: int,
 ) -> None:
     typer.echo(f"series {name}: predicted {found.predicted}")
     labels = found.labels.tolist()
@@ -170,20 +179,25 @@ def _print(
         f"offset {sign * found.offset[position]:.4f} + contributions"
     )
 
-    def show_largest(header: list[str], cells: list[list[str]], values: FloatArray) -> None:
+    def show_largest(
+        header: list[str], cells: Callable[[int], list[str]], values: FloatArray
+    ) -> None:
         """Show the largest contributions in absolute value."""
-        order = np.argsort(-np.abs(values), kind="stable")[:top]
-        rows = [[*cells[i], f"{sign * values[i]:+.4f}"] for i in order]
+        order = np.argsort(-np.abs(values), kind="stable")[:top].tolist()
+        rows = [[*cells(i), f"{sign * values[i]:+.4f}"] for i in order]
         show_table([*header, "contribution"], rows)
 
-    steps = range(found.by_step.shape[1])
-    landmarks = zip(found.landmark_indices, found.similarities, strict=True)
-    show_largest(
-        ["channel"], [[name] for name in _channel_names(found)], found.by_channel[position]
-    )
-    show_largest(["step"], [[str(step)] for step in steps], found.by_step[position])
-    show_largest(
-        ["landmark", "similarity"],
-        [[str(index), f"{similarity:.4f}"] for index, similarity in landmarks],
-        found.by_landmark[position],
-    )
+    def landmark(j: int) -> list[str]:
+        return [str(found.landmark_indices[j]), f"{found.similarities[j]:.4f}"]
+
+    def snippet(k: int) -> list[str]:
+        how = ", shape only" if model.snippets_.shape_only[k] else ""
+        text = model.snippets_.describe(k, found.channel_names)
+        return [text + how, str(np.count_nonzero(found.occurrences(k)))]
+
+    names = _channel_names(found)
+    show_largest(["channel"], lambda u: [names[u]], found.by_channel[position])
+    show_largest(["step"], lambda i: [str(i)], found.by_step[position])
+    show_largest(["landmark", "similarity"], landmark, found.by_landmark[position])
+    if found.by_snippet.shape[1]:
+        show_largest(["snippet", "steps where it occurs"], snippet, found.by_snippet[position])

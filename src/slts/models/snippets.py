@@ -12,7 +12,7 @@ aligned product is the mean of the series' rows. Here a row says which snippets 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,8 @@ MOST_THRESHOLDS = 8
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)
 _MOST_CHANNELS = 9
 _SHAPE_SHARE = 0.5
+# Channels that a description names.
+_MOST_NAMED = 4
 # As in native/window_bindings.cpp: smaller variances are rounding of flat parts.
 _FLAT = 1e-6
 # Distances are rounded; those at a threshold must not depend on it.
@@ -151,6 +153,47 @@ class Snippets:
     def values_of(self, snippet: int) -> FloatArray:
         """Return the values of one snippet in the units of the data, shape (channels, steps)."""
         return self.values[self.first[snippet] : self.first[snippet + 1]]
+
+    def prominent_rows(self, snippet: int, most: int) -> IntArray:
+        """Return the rows of `values_of` to show first, in ascending order of their channels.
+
+        They are farthest from the mean of their channel, or vary most if only the shape counts.
+        """
+        spread = self.scale.spread[self.channels_of(snippet), np.newaxis]
+        values = self.values_of(snippet)
+        centre = self.scale.centre[self.channels_of(snippet), np.newaxis]
+        if self.shape_only[snippet]:
+            centre = values.mean(axis=1, keepdims=True)
+        size = np.square((values - centre) / spread).sum(axis=1)
+        return np.sort(np.argsort(-size, kind="stable")[:most])
+
+    def describe(self, snippet: int, channel_names: Sequence[str] | None = None) -> str:
+        """Return where a snippet comes from: "steps 30 to 40 of training series 17, channel x".
+
+        Parameters
+        ----------
+        snippet
+            Its position.
+        channel_names
+            Names of all channels; None numbers them. The only channel of a series is not named.
+        """
+        start, gap = int(self.starts[snippet]), int(self.dilations[snippet])
+        last = start + gap * (self.n_steps - 1)
+        steps = f"steps {start} to {last}"
+        if gap > 1:
+            steps = f"steps {start}, {start + gap}, ..., {last}"
+        if start < 0:
+            steps = "all steps"
+        text = f"{steps} of training series {self.series[snippet]}"
+        if len(self.scale.centre) == 1:
+            return text
+        rows = self.prominent_rows(snippet, _MOST_NAMED)
+        own = self.channels_of(snippet)
+        names = [str(k) if channel_names is None else channel_names[k] for k in own[rows]]
+        if len(own) > len(names):
+            names.append(f"{len(own) - len(names)} more")
+        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        return f"{text}, channel{'s' if len(own) > 1 else ''} {listed}"
 
     def counts(
         self, batch: SeriesBatch, n_jobs: int | None = None, progress: Progress | None = None
@@ -285,6 +328,12 @@ class SnippetForm:
     snippets: Snippets
     coef: FloatArray
     intercept: FloatArray
+
+    def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
+        """Return what each snippet adds in each series, shape (series, problems, snippets)."""
+        snippets = self.snippets
+        features = snippets.features(snippets.counts(batch, n_jobs), batch.lengths)
+        return np.asarray(np.einsum("iktd,cktd->ick", features, self.coef, optimize=True))
 
     def occurrences(self, series: SeriesBatch, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
         """Yield some snippets, and how many of their thresholds are met at each step.

@@ -1,9 +1,10 @@
-"""Plots with matplotlib (extra ``plots``). Each function draws on `ax` and returns it.
+"""Plots with matplotlib (extra ``plots``). Each function draws on `ax` or `figure`, and returns it.
 
-series.py  two aligned series with their path; series as points in similarity space
-model.py   metrics of a class, weights of its landmarks, contributions to a decision
-curves.py  accuracy by number of landmarks, goodness of a similarity
-axes.py    shared axes, colours and labels
+series.py    two aligned series with their path; series as points in similarity space
+model.py     metrics of a class, weights of its landmarks, contributions to a decision
+snippets.py  snippets for and against a class, and where they occur
+curves.py    accuracy by number of landmarks, goodness of a similarity
+axes.py      shared axes, colours and labels
 """
 
 from slts.plots.curves import plot_accuracy_by_landmarks, plot_goodness
@@ -14,6 +15,7 @@ from slts.plots.model import (
     plot_metric,
 )
 from slts.plots.series import plot_alignment, plot_similarity_space
+from slts.plots.snippets import plot_snippets
 
 __all__ = [
     "plot_accuracy_by_landmarks",
@@ -24,4 +26,5 @@ __all__ = [
     "plot_local_metrics",
     "plot_metric",
     "plot_similarity_space",
+    "plot_snippets",
 ]

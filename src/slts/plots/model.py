@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts.extras import import_extra
+from slts.models.linear_form import LinearForm
 from slts.plots.axes import (
     COLOURS,
     DIVERGING,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from slts.explanation import Explanation
-    from slts.models.linear_form import LinearForm
 
 # Number of groups drawn by default.
 _MOST_GROUPS = 8
@@ -79,7 +79,7 @@ def plot_local_metrics(
     Figure
         One row per group, one column per phase of the landmark, one colour scale for all.
     """
-    form = model.linear_forms()[comparison]
+    form = [form for form in model.linear_forms() if isinstance(form, LinearForm)][comparison]
     shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
     metrics = form.local_metrics[_decision_of(form, label)][shown]
     n_groups, n_phases = metrics.shape[:2]

@@ -2,12 +2,13 @@
 
 page          `render` and `write_report`, which fill page.html, page.css and page.js
 series_html   sections about the series: errors, guarantee, similarity space, explorer, data
-model_html    sections about the model: channels and metrics, landmarks, model card
+model_html    sections about the model: channels and metrics, landmarks, snippets, model card
 markup        HTML elements used by all sections
 collect       `collect`: the content of the page as strings, numbers, lists and dicts
 predictions   series of the report, predictions, and statistics of both
 importance    importance of channels and comparisons, metrics
 references    landmarks or training series that a model compares series with
+snippets      the strongest snippets of each class, and those that occur at a step
 explorer      explanations of single series, and series as points in similarity space
 card          model card: parameters, facts, provenance
 downsampling  limits for long series, many channels and many series

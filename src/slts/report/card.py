@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from slts import __version__
+from slts.models.snippets import SnippetForm
 from slts.report.markup import count
 from slts.report.packing import rounded
 from slts.report.predictions import Predictions
@@ -73,6 +74,9 @@ def model_fingerprint(model: Any) -> str | None:
     if hasattr(model, "linear_forms"):
         parts = []
         for form in model.linear_forms():
+            if isinstance(form, SnippetForm):
+                parts += _numbers_of_snippets(form)
+                continue
             parts += [form.landmarks.values, form.landmarks.offsets, form.coef]
             parts += [form.local_metrics, form.groups, form.intercept]
     elif hasattr(model, "training_rows_"):
@@ -81,6 +85,14 @@ def model_fingerprint(model: Any) -> str | None:
     else:
         return None
     return _digest([*parts, np.asarray(model.classes_)])
+
+
+def _numbers_of_snippets(form: SnippetForm) -> list[Any]:
+    snippets = form.snippets
+    scale = [snippets.scale.centre, snippets.scale.spread]
+    places = [snippets.first, snippets.channels, snippets.dilations]
+    how = [snippets.shape_only, snippets.thresholds, snippets.longest or 0]
+    return [snippets.values, *scale, *places, *how, form.coef, form.intercept]
 
 
 def data_fingerprint(batch: SeriesBatch, labels: Any) -> str:
@@ -126,6 +138,9 @@ def _facts(model: Any) -> list[list[str]]:
         used = int(np.count_nonzero(model.coef_.any(axis=0)))
         chosen = f"{used} with a nonzero weight, of {len(model.landmarks_)} chosen"
         facts.append(["Landmarks", chosen])
+    if getattr(model, "snippets_", None) is not None:
+        n_steps = count(model.snippets_.n_steps, "step")
+        facts.append(["Snippets", f"{len(model.snippets_):,}, each of {n_steps}"])
     if hasattr(model, "reports_"):
         gap = rounded(max((report.gap for report in model.reports_), default=0.0), 2)
         unsolved = sum(not report.converged for report in model.reports_)

@@ -24,6 +24,7 @@ from slts.report.predictions import (
     predict_series,
 )
 from slts.report.references import References, drawing_of, references_content, references_of
+from slts.report.snippets import DrawnSnippets, snippets_of
 from slts.series import SeriesBatch
 
 # Series that importances are averaged over.
@@ -73,12 +74,14 @@ def collect(
     names = _channel_names(inner, batch, n_channels)
     summary = _summary(inner, batch)
     draw, note = drawing_of(inner, getattr(inner, "landmarks_", None) if batch is None else batch)
-    references = references_of(inner, draw)
+    references, snippets = references_of(inner, draw), snippets_of(inner)
     rows = None if batch is None else draw(batch)
     channels = _drawn_channels(summary, rows, references, n_channels)
     explorer = space = similarities = None
     if found is not None and rows is not None:
-        explorer, similarities, space = _explore(found, rows, channels, references, verbose)
+        explorer, similarities, space = _explore(
+            found, rows, channels, references, snippets, verbose
+        )
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
     n_numbers = _n_numbers(inner, summary)
     n_decisions = 0 if summary is None else len(summary.classes)
@@ -104,6 +107,7 @@ def collect(
             "n_channels": n_channels,
             "accuracy": None if found is None else accuracy(found),
             "n_references": None if references is None else len(references.indices),
+            "n_snippets": None if snippets is None else len(snippets.form.snippets),
             "n_numbers": n_numbers,
         },
         "confusion": None if found is None else confusion(found, len(classes)),
@@ -114,6 +118,8 @@ def collect(
         else references_content(
             references, [] if explorer is None else list(explorer.named), similarities, channels
         ),
+        # After the explorer, which names snippets too.
+        "snippets": None if snippets is None else snippets.content(found),
         "space": space,
         "explorer": None if explorer is None else explorer.content(),
         "data": None if found is None else data_summary(found),
@@ -126,17 +132,18 @@ def _explore(
     rows: SeriesBatch,
     channels: IntArray,
     references: References | None,
+    snippets: DrawnSnippets | None,
     verbose: bool,
 ) -> tuple[Explorer, FloatArray | None, dict[str, Any] | None]:
     """The explorer, the similarities of the series to the references, and the similarity space."""
-    kept, most_classes = choose_series(found, len(channels), references)
+    kept, most_classes = choose_series(found, len(channels), references, snippets)
     similarities = space = None
     if references is not None:
         # The series of the explorer come first.
         shown = points_to_show(len(found.batch), kept)
         similarities = references.similarities(found.batch[shown])
         space = similarity_space(found, shown, similarities, references)
-    explorer = Explorer(found, rows, channels, references, most_classes)
+    explorer = Explorer(found, rows, channels, references, snippets, most_classes)
     with progress_bar("Explaining", show=verbose) as progress:
         for k, index in enumerate(kept.tolist()):
             explorer.add(index, None if similarities is None else similarities[k])

@@ -10,9 +10,10 @@ from sklearn.decomposition import PCA
 
 from slts._typing import FloatArray, IntArray
 from slts.report.downsampling import MOST_BYTES, MOST_SERIES, Bins, bin_path, series_to_keep
-from slts.report.packing import pack, pack_path, rounded
+from slts.report.packing import pack, pack_indices, pack_path, rounded
 from slts.report.predictions import Predictions
 from slts.report.references import STRONGEST, Explained, References
+from slts.report.snippets import AT_STEP, DrawnSnippets, Occurring
 from slts.series import SeriesBatch
 
 # Classes explained for one series: the predicted, the true and those with the next best scores.
@@ -27,17 +28,25 @@ _BASE_BYTES = 900
 
 
 def choose_series(
-    predictions: Predictions, n_channels: int, references: References | None
+    predictions: Predictions,
+    n_channels: int,
+    references: References | None,
+    snippets: DrawnSnippets | None,
 ) -> tuple[IntArray, int]:
     """Series for the explorer, misclassified series first, and the number of classes to explain."""
     n_alignments = 1 if references is None else max(1, references.n_alignments)
+    at_step = 0
+    if snippets is not None:
+        n_alignments += snippets.n_alignments
+        # Values, their sum and numbers of two letters.
+        at_step = AT_STEP + 1 + 3 * AT_STEP // 2
     most = min(MOST_SERIES, max(FEWEST_SERIES, MOST_ALIGNMENTS // n_alignments))
     steps = np.array([Bins.of(int(n)).count for n in predictions.batch.lengths])
     decisions = predictions.decisions
     n_classes = 0 if decisions is None else min(decisions.shape[1], MOST_CLASSES)
 
     def sizes(n_classes: int) -> IntArray:
-        numbers = steps * (n_classes * (n_channels + STRONGEST) + 2 * n_channels)
+        numbers = steps * (n_classes * (n_channels + STRONGEST + at_step) + 2 * n_channels)
         return _BASE_BYTES + numbers * 4 // 3 + n_classes * STRONGEST * 40
 
     share = min(1.0, ENOUGH_SERIES / len(steps))
@@ -60,6 +69,8 @@ class Explorer:
         Channels to draw. Contributions of the others are summed.
     references
         What the model compares series with, if known.
+    snippets
+        The snippets of the model, if it has any.
     most_classes
         Largest number of classes explained for one series.
     """
@@ -68,6 +79,7 @@ class Explorer:
     rows: SeriesBatch
     channels: IntArray
     references: References | None
+    snippets: DrawnSnippets | None
     most_classes: int
     entries: list[dict[str, Any]] = field(default_factory=list)
     # Number on the page of every reference, in order of appearance.
@@ -75,6 +87,7 @@ class Explorer:
     _drawn: list[FloatArray] = field(default_factory=list)
     _maps: list[FloatArray] = field(default_factory=list)
     _by_step: list[FloatArray] = field(default_factory=list)
+    _occurring: list[Occurring] = field(default_factory=list)
 
     def add(self, index: int, similarities: FloatArray | None) -> None:
         """Add one series; `similarities` is its row of `References.similarities`."""
@@ -96,6 +109,11 @@ class Explorer:
             classes = self._classes(index)
             found = self.references.explain(predictions.batch[index], classes, similarities)
             entry |= {"classes": classes.tolist(), **self._explained(found, bins)}
+            if self.snippets is not None:
+                series = predictions.batch[index : index + 1]
+                occurring = self.snippets.occurring(series, classes, bins)
+                entry["snippets"] = rounded(occurring.totals.sum(axis=1))
+                self._occurring.append(occurring)
         self.entries.append(entry)
 
     def content(self) -> dict[str, Any]:
@@ -109,6 +127,15 @@ class Explorer:
             "rows": pack(self._drawn, bits=16),
             "maps": pack(self._maps, bits=8),
             "by_step": pack(self._by_step, bits=8),
+            "occurring": None
+            if self.snippets is None
+            else {
+                "at_step": AT_STEP,
+                "strongest": pack_indices(one.strongest for one in self._occurring),
+                "values": pack((one.values for one in self._occurring), bits=8),
+                "totals": pack((one.totals for one in self._occurring), bits=8),
+                "counts": pack_indices(one.counts for one in self._occurring),
+            },
         }
 
     def _classes(self, index: int) -> IntArray:

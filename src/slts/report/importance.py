@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,11 @@ def importance(model: Any, summary: ModelSummary | None, channels: list[str]) ->
     metrics: list[dict[str, Any]] = []
     names = [*channels, "constant"]
     if summary is not None:
-        forms = model.linear_forms()
+        forms = [form for form in model.linear_forms() if isinstance(form, LinearForm)]
         form = _readable(forms)
         metrics = _class_metrics(form)
         by_channel = rounded(shares(summary.channel_importance))
-        if len(forms) > 1:
+        if len(summary.comparison_names) > 1:
             means = rounded(shares(summary.comparison_importance).mean(axis=0))
             by_comparison = [
                 list(pair) for pair in zip(summary.comparison_names, means, strict=True)
@@ -63,7 +64,7 @@ def shares(values: FloatArray) -> FloatArray:
     return np.asarray(values / np.where(totals > 0, totals, 1.0))
 
 
-def _readable(forms: tuple[LinearForm, ...]) -> LinearForm:
+def _readable(forms: Sequence[LinearForm]) -> LinearForm:
     """The first form whose rows are channels, not principal components; else the first."""
     return next((form for form in forms if not _has_components(form)), forms[0])
 

@@ -1,4 +1,4 @@
-"""Sections about the model: channels and metrics, landmarks, model card."""
+"""Sections about the model: channels and metrics, landmarks, snippets, model card."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def landmarks_section(content: Content) -> str:
 
 def _about_shares(classes: list[str], *, weighted: bool) -> str:
     if not weighted:
-        return "The number is the mean share of the landmark in the score."
+        return "The number is the mean share of the landmark in what all landmarks contribute."
     share = "The number is the share of the landmark in all weights."
     if len(classes) == 2:
         return (
@@ -139,6 +139,43 @@ def _about_shares(classes: list[str], *, weighted: bool) -> str:
     return (
         "Each class has its own weights. Similarity to a landmark with a positive weight raises "
         f"the score of the class. A negative weight lowers it. {share}"
+    )
+
+
+def snippets_section(content: Content) -> str:
+    """Container of the drawn snippets, and a table."""
+    snippets, model = content["snippets"], content["model"]
+    if snippets is None:
+        return ""
+    rows = []
+    for decision, sides in enumerate(snippets["gallery"]):
+        name = model["classes"][model["decision_classes"][decision]]
+        for side, strongest in sides.items():
+            rows += [
+                [name, side, f"{item['weight']:+.2g}", snippets["text"][item["snippet"]]]
+                for item in strongest
+            ]
+    head = ["Class", "Side", "Importance", "Snippet"]
+    listing = table("Snippets", rows, head=head, columns=["", "", "n", "text"])
+    given = "training series" if snippets["of_training"] else "series of this report"
+    about = (
+        f"A snippet is a short piece of a training series: {snippets['n_steps']} steps of some "
+        "channels. The model compares it with every step of a series and counts how often it "
+        "occurs. The number is the importance of the snippet: how much its contribution to the "
+        "score differs between series, on average over the landmarks. The sign says whether it "
+        "counts for the class or against it."
+    )
+    drawn = (
+        "Lines are in the units of the data; the numbers below a name are the range of the "
+        f"snippet. On the right is one of the {given}, in which the snippet adds most: the thick "
+        "line is its closest occurrence, and shades show what it adds at each step. &ldquo;Shape "
+        "only&rdquo; means that level and amplitude do not matter."
+    )
+    return (
+        heading("snippets", "Snippets")
+        + f"<p>{about}</p>"
+        + f'<p class="note js">{drawn}</p><div id="snippet-gallery" class="js"></div>'
+        f"<details><summary>Show as a table</summary>{listing}</details>"
     )
 
 

@@ -61,6 +61,30 @@ def unpack(packed: dict[str, Any]) -> list[FloatArray]:
     return [part * scale for part, scale in zip(parts, packed["scales"], strict=True)]
 
 
+def pack_indices(arrays: Iterable[IntArray]) -> dict[str, Any]:
+    """Write integers of at least 0 as text: as many base64 letters each as the largest needs."""
+    parts = [np.asarray(array, dtype=np.int64).ravel() for array in arrays]
+    flat = np.concatenate([*parts, np.empty(0, dtype=np.int64)])
+    letters = 1
+    while 64**letters <= flat.max(initial=0):
+        letters += 1
+    digits = flat[:, np.newaxis] // 64 ** np.arange(letters)[::-1] % 64
+    alphabet = np.array(list(_ALPHABET))
+    return {
+        "letters": letters,
+        "sizes": [len(part) for part in parts],
+        "data": "".join(alphabet[digits.ravel()].tolist()),
+    }
+
+
+def unpack_indices(packed: dict[str, Any]) -> list[IntArray]:
+    """The arrays given to `pack_indices`, flat."""
+    codes = np.array([_ALPHABET.index(letter) for letter in packed["data"]], dtype=np.int64)
+    letters = packed["letters"]
+    flat = codes.reshape(-1, letters) @ 64 ** np.arange(letters)[::-1]
+    return np.split(flat, np.cumsum(packed["sizes"])[:-1])
+
+
 def pack_path(path: IntArray) -> str:
     """Write a path as text: three moves per base64 letter, two bits per move.
 

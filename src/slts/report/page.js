@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const content = JSON.parse(document.getElementById("content").textContent);
-  const { model, labels, drawing, importance, references, space, explorer } = content;
+  const { model, labels, drawing, importance, references, snippets, space, explorer } = content;
   const byId = (id) => document.getElementById(id);
   document.documentElement.classList.add("has-js");
 
@@ -26,6 +26,8 @@
       : size >= 0.01 ? size.toFixed(size >= 1 ? 2 : 3) : size.toExponential(1);
     return (value < 0 ? "−" : "") + text;
   };
+  // Two digits are enough for a range.
+  const brief = (value) => (value < 0 ? "−" : "") + String(Number(Math.abs(value).toPrecision(2)));
   const plus = (value) => (value > 0 ? "+" : "") + number(value);
   const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);
   const signedPercent = (share) => (share < 0 ? "−" : "+") + percent(Math.abs(share));
@@ -60,10 +62,28 @@
     }
     return path;
   };
+  // Whole numbers, written with a fixed number of letters.
+  const openedIndices = (packed) => {
+    const starts = [0];
+    packed.sizes.forEach((size) => starts.push(starts[starts.length - 1] + size));
+    return (k) => Array.from({ length: packed.sizes[k] }, (_, i) => {
+      let value = 0;
+      const first = (starts[k] + i) * packed.letters;
+      for (let n = 0; n < packed.letters; n += 1) value = 64 * value + ALPHABET.indexOf(packed.data[first + n]);
+      return value;
+    });
+  };
   const referenceRows = references && opened(references.rows);
   const entryRows = explorer && opened(explorer.rows);
   const entryMaps = explorer && opened(explorer.maps);
   const entrySteps = explorer && opened(explorer.by_step);
+  const snippetRows = snippets && opened(snippets.values);
+  const occurring = explorer && explorer.occurring && {
+    strongest: openedIndices(explorer.occurring.strongest),
+    values: opened(explorer.occurring.values),
+    totals: opened(explorer.occurring.totals),
+    counts: openedIndices(explorer.occurring.counts),
+  };
 
   const drawn = drawing.channels;
   const channelName = (k) => (k < drawn.length ? model.channels[drawn[k]] : "all others");
@@ -241,6 +261,97 @@
     inPortions(place, groups, 12, "classes");
   };
 
+  // ---- snippets ----
+  /** Rows of equal height as lines, each with its own scale, stretched to the width of the place. */
+  const ROW_HEIGHT = 36;
+  const stacked = (label, rows, steps, spans, nodes) => {
+    const height = ROW_HEIGHT * spans.length;
+    const x = (i) => (100 * (i + 0.5)) / steps;
+    const lines = spans.map(([low, high], r) => {
+      const y = (value) => ROW_HEIGHT * (r + 1) - 4 - ((ROW_HEIGHT - 8) * (value - low)) / (high - low);
+      return (from, to) => {
+        let d = "";
+        for (let i = from; i <= to; i += 1) d += `${i > from ? "L" : "M"}${x(i).toFixed(2)} ${y(rows[r * steps + i]).toFixed(1)}`;
+        return to > from ? d : `${d}h.01`;
+      };
+    });
+    const rules = spans.slice(1).map((_, r) => s("line", { class: "rule", x1: 0, x2: 100, y1: ROW_HEIGHT * (r + 1), y2: ROW_HEIGHT * (r + 1) }));
+    const svg = picture(100, height, label, s("rect", { class: "frame", width: 100, height }), ...nodes(lines, x, height), rules);
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.setAttribute("width", "100%");
+    svg.setAttribute("class", "stacked");
+    svg.style.height = `${height}px`;
+    return svg;
+  };
+  const rowsOf = (flat, count) => Array.from({ length: count }, (_, r) => flat.subarray((r * flat.length) / count, ((r + 1) * flat.length) / count));
+  const shapeNote = (j) => (snippets.shape_only[j] ? h("span", { class: "tag", title: "Level and amplitude do not matter." }, "shape only") : null);
+
+  /** A snippet with the names of its channels, and beside it the series of an example. */
+  const snippetFigure = (j, side, heading, example = null) => {
+    const channels = snippets.channels[j];
+    const own = snippetRows(j);
+    const parts = rowsOf(own, channels.length);
+    const names = h("div", { class: "rows" }, channels.map((u, r) => {
+      const [low, high] = [Math.min(...parts[r]), Math.max(...parts[r])];
+      const name = h("span", { class: "row-name" }, clip(model.channels[u], 15), h("small", null, `${brief(low)} to ${brief(high)}`));
+      name.style.height = `${ROW_HEIGHT}px`;
+      return name;
+    }));
+    let spans = parts.map((part) => spanOf(part));
+    let beside = null;
+    if (example) {
+      const rows = rowsOf(example.rows, channels.length);
+      // The shape alone is compared: level and amplitude may differ.
+      const wider = rows.map((row, r) => (snippets.shape_only[j] ? spanOf(row) : spanOf(row, parts[r])));
+      if (!snippets.shape_only[j]) spans = wider;
+      const bin = (step) => Math.floor((Math.min(Math.max(step, 0), example.length - 1) * example.bins) / example.length);
+      const reach = snippets.dilation[j] * Math.floor(snippets.n_steps / 2);
+      const peak = largest(example.added) || 1;
+      beside = stacked(`${example.name}: closest occurrence at step ${example.centre}`, example.rows, example.bins, wider, (lines, x, height) => [
+        ...cells((_, i) => example.added[i], 1, example.bins, { x: 0, y: 0, width: 100, height }, 2.5 * peak),
+        ...lines.map((line) => s("path", { class: "trace dim", d: line(0, example.bins - 1) })),
+        ...lines.map((line) => s("path", { class: `trace ${side}`, d: line(bin(example.centre - reach), bin(example.centre + reach)) })),
+      ]);
+    }
+    const drawing = stacked(`Snippet: ${snippets.text[j]}`, own, snippets.n_steps, spans, (lines) =>
+      lines.map((line) => s("path", { class: `trace ${side}`, d: line(0, snippets.n_steps - 1) })));
+    return h("figure", { class: `snippet${example ? " with-example" : ""}` },
+      h("figcaption", null, heading, snippets.text[j], " ", shapeNote(j)),
+      h("div", { class: "strips" }, names, drawing, beside),
+      example ? h("figcaption", { class: "example" }, `${example.name}: adds ${plus(example.adds)}`) : null);
+  };
+
+  const drawSnippets = () => {
+    const place = byId("snippet-gallery");
+    if (!place) return;
+    const two = model.decision_classes.length === 1;
+    const [rows, added] = [opened(snippets.example_rows), opened(snippets.example_added)];
+    let count = 0;
+    const groups = snippets.gallery.map((sides, decision) => {
+      const peak = largest([...sides.for, ...sides.against].map((item) => item.weight)) || 1;
+      const name = classed(model.classes[model.decision_classes[decision]]);
+      const makers = ["for", "against"].map((side) => sides[side].map((item) => {
+        const k = count;
+        count += 1;
+        return () => {
+          const { example } = item;
+          const whose = explorer && explorer.labelled ? ` (${classed(labels[example.truth])})` : "";
+          const bar = h("i", { class: side });
+          bar.style.width = `${(40 * Math.abs(item.weight)) / peak}%`;
+          return snippetFigure(item.snippet, side === "for" ? "pro" : "con", h("div", { class: "share" }, bar, plus(item.weight)), {
+            ...example, rows: rows(k), added: added(k),
+            name: snippets.of_training ? `training series ${example.id}` : `series ${clip(example.id, 24)}${whose}`,
+          });
+        };
+      }));
+      return () => h("div", { class: "snippets" }, h("h3", null, two ? `${model.classes[1]} against ${model.classes[0]}` : capital(name)),
+        h("div", { class: "sides" }, makers.map((side, k) => h("div", null,
+          h("h4", null, h("span", { class: `key ${k ? "against" : "for"}` }), k === 0 ? `for ${name}` : two ? `for ${classed(model.classes[0])}` : `against ${name}`),
+          side.length ? side.map((make) => make()) : h("p", { class: "note" }, "none")))));
+    });
+    inPortions(place, groups, 3, "classes");
+  };
+
   // ---- similarity space ----
   const SHAPES = [
     (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`,
@@ -358,6 +469,7 @@
   let current = -1;
   let chosenClass = 0;
   let chosenReference = 0;
+  let chosenStep = -1;
   const entryOf = (k) => explorer.entries[k];
   const isWrong = (entry) => explorer.labelled && entry.truth !== entry.predicted;
 
@@ -405,6 +517,7 @@
     const entry = entryOf(k);
     chosenClass = entry.predicted;
     chosenReference = 0;
+    chosenStep = -1;
     drawDetail();
     ringPicked();
     const picked = byId("picked");
@@ -430,6 +543,7 @@
         : `${answer}, which is correct.`;
     drawScores(entry);
     drawMap(entry);
+    drawOccurring(entry);
     drawAlignment(entry);
     drawAlone(entry);
   };
@@ -484,12 +598,17 @@
       chosenReference = 0;
       drawScores(entry);
       drawMap(entry);
+      drawOccurring(entry);
       drawAlignment(entry);
     });
     if (classes.length < model.classes.length) {
       group.append(h("p", { class: "note" }, `and ${model.classes.length - classes.length} other classes`));
     }
   };
+
+  const firstStep = (entry, i) => Math.ceil((i * entry.length) / entry.bins);
+  const stepNames = (entry) => (i) => (entry.bins < entry.length
+    ? `steps ${firstStep(entry, i)} to ${firstStep(entry, i + 1) - 1}` : `step ${i}`);
 
   const drawMap = (entry) => {
     const place = byId("map");
@@ -534,10 +653,7 @@
       return s("rect", { class: v > 0 ? "for" : "against", x: (v > 0 ? mid : mid - size).toFixed(1), y: box.y + r * tall + 3, width: size.toFixed(1), height: tall - 6 });
     });
     const names = Array.from({ length: rows }, (_, r) => s("text", { x: left - 6, y: box.y + r * tall + tall / 2 + 4, "text-anchor": "end" }, clip(channelName(r), letters)));
-    const binned = entry.bins < entry.length;
-    const stepName = (i) => (binned
-      ? `steps ${Math.ceil((i * entry.length) / entry.bins)} to ${Math.ceil(((i + 1) * entry.length) / entry.bins) - 1}`
-      : `step ${i}`);
+    const stepName = stepNames(entry);
     const best = byChannels.map((v, r) => [v, r]).sort((a, b) => b[0] - a[0]);
     const bestStep = bySteps.indexOf(Math.max(...bySteps));
     const summary = `Contributions for ${name}, ${steps} steps by ${rows} channels; strongest channel ${channelName(best[0][1])} ${plus(best[0][0])}, strongest ${stepName(bestStep)} ${plus(bySteps[bestStep])}`;
@@ -549,7 +665,10 @@
       s("text", { x: box.x, y: height - 6 }, "step 0"),
       s("text", { x: box.x + box.width, y: height - 6, "text-anchor": "end" }, String(entry.length - 1)),
       s("text", { x: mid, y: height - 6, "text-anchor": "middle" }, "sum"));
-    onGrid(svg, rows, steps, box, (r, i) => [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`]);
+    onGrid(svg, rows, steps, box, (r, i) => {
+      showStep(i);
+      return [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`];
+    });
     place.replaceChildren(svg);
     const offset = entry.offset[slot];
     const words = byId("map-words");
@@ -558,6 +677,76 @@
       `The cells sum to ${number(entry.scores[chosenClass] - offset)}`,
       Math.abs(offset) > 1e-9 ? `. With the offset ${number(offset)}, the score is ${score}. ` : ", the score. ",
       best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "No channel contributes to it.");
+  };
+
+  /** Shows the snippets at a step; set when a series is drawn. */
+  let showStep = () => {};
+  const drawOccurring = (entry) => {
+    const place = byId("occurring");
+    if (!place || !occurring || !entry.snippets) return;
+    const slot = entry.classes.indexOf(chosenClass);
+    const name = classed(model.classes[chosenClass]);
+    const steps = entry.bins;
+    const most = explorer.occurring.at_step;
+    const [strongest, values, counts] = [occurring.strongest(current), occurring.values(current), occurring.counts(current)];
+    const totals = occurring.totals(current).subarray(slot * steps, (slot + 1) * steps);
+    const stepName = stepNames(entry);
+    byId("h-occurring").textContent = `Snippets that occur, and what they add to ${name}`;
+    const width = Math.max(280, place.clientWidth);
+    const box = { x: 2, y: 4, width: width - 4, height: 84 };
+    const wide = box.width / steps;
+    const [bracket, bars] = [box.y + box.height + 8, box.y + box.height + 8 + 8 * most + 6];
+    const [middle, size] = [bars + 28, 26];
+    const height = bars + 56 + 18;
+    const rows = entryRows(current);
+    const lines = traces(rows, steps, { ...box, x: box.x + wide / 2, width: box.width - wide }, spanOf(rows), leading(chosenClass)).nodes;
+    const peak = largest(totals) || 1;
+    const columns = Array.from(totals, (v, i) => {
+      const tall = (Math.abs(v) / peak) * size;
+      return s("rect", { class: v > 0 ? "for" : "against", x: (box.x + i * wide + 0.5).toFixed(1), y: (v > 0 ? middle - tall : middle).toFixed(1), width: Math.max(0.5, wide - 1).toFixed(1), height: tall.toFixed(1) });
+    });
+    const cursor = s("rect", { class: "cursor", y: 0, width: wide.toFixed(1), height: bars + 56 });
+    const marks = s("g", null);
+    const svg = s("svg", {
+      viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
+      "aria-label": `Series ${entry.id} above, and the sum of what snippets add at each step below. The left and right arrow keys select a step.`,
+    }, cursor, lines, marks, columns, s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: middle, y2: middle }),
+    s("text", { x: box.x, y: height - 4 }, "step 0"),
+    s("text", { x: box.x + box.width, y: height - 4, "text-anchor": "end" }, String(entry.length - 1)));
+    showStep = (i) => {
+      chosenStep = i;
+      cursor.setAttribute("x", (box.x + i * wide).toFixed(1));
+      const first = (slot * steps + i) * most;
+      const found = Array.from({ length: most }, (_, k) => [strongest[first + k], values[first + k]]).filter(([, value]) => value !== 0);
+      // A window, centred on the step, in the steps of the picture.
+      const centre = (firstStep(entry, i) + firstStep(entry, i + 1) - 1) / 2;
+      const at = (step) => box.x + (Math.min(Math.max(step, 0), entry.length) * box.width) / entry.length;
+      marks.replaceChildren(...found.map(([j, value], k) => {
+        const reach = snippets.dilation[j] * Math.floor(snippets.n_steps / 2);
+        const [x0, x1, y] = [at(centre - reach), at(centre + reach + 1), bracket + 8 * k];
+        return s("path", { class: `window ${value > 0 ? "pro" : "con"}`, d: `M${x0.toFixed(1)} ${y}H${x1.toFixed(1)}` });
+      }));
+      byId("at-step").replaceChildren(...found.map(([j, value]) => snippetFigure(j, value > 0 ? "pro" : "con",
+        h("strong", { class: value > 0 ? "pro-text" : "con-text" }, plus(value)))));
+      byId("occurring-words").replaceChildren(h("strong", null, capital(stepName(i))),
+        `: ${plural(counts[i], "snippet occurs", "snippets occur")} and ${counts[i] === 1 ? "adds" : "add"} ${plus(totals[i])} to ${name}. `,
+        counts[i] > found.length ? `The ${found.length} strongest are below, and lines above show the steps that they cover. ` : "",
+        `In the whole series, snippets add ${plus(entry.snippets[slot])}.`);
+    };
+    const move = (step) => showStep(Math.min(steps - 1, Math.max(0, step)));
+    svg.addEventListener("pointermove", (event) => {
+      const left = svg.getBoundingClientRect().left;
+      move(Math.floor((event.clientX - left - box.x) / wide));
+    });
+    svg.addEventListener("keydown", (event) => {
+      const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!way) return;
+      event.preventDefault();
+      event.stopPropagation();
+      move(chosenStep + way);
+    });
+    place.replaceChildren(svg);
+    showStep(chosenStep >= 0 && chosenStep < steps ? chosenStep : totals.indexOf(Math.max(...totals)));
   };
 
   const drawAlignment = (entry) => {
@@ -642,7 +831,8 @@
         ? `steps aligned in the comparison “${importance.comparisons[0][0]}” and show its contributions` : "aligned steps";
       words.replaceChildren(`Lines connect ${where}: `, h("span", { class: "key for" }), `for ${name}, `,
         h("span", { class: "key against" }), "against it. Thicker lines have larger contributions. ",
-        `Training series ${index} contributes ${plus(value)}. All landmarks not listed contribute ${plus(entry.rest[slot])}.`);
+        `Training series ${index} contributes ${plus(value)}. All landmarks not listed contribute ${plus(entry.rest[slot])}`,
+        entry.snippets ? `, and all snippets ${plus(entry.snippets[slot])}.` : ".");
     }
   };
 
@@ -710,6 +900,7 @@
 
   drawMaps();
   drawGallery();
+  drawSnippets();
   if (explorer) startExplorer();
   if (space) drawSpace();
   let width = innerWidth;

@@ -14,7 +14,12 @@ from typing import Any
 from slts.atomic_files import write_whole
 from slts.report.collect import collect
 from slts.report.markup import Content, count, fill, percent, resource
-from slts.report.model_html import card_section, importance_section, landmarks_section
+from slts.report.model_html import (
+    card_section,
+    importance_section,
+    landmarks_section,
+    snippets_section,
+)
 from slts.report.series_html import (
     certificate_section,
     data_section,
@@ -29,6 +34,7 @@ _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
     ("certificate", "Guarantee", certificate_section),
     ("importance", "Channels and metrics", importance_section),
     ("landmarks", "Landmarks", landmarks_section),
+    ("snippets", "Snippets", snippets_section),
     ("space", "Similarity space", space_section),
     ("explorer", "Explorer", explorer_section),
     ("data", "Data", data_section),
@@ -168,7 +174,9 @@ def _lede(content: Content) -> str:
         )
     references, n = content["references"], summary["n_references"]
     if references is not None and references["kind"] == "landmarks":
-        sentences.append(f"It compares each series with {count(n, 'landmark')}.")
+        short = summary["n_snippets"]
+        also = "" if short is None else f" and with {count(short, 'snippet')} at every step"
+        sentences.append(f"It compares each series with {count(n, 'landmark')}{also}.")
     elif references is not None:
         sentences.append(f"It predicts the class of the nearest of {n:,} training series.")
     return " ".join(sentences)
@@ -195,6 +203,8 @@ def _key_figures(content: Content) -> str:
     if content["references"] is not None:
         landmarks = content["references"]["kind"] == "landmarks"
         words = ("Landmarks", "with nonzero weight") if landmarks else ("Training series", "stored")
+        if summary["n_snippets"] is not None:
+            words = ("Landmarks", f"and {count(summary['n_snippets'], 'snippet')}")
         cells.append((f"{summary['n_references']:,}", *words))
     if summary["n_numbers"] is not None:
         cells.append((f"{summary['n_numbers']:,}", "Numbers stored", "metrics, weights and series"))

@@ -11,6 +11,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment import align
 from slts.explanation import explain_with
+from slts.models.linear_form import LinearForm
 from slts.report.downsampling import Bins
 from slts.report.importance import shares
 from slts.report.packing import pack, rounded
@@ -82,7 +83,8 @@ class Landmarks:
     kind = "landmarks"
 
     def __init__(self, model: Any, draw: Drawing) -> None:
-        self.model, self.forms = model, model.linear_forms()
+        self.model, self.all_forms = model, model.linear_forms()
+        self.forms = [form for form in self.all_forms if isinstance(form, LinearForm)]
         form = self.forms[0]
         # A model with one row map has mapped landmarks.
         self.rows = form.landmarks if hasattr(model, "row_map_") else draw(model.landmarks_)
@@ -103,7 +105,7 @@ class Landmarks:
 
         The argument `similarities` is the row of the series. Only neighbours need it.
         """
-        found = explain_with(self.model, self.forms, series)
+        found = explain_with(self.model, self.all_forms, series)
         explained = []
         by_step: dict[int, FloatArray] = {}
         for label in found.labels[classes].tolist():

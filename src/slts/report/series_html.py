@@ -59,7 +59,7 @@ def _confusion_table(content: Content) -> str:
         cells = []
         for j, n in enumerate(counts):
             # A single error must be visible in a row with many correct predictions.
-            tint = n / total if i == j else max(0.5, n / (total or 1))
+            tint = max(0.0 if i == j else 0.5, n / (total or 1))
             kind = "yes" if i == j else "no"
             cells.append(Cell(str(n), kind, f"--t:{tint:.2f}") if n else Cell("·", "zero"))
         correct = counts[i] if i < len(counts) else 0
@@ -185,6 +185,7 @@ def explorer_section(content: Content) -> str:
         "notes": escape(" ".join(notes)),
         "choose": "" if content["references"] is None else ": choose a class to explain",
         "no_map": "" if explorer["has_maps"] else "hidden",
+        "no_snippets": "hidden" if content["snippets"] is None else "",
         "no_alignment": "hidden" if content["references"] is None else "",
         "not_alone": "" if content["references"] is None else "hidden",
     }

@@ -1,0 +1,183 @@
+"""Snippets: the short landmarks that count most for and against a class."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slts._typing import FloatArray, IntArray
+from slts.explanation import even_choice, snippet_strength
+from slts.extras import import_extra
+from slts.models.snippets import SnippetForm
+from slts.plots.axes import COLOURS, channel_labels, integer_ticks
+from slts.series import SeriesBatch, as_series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Channels drawn of one snippet.
+_MOST_ROWS = 4
+# Inches: a channel, a line of text, ticks and space. Letters of small text in an inch.
+_ROW, _LINE, _TICKS, _LETTERS = 0.5, 0.18, 0.45, 13
+
+
+def plot_snippets(
+    model: Any, label: Any, *, X: Any = None, count: int = 3, figure: Figure | None = None
+) -> Figure:
+    """Draw the snippets that count most for and against a class.
+
+    The number of a snippet is its importance over the landmarks of the model, as defined in
+    `slts.explanation.ModelSummary`, with the sign of its mean effect. Each channel has its own
+    scale, in the units of the data. At most four channels of a snippet are drawn.
+
+    Parameters
+    ----------
+    model
+        A fitted `LocalSLTSClassifier` with snippets.
+    label
+        The class.
+    X
+        Series to look for the snippets in, of which at most 100 are used. Each snippet is drawn
+        beside the series in which it adds most, for the class or against it.
+    count
+        Largest number of snippets for the class, and against it.
+    figure
+        Figure to draw on; None makes a new one.
+
+    Returns
+    -------
+    Figure
+        One block per snippet. In a series, a thick line marks the closest occurrence, and shades
+        show what the snippet adds at each step where it occurs.
+    """
+    form = _snippet_form(model)
+    position, sign = _decision_of(model.classes_.tolist(), label)
+    landmarks = model.landmarks_[even_choice(len(model.landmarks_))]
+    strength, effect = (found[position] for found in snippet_strength(form, landmarks))
+    weights = sign * np.sign(effect) * strength
+    order = np.argsort(-strength, kind="stable")
+    shown = [int(k) for side in (weights > 0, weights < 0) for k in order[side[order]][:count]]
+    batch = None if X is None else model.check_series(as_series(X))
+    width = (6.0 if batch is None else 9.0) if figure is None else figure.get_figwidth()
+    titles = [_title(model, k, label, float(weights[k]), width) for k in shown]
+    drawn = [form.snippets.prominent_rows(k, _MOST_ROWS) for k in shown]
+    heights = [
+        _ROW * len(rows) + _LINE * (title.count("\n") + 1) + _TICKS
+        for rows, title in zip(drawn, titles, strict=True)
+    ]
+    if figure is None:
+        pyplot = import_extra("matplotlib.pyplot", "plots")
+        figure = pyplot.figure(figsize=(width, sum(heights) + 0.4), layout="constrained")
+    figure.suptitle(f"class {label}: snippets for it and against it")
+    if not shown:
+        return figure
+    blocks = figure.subfigures(len(shown), 1, height_ratios=heights, squeeze=False)[:, 0]
+    grids = []
+    for block, k, rows, title in zip(blocks, shown, drawn, titles, strict=True):
+        colour = COLOURS[0] if weights[k] > 0 else COLOURS[1]
+        block.suptitle(title, x=0.01, ha="left", fontsize="small", color=colour)
+        columns = {"width_ratios": [1.0] if batch is None else [1.0, 2.0]}
+        shape = len(rows), len(columns["width_ratios"])
+        grids.append(block.subplots(*shape, sharex="col", squeeze=False, gridspec_kw=columns))
+        _draw_snippet(grids[-1][:, 0], model, k, rows, colour)
+    if batch is None:
+        return figure
+    places = even_choice(len(batch))
+    added = sign * form.contributions(batch[places])[:, position]
+    for k, rows, grid in zip(shown, drawn, grids, strict=True):
+        best = int(np.argmax(np.sign(weights[k]) * added[:, k]))
+        one = batch[places[best] : places[best] + 1]
+        ((_, met),) = form.occurrences(one, np.array([k]))
+        by_step = sign * form.step_weights(one.n_steps)[position, k][met[0]]
+        colour = COLOURS[0] if weights[k] > 0 else COLOURS[1]
+        _draw_series(grid[:, 1], form, k, rows, one, by_step, colour)
+        grid[0, 1].set_title(
+            f"adds {added[best, k]:+.2g} in series {places[best]}", fontsize="x-small", loc="right"
+        )
+        if not form.snippets.shape_only[k]:
+            for left, right in grid:
+                limits = np.array([left.get_ylim(), right.get_ylim()])
+                left.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+                right.set_ylim(left.get_ylim())
+    return figure
+
+
+def _title(model: Any, k: int, label: Any, weight: float, width: float) -> str:
+    side = "for" if weight > 0 else "against"
+    text = model.snippets_.describe(k, model.channel_names_in_)
+    lines = fill(f"{side} {label}, {weight:+.2g}: {text}", int(_LETTERS * width))
+    if model.snippets_.shape_only[k]:
+        lines += "\nshape only: level and amplitude do not matter"
+    return lines
+
+
+def _draw_snippet(axes: Any, model: Any, k: int, rows: IntArray, colour: str) -> None:
+    snippets = model.snippets_
+    names = channel_labels(model.channel_names_in_, model.n_features_in_)
+    # A snippet that is longer than its series has no first step there: count its own steps.
+    steps = max(0, int(snippets.starts[k])) + snippets.dilations[k] * np.arange(snippets.n_steps)
+    for ax, row in zip(axes, rows, strict=True):
+        ax.plot(steps, snippets.values_of(k)[row], color=colour, linewidth=2.0, marker=".")
+        name = names[snippets.channels_of(k)[row]]
+        ax.set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
+        _tidy(ax)
+
+
+def _draw_series(
+    axes: Any,
+    form: SnippetForm,
+    k: int,
+    rows: IntArray,
+    series: SeriesBatch,
+    added: FloatArray,
+    colour: str,
+) -> None:
+    """Draw channels of a series, the closest occurrence, and what is added at each step."""
+    snippets, n = form.snippets, series.n_steps
+    ((_, distances),) = snippets.distances(series, np.array([k]))
+    reach = np.arange(snippets.n_steps) - snippets.n_steps // 2
+    window = int(distances[0].argmin()) + snippets.dilations[k] * reach
+    window = window[(window >= 0) & (window < n)]
+    colours = import_extra("matplotlib.colors", "plots").LinearSegmentedColormap
+    shades = colours.from_list("sides", [COLOURS[1], "white", COLOURS[0]])
+    largest = float(np.abs(added).max()) or 1.0
+    for ax, row in zip(axes, rows, strict=True):
+        values = series.values[:, snippets.channels_of(k)[row]]
+        ax.plot(values, color="black", linewidth=0.8)
+        ax.plot(window, values[window], color=colour, linewidth=2.0, marker=".")
+        _tidy(ax)
+        low, high = ax.get_ylim()
+        ax.imshow(
+            added[np.newaxis], cmap=shades, vmin=-largest, vmax=largest, alpha=0.35, zorder=0,
+            aspect="auto", interpolation="nearest", extent=(-0.5, n - 0.5, 0.0, 1.0),
+            transform=ax.get_xaxis_transform(),
+        )  # fmt: skip
+        ax.set(xlim=(-0.5, n - 0.5), ylim=(low, high))
+
+
+def _tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.xaxis.set_major_locator(integer_ticks())
+    ax.locator_params(axis="y", nbins=3)
+    ax.tick_params(labelsize="x-small")
+
+
+def _snippet_form(model: Any) -> SnippetForm:
+    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
+    if forms and isinstance(forms[-1], SnippetForm):
+        return forms[-1]
+    raise TypeError(
+        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=1000)."
+    )
+
+
+def _decision_of(classes: list[Any], label: Any) -> tuple[int, float]:
+    """Position of the decision value of a class, and its sign; two classes share one value."""
+    if label not in classes:
+        names = ", ".join(map(repr, classes))
+        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
+    position = classes.index(label)
+    return (position, 1.0) if len(classes) > 2 else (0, 1.0 if position else -1.0)

@@ -1,0 +1,187 @@
+"""Snippets: the strongest ones of each class with examples, and those that occur at a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slts._typing import FloatArray, IntArray
+from slts.explanation import even_choice, snippet_strength
+from slts.models.snippets import SnippetForm
+from slts.report.downsampling import Bins
+from slts.report.packing import pack, rounded
+from slts.report.predictions import Predictions
+from slts.series import SeriesBatch
+
+# Snippets named for one class at one step of one series.
+AT_STEP = 3
+# Snippets drawn for one decision value and one sign, and for all of them.
+_MOST_PER_SIDE, _MOST_DRAWN = 3, 240
+# Channels drawn of one snippet.
+_MOST_ROWS = 3
+# Pairs of snippet and step that are explained in the time of one short alignment.
+_PAIRS = 30_000
+
+
+@dataclass(frozen=True, eq=False)
+class Occurring:
+    """The snippets that occur in one series, for some classes.
+
+    Attributes
+    ----------
+    strongest
+        Number on the page of the snippets that add most in each bin, shape (classes, bins,
+        `AT_STEP`).
+    values
+        What they add, of the same shape; 0 where fewer snippets occur.
+    totals
+        What all snippets add in each bin, shape (classes, bins).
+    counts
+        Number of snippets that occur in each bin, shape (bins,).
+    """
+
+    strongest: IntArray
+    values: FloatArray
+    totals: FloatArray
+    counts: IntArray
+
+
+class DrawnSnippets:
+    """The snippets of a model, numbered in the order in which the page names them.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier with snippets.
+    form
+        Its linear form.
+    """
+
+    def __init__(self, model: Any, form: SnippetForm) -> None:
+        self.model, self.form = model, form
+        self.named: dict[int, int] = {}
+        n_pairs = len(form.snippets) * float(model.landmarks_.lengths.mean())
+        # Time to explain one series, in alignments of short series.
+        self.n_alignments = int(n_pairs / _PAIRS)
+
+    def occurring(self, series: SeriesBatch, classes: IntArray, bins: Bins) -> Occurring:
+        """Find what snippets add to the scores of some classes in each bin of one series."""
+        decisions, signs = self._decisions(classes)
+        form = self.form
+        weights = signs[:, np.newaxis, np.newaxis] * form.step_weights(series.n_steps)[decisions]
+        added = np.empty((len(classes), len(form.snippets), bins.count))
+        counts = np.zeros(bins.count, dtype=np.int64)
+        for part, met in form.occurrences(series, np.arange(len(form.snippets))):
+            counts += np.logical_or.reduceat(met > 0, bins.first, axis=1).sum(axis=0)
+            for c, own in enumerate(weights[:, part]):
+                terms = np.take_along_axis(own, met, axis=1)
+                added[c, part] = np.add.reduceat(terms, bins.first, axis=1)
+        order = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :AT_STEP]
+        values = np.take_along_axis(added, order, axis=1).swapaxes(1, 2)
+        order = order.swapaxes(1, 2)
+        names = np.zeros(order.shape, dtype=np.int64)
+        for place in np.argwhere(values != 0):
+            names[*place] = self._name(int(order[*place]))
+        return Occurring(names, values, added.sum(axis=1), counts)
+
+    def content(self, predictions: Predictions | None) -> dict[str, Any]:
+        """The snippets that the page names, and the strongest ones of each class with examples.
+
+        Parameters
+        ----------
+        predictions
+            Series for the examples; None takes the landmarks of the model.
+
+        Returns
+        -------
+        dict
+            Lists with one entry per named snippet. ``gallery`` has the snippets for and against
+            the class of each decision value, strongest first.
+        """
+        model, snippets = self.model, self.form.snippets
+        gallery, rows, added = self._gallery(predictions)
+        drawn = {k: snippets.prominent_rows(k, _MOST_ROWS) for k in self.named}
+        return {
+            "count": len(snippets),
+            "n_steps": snippets.n_steps,
+            "position": list(drawn),
+            "text": [snippets.describe(k, model.channel_names_in_) for k in drawn],
+            "channels": [snippets.channels_of(k)[own].tolist() for k, own in drawn.items()],
+            "shape_only": [bool(snippets.shape_only[k]) for k in drawn],
+            "dilation": [int(snippets.dilations[k]) for k in drawn],
+            "values": pack([snippets.values_of(k)[own] for k, own in drawn.items()], bits=16),
+            "gallery": gallery,
+            "example_rows": pack(rows, bits=16),
+            "example_added": pack(added, bits=8),
+            "of_training": predictions is None,
+        }
+
+    def _gallery(
+        self, predictions: Predictions | None
+    ) -> tuple[list[dict[str, Any]], list[FloatArray], list[FloatArray]]:
+        """Snippets for and against each class; the examples' rows, and what is added in them."""
+        form, landmarks = self.form, self.model.landmarks_
+        some = landmarks[even_choice(len(landmarks))]
+        strength, effect = snippet_strength(form, some, self.model.n_jobs)
+        weights = np.sign(effect) * strength
+        batch = landmarks if predictions is None else predictions.batch
+        places = even_choice(len(batch))
+        adds = form.contributions(batch[places], self.model.n_jobs)
+        count = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(weights))))
+        gallery: list[dict[str, Any]] = []
+        rows: list[FloatArray] = []
+        added: list[FloatArray] = []
+        for decision, own in enumerate(weights):
+            order = np.argsort(-np.abs(own), kind="stable")
+            sides: dict[str, Any] = {}
+            for name, sign in (("for", 1.0), ("against", -1.0)):
+                sides[name] = []
+                for k in order[sign * own[order] > 0][:count].tolist():
+                    best = int(np.argmax(sign * adds[:, decision, k]))
+                    at = int(places[best])
+                    example, values, terms = self._example(k, decision, batch[at : at + 1])
+                    if predictions is None:
+                        at = int(self.model.landmark_indices_[at])
+                    else:
+                        truth = predictions.truth
+                        example["truth"] = None if truth is None else int(truth[at])
+                    example["id"] = str(at) if predictions is None else predictions.ids[at]
+                    example["adds"] = rounded(adds[best, decision, k])
+                    rows.append(values)
+                    added.append(terms)
+                    item = {"snippet": self._name(k), "weight": rounded(own[k])}
+                    sides[name].append({**item, "example": example})
+            gallery.append(sides)
+        return gallery, rows, added
+
+    def _example(
+        self, snippet: int, decision: int, series: SeriesBatch
+    ) -> tuple[dict[str, Any], FloatArray, FloatArray]:
+        """One snippet in one series: its closest place, the channels, and what it adds by bin."""
+        form, which, n = self.form, np.array([snippet]), series.n_steps
+        bins, snippets = Bins.of(n), form.snippets
+        ((_, distances),) = snippets.distances(series, which)
+        ((_, met),) = form.occurrences(series, which)
+        own = snippets.channels_of(snippet)[snippets.prominent_rows(snippet, _MOST_ROWS)]
+        terms = form.step_weights(n)[decision, snippet][met[0]]
+        place = {"length": n, "bins": bins.count, "centre": int(distances[0].argmin())}
+        return place, bins.sample(series.values[:, own]).T, bins.sums(terms)
+
+    def _decisions(self, classes: IntArray) -> tuple[IntArray, FloatArray]:
+        """Position and sign of the decision value of each class; two classes share one value."""
+        if len(self.form.coef) > 1:
+            return classes, np.ones(len(classes))
+        return np.zeros_like(classes), np.where(classes == 0, -1.0, 1.0)
+
+    def _name(self, snippet: int) -> int:
+        return self.named.setdefault(snippet, len(self.named))
+
+
+def snippets_of(model: Any) -> DrawnSnippets | None:
+    """The snippets of a model; None if it has none."""
+    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
+    if forms and isinstance(forms[-1], SnippetForm):
+        return DrawnSnippets(model, forms[-1])
+    return None

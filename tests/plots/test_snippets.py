@@ -1,0 +1,114 @@
+"""Snippets are drawn in the units of the data, strongest first, with where they occur."""
+
+import numpy as np
+import pytest
+
+import slts
+from slts.plots import plot_local_metrics, plot_snippets
+
+
+def series(rng, label):
+    """Noise, and a wave somewhere in channel 1 if the label says so."""
+    x = 0.3 * rng.normal(size=(3, 60)) + np.array([[0.0], [50.0], [-4.0]])
+    if label == "wave":
+        place = rng.integers(0, 49)
+        x[1, place : place + 11] += 5 * np.sin(np.arange(11) / 10 * 2 * np.pi)
+    return x
+
+
+@pytest.fixture(scope="module")
+def waves():
+    rng = np.random.default_rng(0)
+    y = np.array(["flat", "wave"])[np.arange(40) % 2]
+    rows = np.concatenate([series(rng, label).T for label in y])
+    X = slts.series.SeriesBatch(rows, np.arange(41) * 60, ["x", "y", "z"])
+    return slts.LocalSLTSClassifier(n_snippets=200, random_state=0).fit(X, y), X
+
+
+def blocks(figure):
+    """Text, and axes by channel and column, of every snippet."""
+    return [(block.get_suptitle(), block.axes) for block in figure.subfigs]
+
+
+def position(model, text):
+    """The snippet that a text describes."""
+    for k in range(len(model.snippets_)):
+        if model.snippets_.describe(k, model.channel_names_in_) in " ".join(text.split()):
+            return k
+    raise AssertionError(text)
+
+
+def test_snippets_are_drawn_strongest_first_in_the_units_of_the_data(waves):
+    model, _ = waves
+    found = slts.summarize(model)
+    weights = np.sign(found.snippet_effect[0]) * found.snippet_importance[0]
+    drawn = blocks(plot_snippets(model, "wave", count=4))
+    order = [position(model, text) for text, _ in drawn]
+    assert order[:4] == np.argsort(-weights)[:4].tolist()
+    assert order[4:] == np.argsort(weights)[:4].tolist()
+    snippets = model.snippets_
+    for k, (text, axes) in zip(order, drawn, strict=True):
+        side = "for" if weights[k] > 0 else "against"
+        assert text.startswith(f"{side} wave, {weights[k]:+.2g}: ")
+        assert ("level and amplitude do not matter" in text) == snippets.shape_only[k]
+        names = [model.channel_names_in_[u] for u in snippets.channels_of(k)]
+        assert [ax.get_ylabel() for ax in axes] == names
+        for ax, values in zip(axes, snippets.values_of(k), strict=True):
+            np.testing.assert_array_equal(ax.lines[0].get_ydata(), values)
+            steps = snippets.starts[k] + snippets.dilations[k] * np.arange(snippets.n_steps)
+            np.testing.assert_array_equal(ax.lines[0].get_xdata(), steps)
+
+
+def test_each_snippet_is_shown_in_the_series_where_it_adds_most(waves):
+    model, X = waves
+    form = model.linear_forms()[-1]
+    added = form.contributions(X)[:, 0]
+    for text, axes in blocks(plot_snippets(model, "wave", X=X)):
+        k = position(model, text)
+        best = int(np.argmax(added[:, k] if text.startswith("for") else -added[:, k]))
+        assert axes[1].get_title(loc="right") == f"adds {added[best, k]:+.2g} in series {best}"
+        # Axes are in pairs: a channel of the snippet, and of the series.
+        explanation = slts.explain(model, X[best])
+        occurs = explanation.occurrences(k) > 0
+        for ax, u in zip(axes[1::2], model.snippets_.channels_of(k), strict=True):
+            np.testing.assert_array_equal(ax.lines[0].get_ydata(), X[best][u])
+            window = ax.lines[1].get_xdata()
+            np.testing.assert_array_equal(ax.lines[1].get_ydata(), X[best][u][window])
+            assert occurs[window].any()
+            shades = np.asarray(ax.images[0].get_array())[0]
+            assert shades.sum() == pytest.approx(explanation.by_snippet[0, k])
+            np.testing.assert_array_equal(shades[~occurs], 0)
+
+
+def test_what_is_for_one_of_two_classes_is_against_the_other(waves):
+    model, X = waves
+    one, other = (blocks(plot_snippets(model, c, X=X, count=2)) for c in ("wave", "flat"))
+    assert [position(model, text) for text, _ in one[:2]] == [
+        position(model, text) for text, _ in other[2:]
+    ]
+    for (_, axes), (_, opposite) in zip(one[:2], other[2:], strict=True):
+        shades, negative = (ax[1].images[0].get_array() for ax in (axes, opposite))
+        np.testing.assert_allclose(shades, -negative)
+
+
+def test_a_given_figure_is_used(waves):
+    from matplotlib import pyplot
+
+    figure = pyplot.figure()
+    assert plot_snippets(waves[0], "flat", count=1, figure=figure) is figure
+    assert len(figure.subfigs) == 2
+
+
+def test_the_last_comparison_has_metrics_although_snippets_follow(waves):
+    figure = plot_local_metrics(waves[0], "wave", comparison=-1)
+    assert waves[0].comparisons_[-1].name in figure.get_suptitle()
+
+
+def test_unknown_classes_and_models_without_snippets_raise_an_error(waves, fitted):
+    with pytest.raises(ValueError, match=r"one of 'flat', 'wave'\. Got 'z'"):
+        plot_snippets(waves[0], "z")
+    model, X, y = fitted
+    with pytest.raises(TypeError, match="SLTSClassifier has no snippets"):
+        plot_snippets(model, "a")
+    with pytest.raises(TypeError, match="LocalSLTSClassifier has no snippets"):
+        plot_snippets(slts.LocalSLTSClassifier(n_snippets=0, random_state=0).fit(X, y), "a")
