@@ -38,7 +38,7 @@ bench: $(VENV)/.bench  ## measure against the peers; results in bench-output/
 reproduce: $(VENV)/.study  ## repeat the paper's study; results in reproduction/ (FAST=1: short form)
 	$(BIN)/python -m study reproduce --out reproduction $(STUDY_OPTIONS)
 
-accuracy: $(VENV)/.study  ## compare accuracy with other libraries; results in accuracy/ (FAST=1: short form)
+accuracy: $(VENV)/.study-torch  ## compare accuracy with other libraries; results in accuracy/ (FAST=1: short form)
 	$(BIN)/python -m study accuracy --out accuracy $(STUDY_OPTIONS)
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html

@@ -34,6 +34,7 @@ from study.protocol import (
     REPRODUCTION_WORDS,
     Protocol,
     Selection,
+    compared_datasets,
     parse_only,
     plan_accuracy,
     plan_reproduction,
@@ -58,6 +59,8 @@ class Study:
         Default output folder, and description on the command line.
     words
         What ``--only`` accepts besides data sets; see `parse_only`.
+    datasets
+        From the protocol to the data sets.
     plan, collect, draw
         From the protocol to units, from results to tables, from tables to figures.
     build
@@ -71,6 +74,7 @@ class Study:
     folder: str
     help: str
     words: Mapping[str, tuple[str, ...]]
+    datasets: Callable[[Protocol], tuple[str, ...]]
     plan: Callable[[Protocol, Selection, Mapping[str, str]], list[Unit]]
     collect: Callable[[Mapping[str, Any], Protocol, Selection], Table]
     draw: Callable[[Table], dict[str, Any]]
@@ -84,6 +88,7 @@ STUDIES = {
         "reproduction",
         "Repeat the experiments of the paper and compare with its tables and figures.",
         REPRODUCTION_WORDS,
+        lambda protocol: protocol.datasets,
         plan_reproduction,
         paper_tables.collect,
         figures.draw_reproduction,
@@ -95,11 +100,12 @@ STUDIES = {
         "accuracy",
         "Compare the classifiers with their ablations and with those of aeon.",
         ACCURACY_WORDS,
+        compared_datasets,
         plan_accuracy,
         peer_tables.collect,
         figures.draw_accuracy,
         peer_document.build,
-        ("fit_seconds", "predict_seconds", "numbers"),
+        ("fit_seconds", "predict_seconds", "numbers", "ece", "log_loss", "brier"),
         pictures=True,
     ),
 }
@@ -154,7 +160,7 @@ def run_study(
     loader, work
         For tests: other data, other work.
     """
-    selection = selection or parse_only(None, study.words, protocol.datasets)
+    selection = selection or parse_only(None, study.words, study.datasets(protocol))
     missing = missing_datasets(selection.datasets, loader)
     missing |= {name: why for name, why in unavailable().items() if name in selection.parts}
     units = study.plan(protocol, selection, missing)
@@ -282,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.splits is not None:
         protocol = dataclasses.replace(protocol, n_splits=options.splits)
     try:
-        selection = parse_only(options.only, study.words, protocol.datasets)
+        selection = parse_only(options.only, study.words, study.datasets(protocol))
     except ValueError as error:
         parser.error(f"--only: {error}")
     words = ["python", "-m", "study", options.study, "--out", str(out)]

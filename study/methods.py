@@ -27,8 +27,10 @@ class Adapter:
         Converts training and test series to the form that the model takes. It is not timed.
     size
         Counts the numbers that a fitted model stores.
-    package
-        The package of the model, if it is not slts. Its code is compiled at the first call.
+    packages
+        The packages of the model, if it is not of slts. Their code is compiled at the first call.
+    extra
+        The extra of slts that installs the packages.
     seeded
         Whether results depend on a seed.
     version
@@ -38,7 +40,8 @@ class Adapter:
     make: Callable[..., Any]
     prepare: Callable[[slts.SeriesBatch, slts.SeriesBatch], tuple[Any, Any]]
     size: Callable[[Any], int]
-    package: str | None = None
+    packages: tuple[str, ...] = ()
+    extra: str = "study"
     seeded: bool = True
     version: int = 1
 
@@ -76,11 +79,44 @@ def _slts_size(model: Any) -> int:
     return int(model.landmarks_.values.size + model.metrics_.size + model.coef_.size)
 
 
+def _linear_size(scaler: Any, ridge: Any) -> int:
+    return int(scaler.scale_.size + ridge.coef_.size + ridge.intercept_.size)
+
+
+def _kernels_size(kernels: Any) -> int:
+    names = [name for name in vars(kernels) if name.startswith("parameter")]
+    return int(sum(np.size(part) for name in names for part in getattr(kernels, name)))
+
+
 def _rocket_size(model: Any) -> int:
     kernels, scaler, ridge = (step for _, step in model.pipeline_.steps)
-    names = [name for name in vars(kernels) if name.startswith("parameter")]
-    stored = [part for name in names for part in getattr(kernels, name)]
-    return int(sum(map(np.size, [*stored, scaler.scale_, ridge.coef_, ridge.intercept_])))
+    return _kernels_size(kernels) + _linear_size(scaler, ridge)
+
+
+def _hydra_size(model: Any) -> int:
+    # The parts have no public names.
+    parts = vars(model)
+    hydra, scales = vars(parts["_transform_hydra"])["_hydra"], parts["_scale_hydra"]
+    tensors = [hydra.W, *hydra.idx, scales.mu, scales.sigma]
+    return (
+        sum(int(tensor.numel()) for tensor in tensors)
+        + _kernels_size(parts["_transform_multirocket"])
+        + _linear_size(parts["_scale_multirocket"], model.classifier)
+    )
+
+
+def _forest_size(model: Any) -> int:
+    """Four numbers for every split, and the shares of the classes for every leaf."""
+    forest = model.estimator_
+    trees = [tree.tree_ for tree in forest.estimators_]
+    splits = sum(tree.node_count - tree.n_leaves for tree in trees)
+    leaves = sum(tree.n_leaves for tree in trees)
+    return int(4 * splits + len(forest.classes_) * leaves)
+
+
+def _shapelet_size(model: Any) -> int:
+    linear = _linear_size(*(step for _, step in model.estimator_.steps))
+    return int(sum(map(np.size, model.transformer_.shapelets_))) + linear
 
 
 class _Neighbor:
@@ -101,24 +137,48 @@ class _Neighbor:
         return self._model.predict(X)
 
 
-def _rocket(name: str) -> Adapter:
-    def make(**parameters: Any) -> Any:
-        module = importlib.import_module("aeon.classification.convolution_based")
-        return getattr(module, name)(**parameters)
+def _peer(
+    module: str,
+    name: str,
+    size: Callable[[Any], int],
+    *,
+    torch: bool = False,
+    n_jobs: bool = True,
+) -> Adapter:
+    """Return the adapter of a classifier of aeon; `n_jobs` tells whether it has this parameter.
 
-    return Adapter(make, _zero_padded, _rocket_size, "aeon")
+    RDST gets padded series too: from ragged ones it takes shapelets of half the shortest length.
+    """
+
+    def make(**parameters: Any) -> Any:
+        if torch:
+            importlib.import_module("torch").set_num_threads(1)
+        if not n_jobs:
+            del parameters["n_jobs"]
+        return getattr(importlib.import_module(f"aeon.classification.{module}"), name)(**parameters)
+
+    if torch:
+        return Adapter(make, _zero_padded, size, ("aeon", "torch"), "study-torch")
+    return Adapter(make, _zero_padded, size, ("aeon",))
 
 
 ADAPTERS = {
-    "local": Adapter(slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_)),
+    "local": Adapter(
+        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=2
+    ),
     "slts": Adapter(slts.SLTSClassifierCV, _unchanged, _slts_size),
-    "minirocket": _rocket("MiniRocketClassifier"),
-    "multirocket": _rocket("MultiRocketClassifier"),
+    "minirocket": _peer("convolution_based", "MiniRocketClassifier", _rocket_size),
+    "multirocket": _peer("convolution_based", "MultiRocketClassifier", _rocket_size),
+    "multirocket-hydra": _peer(
+        "convolution_based", "MultiRocketHydraClassifier", _hydra_size, torch=True
+    ),
+    "quant": _peer("interval_based", "QUANTClassifier", _forest_size, torch=True, n_jobs=False),
+    "rdst": _peer("shapelet_based", "RDSTClassifier", _shapelet_size),
     "1nn-dtw": Adapter(
         _Neighbor,
         _lists,
         lambda model: int(sum(map(np.size, model.training_series_))),
-        "aeon",
+        ("aeon",),
         seeded=False,
     ),
 }
@@ -128,7 +188,7 @@ ADAPTERS = {
 def warm_up(name: str) -> None:
     """Compile the code of a model on a tiny problem, once per process."""
     adapter = ADAPTERS[name]
-    if adapter.package is None:
+    if not adapter.packages:
         return
     rng = np.random.default_rng(0)
     for growth in (0, 1):
@@ -190,33 +250,24 @@ def _option(name: str, title: str, **parameters: Any) -> Method:
     return Method(name, title, "option", "slts", tuple(parameters.items()))
 
 
+_SIX: dict[str, Any] = {
+    "representations": ("values", "changes", "levels"),
+    "objective": ("cost", "affinity"),
+}
 METHODS = (
     _main("local", "LocalSLTS"),
     _main("minirocket", "MiniRocket"),
     _main("multirocket", "MultiRocket"),
+    _main("multirocket-hydra", "MultiRocket-Hydra"),
+    _main("quant", "QUANT"),
+    _main("rdst", "RDST"),
     _main("1nn-dtw", "1NN-DTW"),
     _main("slts", "SLTS (paper)"),
-    _ablation("values-only", "representation: values only", representations=("values",)),
-    _ablation("changes-only", "representation: changes only", representations=("changes",)),
-    _ablation("levels-only", "representation: levels only", representations=("levels",)),
-    _ablation(
-        "no-values", "without the representation values", representations=("changes", "levels")
-    ),
-    _ablation(
-        "no-changes", "without the representation changes", representations=("values", "levels")
-    ),
-    _ablation(
-        "no-levels", "without the representation levels", representations=("values", "changes")
-    ),
-    _ablation("cost-only", "objective: cost only", objective="cost"),
-    _ablation("affinity-only", "objective: affinity only", objective="affinity"),
-    _ablation("metric-shared", "one metric for all landmarks", metrics="shared"),
-    _ablation("metric-landmark", "a metric for each landmark", metrics="landmark"),
-    _ablation("phases-1", "1 phase", n_phases=1),
-    _ablation("phases-3", "3 phases", n_phases=3),
-    _ablation("rank-full", "metrics of full rank", metric_rank=1000),
-    _ablation("components-12", "12 components", n_components=12),
-    _ablation("components-48", "48 components", n_components=48),
+    _ablation("no-snippets", "without snippets", n_snippets=0),
+    _ablation("snippets-250", "250 snippets", n_snippets=250),
+    _ablation("snippets-4000", "4000 snippets", n_snippets=4000),
+    _ablation("six-comparisons", "six comparisons by alignment", **_SIX),
+    _ablation("old-form", "six comparisons, without snippets", n_snippets=0, **_SIX),
     _option("slts-homogeneous", "homogeneous channel", homogeneous=True),
     _option("slts-standard", "scale: standard", scale="standard"),
     _option("slts-asinh", "scale: asinh", scale="asinh"),
@@ -228,6 +279,8 @@ METHODS = (
     _option("slts-mahalanobis", "regularizer: mahalanobis", regularizer="mahalanobis"),
 )
 BY_NAME = {method.name: method for method in METHODS}
+# The methods that are compared on made-up families.
+CUE_METHODS = (CENTRE, "slts", "1nn-dtw", "minirocket")
 # The configurations that the default is chosen from.
 CANDIDATES = tuple(method.name for method in METHODS if method.adapter == "local")
 
@@ -236,7 +289,10 @@ def unavailable() -> dict[str, str]:
     """Return the methods whose package is missing, with the remedy."""
     found = {}
     for method in METHODS:
-        package = ADAPTERS[method.adapter].package
-        if package is not None and importlib.util.find_spec(package) is None:
-            found[method.name] = f'{package} is not installed: pip install "slts[study]"'
+        adapter = ADAPTERS[method.adapter]
+        missing = [name for name in adapter.packages if importlib.util.find_spec(name) is None]
+        if missing:
+            found[method.name] = (
+                f'{" and ".join(missing)} not installed: pip install "slts[{adapter.extra}]"'
+            )
     return found

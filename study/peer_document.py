@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from study import sentences
+from study.cues import CUES
 from study.figures import RANKS
 from study.markdown import (
     Element,
@@ -19,7 +20,8 @@ from study.markdown import (
     with_interval,
 )
 from study.methods import BY_NAME, CENTRE, GROUPS
-from study.paper import ROBOT_TASKS, TITLES
+from study.paper import ROBOT_TASKS
+from study.protocol import DATASET_TITLES
 from study.statistics import SIGNIFICANT
 
 Table = dict[str, Any]
@@ -44,6 +46,8 @@ def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
     elements += [bullets(summary)] if summary else []
     elements += _accuracy(tables, run, figures)
     elements += _tests(tables)
+    elements += _univariate(tables["univariate"], run)
+    elements += _cues(tables["cues"], run)
     elements += _costs(tables)
     elements += _variants(tables)
     elements += _choices(tables["choices"])
@@ -55,6 +59,59 @@ def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
 
 
 def _accuracy(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
+    grid = _accuracies(tables, run, "accuracy", sentences.CONVENTIONS)
+    if grid is None:
+        return []
+    elements: list[Element] = [f"## Accuracy on {len(tables['datasets'])} data sets", grid]
+    if RANKS in figures:
+        elements += [Picture(RANKS, "Mean ranks over the data sets"), sentences.RANKS]
+    elements.append(f"## Where {_CENTRE_TITLE} is worse")
+    return [*elements, _losses(tables)]
+
+
+def _univariate(tables: Table, run: Table) -> list[Element]:
+    """The same for data sets with one channel."""
+    caption = "Percentages, as above; the splits are seeds."
+    grid = _accuracies(tables, run, "accuracy-univariate", caption)
+    if grid is None:
+        return []
+    elements: list[Element] = [f"## One channel: {len(tables['datasets'])} data sets"]
+    summary = sentences.in_short(tables)
+    elements += [bullets(summary)] if summary else []
+    tests = _tested_grid(tables, "tests-univariate")
+    elements += [grid, *([tests] if tests is not None else [])]
+    return [*elements, f"Where {_CENTRE_TITLE} is worse:", _losses(tables)]
+
+
+def _cues(found: Table, run: Table) -> list[Element]:
+    """Which differences between classes each method finds."""
+    if not found:
+        return []
+    columns = [(size, name) for size in found["sizes"] for name in found["methods"]]
+    rows = tuple(
+        (
+            CUES[row["cue"]].title,
+            CUES[row["cue"]].difference,
+            *(_mean_of(row["cells"][str(size)].get(name)) for size, name in columns),
+        )
+        for row in found["rows"]
+    )
+    header = (
+        "cue", "classes differ in", *(f"{BY_NAME[name].title}, {size}" for size, name in columns)
+    )  # fmt: skip
+    grids = run["grids"]
+    caption = sentences.CUES.format(seeds=grids["cue_seeds"], n_test=grids["cue_test"])
+    summary = sentences.on_cues(found)
+    elements: list[Element] = ["## Which cue", Grid("cues", caption, header, rows)]
+    return [*elements, bullets(summary)] if summary else elements
+
+
+def _mean_of(cell: Table | None) -> str:
+    return number(None if cell is None else cell["mean"])
+
+
+def _accuracies(tables: Table, run: Table, name: str, caption: str) -> Grid | None:
+    """Accuracies of the main methods with their mean ranks; None if there are none."""
     ranks = tables["ranks"].get("ranks", {})
     rows = tuple(
         (
@@ -66,20 +123,17 @@ def _accuracy(tables: Table, run: Table, figures: Sequence[str]) -> list[Element
         for row in tables["accuracy"]
         if row["group"] == "main"
     )
-    if not rows:
-        return []
     header = ("method", *_titles(tables), "mean", "mean rank")
-    elements: list[Element] = [f"## Accuracy on {len(tables['datasets'])} data sets"]
-    elements.append(Grid("accuracy", sentences.CONVENTIONS, header, rows))
-    if RANKS in figures:
-        elements += [Picture(RANKS, "Mean ranks over the data sets"), sentences.RANKS]
+    return Grid(name, caption, header, rows) if rows else None
+
+
+def _losses(tables: Table) -> str:
     losses = sentences.losses(tables)
-    elements.append(f"## Where {_CENTRE_TITLE} is worse")
-    elements.append(bullets(losses) if losses else "Nowhere in this run.")
-    return elements
+    return bullets(losses) if losses else "Nowhere in this run."
 
 
-def _tests(tables: Table) -> list[Element]:
+def _tested_grid(tables: Table, name: str) -> Grid | None:
+    """The centre against every other main method; None if there is none."""
     rows = tuple(
         (
             BY_NAME[row["method"]].title,
@@ -90,14 +144,19 @@ def _tests(tables: Table) -> list[Element]:
         for row in tables["tests"]
         if BY_NAME[row["method"]].group == "main"
     )
-    if not rows:
-        return []
     caption = (
         f"{_CENTRE_TITLE} minus the other method, in points; in brackets p of the paired t-test "
         f"over the splits that both were run on. Last columns: mean over the data sets, and p of "
         f"the exact signed-rank test on their differences."
     )
-    tests = Grid("tests", caption, ("against", *_titles(tables), "mean", "p"), rows)
+    header = ("against", *_titles(tables), "mean", "p")
+    return Grid(name, caption, header, rows) if rows else None
+
+
+def _tests(tables: Table) -> list[Element]:
+    tests = _tested_grid(tables, "tests")
+    if tests is None:
+        return []
     names = [row["method"] for row in tables["wins"]]
     wins = tuple(
         (
@@ -112,16 +171,18 @@ def _tests(tables: Table) -> list[Element]:
 
 
 def _costs(tables: Table) -> list[Element]:
-    columns = {TITLES[name]: [name] for name in tables["datasets"] if name not in ROBOT_TASKS}
+    names = [name for name in tables["datasets"] if name not in ROBOT_TASKS]
+    columns = {DATASET_TITLES[name]: [name] for name in names}
     robot = [name for name in tables["datasets"] if name in ROBOT_TASKS]
     if robot:
         columns["LP1-5, each"] = robot
+    columns |= {DATASET_TITLES[name]: [name] for name in tables["univariate"]["datasets"]}
     seconds, numbers = [], []
-    for row in tables["accuracy"]:
-        if row["group"] == "main":
-            own = tables["costs"][row["method"]]
+    for method in tables["costs"]:
+        own = tables["costs"][method]
+        if BY_NAME[method].group == "main":
             means = [_mean([own[n] for n in names if n in own]) for names in columns.values()]
-            title = BY_NAME[row["method"]].title
+            title = BY_NAME[method].title
             seconds.append((title, *map(_seconds, means)))
             numbers.append((title, *(f"{m['numbers']:,.0f}" if m else "-" for m in means)))
     if not seconds:
@@ -150,32 +211,34 @@ def _seconds(cost: Table) -> str:
 
 def _variants(tables: Table) -> list[Element]:
     """Ablations of the centre, and options of SLTS."""
-    ablations = [row for row in tables["tests"] if BY_NAME[row["method"]].group == "ablation"]
     star = f"A star: p < {SIGNIFICANT} on that data set."
     elements: list[Element] = []
-    if ablations:
-        caption = (
-            f"{GROUPS['ablation']}, minus {_CENTRE_TITLE}, in points over shared splits. {star} "
-            f"p: signed-rank test over the data sets. Time: fit and predict on all data sets, "
-            f"relative to {_CENTRE_TITLE}."
-        )
-        elements += ["## Ablations", _against(tables, ablations, "ablations", caption)]
+    caption = (
+        f"{GROUPS['ablation']}, minus {_CENTRE_TITLE}, in points over shared splits. {star} "
+        f"p: signed-rank test over the data sets. Time: fit and predict on all data sets of the "
+        f"table, relative to {_CENTRE_TITLE}."
+    )
+    for name, part in (("ablations", tables), ("ablations-univariate", tables["univariate"])):
+        ablations = [row for row in part["tests"] if BY_NAME[row["method"]].group == "ablation"]
+        if ablations:
+            text = "The same for data sets with one channel." if elements else caption
+            elements.append(_against(part, tables["costs"], ablations, name, text))
+    elements = ["## Ablations", *elements] if elements else []
     if tables["options"]:
         caption = f"{GROUPS['option']}, minus SLTSClassifierCV with its defaults, in points. {star}"
-        options = _against(tables, tables["options"], "options", caption)
+        options = _against(tables, tables["costs"], tables["options"], "options", caption)
         elements += ["## Options of SLTS", options]
     return elements
 
 
-def _against(tables: Table, rows: Sequence[Table], name: str, caption: str) -> Grid:
-    costs = tables["costs"]
+def _against(tables: Table, costs: Table, rows: Sequence[Table], name: str, caption: str) -> Grid:
     cells = tuple(
         (
             BY_NAME[row["method"]].title,
             *(_starred(row["cells"][dataset]) for dataset in tables["datasets"]),
             signed(_minus(row["difference"])),
             p_value(row["p"]),
-            _relative_time(costs[row["method"]], costs[row["against"]]),
+            _relative_time(costs[row["method"]], costs[row["against"]], tables["datasets"]),
         )
         for row in rows
     )
@@ -188,7 +251,7 @@ def _choices(found: Table) -> list[Element]:
         return elements
     rows = tuple(
         (
-            TITLES[row["dataset"]],
+            DATASET_TITLES[row["dataset"]],
             _choice_title(row["choice"]),
             number(row["mean"], 2),
             number(row["default"], 2),
@@ -215,7 +278,7 @@ def _choices(found: Table) -> list[Element]:
         for name in sorted(found["means"], key=lambda name: -found["means"][name])
     )
     caption = "Cross-validated accuracy of every configuration inside the training sets."
-    header = ("configuration", *(TITLES[name] for name in found["datasets"]), "mean")
+    header = ("configuration", *(DATASET_TITLES[name] for name in found["datasets"]), "mean")
     accuracies = Grid("choice-accuracies", caption, header, every)
     return [*elements, sentences.on_choices(found), left_out, accuracies]
 
@@ -225,7 +288,7 @@ def _choice_title(name: str) -> str:
 
 
 def _titles(tables: Table) -> list[str]:
-    return [TITLES[name] for name in tables["datasets"]]
+    return [DATASET_TITLES[name] for name in tables["datasets"]]
 
 
 def _summary(cell: Table | None, n_splits: int) -> str:
@@ -253,7 +316,7 @@ def _minus(value: float | None) -> float | None:
     return None if value is None else -value
 
 
-def _relative_time(costs: Table, base: Table) -> str:
-    shared = costs.keys() & base.keys()
+def _relative_time(costs: Table, base: Table, datasets: Sequence[str]) -> str:
+    shared = costs.keys() & base.keys() & set(datasets)
     own, other = (sum(c[n]["fit"] + c[n]["predict"] for n in shared) for c in (costs, base))
     return f"{own / other:.1f}x" if other > 0 else "-"

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from study.methods import BY_NAME, CANDIDATES, CENTRE
-from study.protocol import PRESPLIT, Protocol, Selection
+from study.cues import CUES
+from study.methods import BY_NAME, CANDIDATES, CENTRE, CUE_METHODS
+from study.protocol import MADE_UP, PRESPLIT, Protocol, Selection, cue_dataset
 from study.statistics import (
     TIE,
     BySplit,
@@ -47,6 +48,21 @@ def collect(
     datasets = [
         name for name in selection.datasets if any(scores.of(method, name) for method in wanted)
     ]
+    several, single = (
+        [name for name in datasets if name in names]
+        for names in (protocol.datasets, protocol.univariate)
+    )
+    return {
+        **_compare(scores, wanted, several),
+        "univariate": _compare(scores, wanted, single),
+        "cues": _cues(scores, wanted, protocol) if MADE_UP in selection.datasets else {},
+        "choices": _leave_one_out(ordered, scores, selection.datasets),
+        "costs": {name: found for name in wanted if (found := _costs(scores, name, datasets))},
+    }
+
+
+def _compare(scores: Scores, wanted: Sequence[str], datasets: Sequence[str]) -> Table:
+    """Compare the methods on some data sets."""
     methods = [name for name in wanted if any(scores.of(name, dataset) for dataset in datasets)]
     main = [name for name in methods if BY_NAME[name].group == "main"]
     others = {CENTRE: [name for name in methods if name != CENTRE]}
@@ -56,7 +72,7 @@ def collect(
         for centre, names in others.items()
     }
     return {
-        "datasets": datasets,
+        "datasets": list(datasets),
         "accuracy": [_row(scores, name, datasets) for name in methods],
         "ranks": _ranks(scores, main, datasets),
         "tests": tests[CENTRE] if CENTRE in methods else [],
@@ -68,9 +84,25 @@ def collect(
             }
             for name in main
         ],
-        "choices": _leave_one_out(ordered, scores, selection.datasets),
-        "costs": {name: _costs(scores, name, datasets) for name in methods},
     }
+
+
+def _cues(scores: Scores, wanted: Sequence[str], protocol: Protocol) -> Table:
+    """Mean accuracies on made-up families, by family, number of training series and method."""
+    methods = [name for name in CUE_METHODS if name in wanted]
+    rows = []
+    for cue in CUES:
+        cells = {
+            str(size): {
+                name: dataclasses.asdict(summarize(found.values()))
+                for name in methods
+                if (found := scores.accuracies(name, cue_dataset(cue, size)))
+            }
+            for size in protocol.cue_sizes
+        }
+        if any(cells.values()):
+            rows.append({"cue": cue, "cells": cells})
+    return {"methods": methods, "sizes": list(protocol.cue_sizes), "rows": rows} if rows else {}
 
 
 def _costs(scores: Scores, method: str, datasets: Sequence[str]) -> Table:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
 import slts
-from study.protocol import Protocol, seed_of
+from study.cues import make_cue
+from study.protocol import MADE_UP, UNIVARIATE, Protocol, seed_of
 
 Indices = npt.NDArray[np.int64]
 Score = dict[str, Any]
@@ -35,9 +38,36 @@ Loader = Callable[[str], LabelledSeries]
 
 
 def load_published(name: str) -> LabelledSeries:
-    """Load a data set of the paper by its name in `slts.datasets`."""
+    """Load a data set of the paper by its name in `slts.datasets`, or one that aeon has."""
+    if name in UNIVARIATE:
+        return _load_univariate(UNIVARIATE[name])
     batch, labels = slts.datasets.load(name)
     return LabelledSeries(batch, labels, slts.datasets.info(name).n_train)
+
+
+def _load_univariate(name: str) -> LabelledSeries:
+    """Read the published parts of a data set from the files in the package aeon."""
+    aeon = importlib.util.find_spec("aeon")
+    if aeon is None:
+        raise FileNotFoundError('it comes with aeon: pip install "slts[study]"')
+    folder = Path(str((aeon.submodule_search_locations or [""])[0])) / "datasets" / "data" / name
+    parts = [slts.datasets.read_ts(folder / f"{name}_{part}.ts") for part in ("TRAIN", "TEST")]
+    batch = slts.SeriesBatch.concatenate([series for series, _ in parts])
+    labels = np.concatenate([np.asarray(labels) for _, labels in parts])
+    return LabelledSeries(batch, labels, len(parts[0][0]))
+
+
+def make_up(dataset: str, split: int, n_test: int) -> LabelledSeries:
+    """Make a family; training sets of all sizes share their test set."""
+    name, size = dataset.rsplit("-", 1)
+    parts = [
+        make_cue(name, int(size), seed_of("cue", dataset, split)),
+        make_cue(name, n_test, seed_of("cue test", name, split)),
+    ]
+    series = [x for xs, _ in parts for x in xs]
+    return LabelledSeries(
+        slts.as_series(series), np.concatenate([labels for _, labels in parts]), int(size)
+    )
 
 
 @functools.lru_cache(maxsize=8)
@@ -50,6 +80,8 @@ def missing_datasets(names: Sequence[str], loader: Loader) -> dict[str, str]:
     """Return the data sets that are not on this machine, and how to get them."""
     missing = {}
     for name in names:
+        if name == MADE_UP:
+            continue
         try:
             load_once(loader, name)
         except FileNotFoundError as error:

@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from study.methods import ADAPTERS, BY_NAME, CANDIDATES, CHOICES, GROUPS, METHODS
-from study.paper import SHARES, TABLE_1
+from study.cues import CUES
+from study.methods import ADAPTERS, BY_NAME, CANDIDATES, CHOICES, CUE_METHODS, GROUPS, METHODS
+from study.paper import SHARES, TABLE_1, TITLES
 from study.runner import Unit
 
 # Tables and figures of the paper's study.
@@ -18,8 +19,19 @@ PARTS = ("table1", "table2", "table3", "table4", "figure1", "figure2", "figure3"
 # The data sets of the tables on selecting landmarks, and of Figures 1 and 3.
 SELECTION_TABLES = {"table3": "japanese_vowels", "table4": "robot_lp1"}
 EXAMPLE = "japanese_vowels"
+# Data sets with one channel that come with aeon, by their names there.
+UNIVARIATE = {
+    "acsf1": "ACSF1",
+    "osu_leaf": "OSULeaf",
+    "arrow_head": "ArrowHead",
+    "gun_point": "GunPoint",
+    "italy_power_demand": "ItalyPowerDemand",
+}
+DATASET_TITLES = TITLES | UNIVARIATE
 # Data sets with a published split into training and test set.
-PRESPLIT = ("japanese_vowels", "arabic_digits")
+PRESPLIT = ("japanese_vowels", "arabic_digits", *UNIVARIATE)
+# Stands for all made-up families among the data sets of a selection.
+MADE_UP = "cues"
 
 _SPLIT = ("test_share", "most_train")
 _TUNED = (*_SPLIT, "tuning_share")
@@ -35,6 +47,7 @@ _DEPENDENCIES = {
     "ldmlt": (*_SPLIT, "ldmlt_cycles", "ldmlt_ranking"),
     "heldout": (*_TUNED, *_GRIDS, "cs", "shares", "counts", "ldmlt_cycles", "ldmlt_ranking"),
     "model": _SPLIT,
+    "cue": (*_SPLIT, "cue_test"),
     "choice": (*_SPLIT, "choice_folds", "choice_repeats", "choice_series"),
 }
 # Raise a number when units of this kind change their meaning or a method gives other results:
@@ -62,6 +75,10 @@ class Protocol:
         The first match counts.
     datasets
         Names of the data sets, in the order of Table 1.
+    univariate
+        Names of the data sets with one channel, for the comparison.
+    cue_sizes, cue_test, cue_seeds
+        Made-up families: numbers of training series, number of test series, and number of seeds.
     test_share
         Share of the series in the test set, where the split is random.
     most_train
@@ -101,6 +118,10 @@ class Protocol:
         ("auslan", "option", 5),
     )
     datasets: tuple[str, ...] = tuple(TABLE_1)
+    univariate: tuple[str, ...] = tuple(UNIVARIATE)
+    cue_sizes: tuple[int, ...] = (40, 400)
+    cue_test: int = 200
+    cue_seeds: int = 5
     test_share: float = 0.3
     most_train: int | None = None
     tuning_share: float = 0.3
@@ -147,7 +168,7 @@ class Protocol:
     ) -> Unit:
         """Make a unit, with its digest and its cost."""
         depends = [_VERSIONS[kind], *(getattr(self, name) for name in _DEPENDENCIES[kind])]
-        if kind in ("model", "choice"):
+        if kind in ("model", "choice", "cue"):
             method = BY_NAME[str(detail[0])]
             version = ADAPTERS[method.adapter].version
             depends += [version, method.adapter, method.parameters]
@@ -173,6 +194,10 @@ FAST = dataclasses.replace(
     ldmlt_cycles=2,
     ldmlt_ranking=300,
     most_train=300,
+    univariate=("gun_point", "italy_power_demand"),
+    cue_sizes=(20, 40),
+    cue_test=50,
+    cue_seeds=1,
     choice_folds=3,
     choice_repeats=1,
     choice_series=100,
@@ -204,6 +229,11 @@ ACCURACY_WORDS = {
     CHOICES: (CHOICES,),
     **{group: tuple(m.name for m in METHODS if m.group == group) for group in GROUPS},
 }
+
+
+def compared_datasets(protocol: Protocol) -> tuple[str, ...]:
+    """Return the data sets of the comparison."""
+    return (*protocol.datasets, *protocol.univariate, MADE_UP)
 
 
 def parse_only(
@@ -284,14 +314,20 @@ def plan_accuracy(
 ) -> list[Unit]:
     """List the units of the comparison, without the data sets and methods that are absent.
 
-    The compared methods come first, then ablations, choices and options, so that an interrupted
-    run already answers the main question.
+    The compared methods come first, then made-up families, ablations, choices and options, so that
+    an interrupted run already answers the main question. Choices and options are not run on data
+    sets with one channel.
     """
     units = []
-    ranks = {"main": 0, "ablation": 1, CHOICES: 2, "option": 3}
+    ranks = {"main": 0, MADE_UP: 1, "ablation": 2, CHOICES: 3, "option": 4}
     for dataset in selection.datasets:
         for name in selection.parts:
             if dataset in absent or name in absent:
+                continue
+            if dataset == MADE_UP:
+                units += _cue_units(protocol, name, ranks[MADE_UP])
+                continue
+            if dataset in UNIVARIATE and (name == CHOICES or BY_NAME[name].group == "option"):
                 continue
             if name == CHOICES:
                 rank = ranks[CHOICES]
@@ -303,3 +339,20 @@ def plan_accuracy(
             rank = ranks[method.group]
             units += [protocol.unit("model", dataset, (split,), (name,), rank) for split in splits]
     return units
+
+
+def cue_dataset(name: str, n_train: int) -> str:
+    """Return the name of a made-up data set: a family and its number of training series."""
+    return f"{name}-{n_train}"
+
+
+def _cue_units(protocol: Protocol, method: str, rank: int) -> list[Unit]:
+    if method not in CUE_METHODS:
+        return []
+    seeds = range(min(protocol.cue_seeds, protocol.n_splits))
+    return [
+        protocol.unit("cue", cue_dataset(name, size), (seed,), (method,), rank)
+        for name in CUES
+        for size in protocol.cue_sizes
+        for seed in seeds
+    ]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from study.cues import CUES as FAMILIES
 from study.markdown import p_value
 from study.methods import BY_NAME, CENTRE
 from study.paper import (
@@ -17,6 +18,7 @@ from study.paper import (
     TABLE_2,
     TITLES,
 )
+from study.protocol import DATASET_TITLES
 from study.statistics import SIGNIFICANT, TIE
 
 Table = dict[str, Any]
@@ -251,6 +253,13 @@ CONVENTIONS = (
     "splits is in brackets where it is not that of the protocol. Mean rank: among the methods of "
     "this table, on the data sets where all have results."
 )
+# Accuracies on made-up families that differ by less than this, in points, are equally good.
+_CLOSE = 2.0
+CUES = (
+    "Mean accuracy in percent, by number of training series. Every family is made up so that its "
+    "two classes differ in one thing only; series have 80 to 120 steps. {seeds} seeds, {n_test} "
+    "test series each, the same for all methods."
+)
 RANKS = (
     "Mean ranks, the best on the left. Methods under one bar do not differ significantly by ranks "
     "alone (Nemenyi, 5%)."
@@ -273,16 +282,18 @@ METHOD_NOTES = (
     "class. All methods use the same splits, which are also those of `make reproduce`. Japanese "
     "vowels and Arabic digits have a published split. There, the splits are seeds, and a method "
     "without seed runs once; in tests its accuracy stands for every split.",
-    "LocalSLTS: `LocalSLTSClassifier()`. SLTS: `SLTSClassifierCV()`. MiniRocket and MultiRocket: "
-    "the classifiers of aeon with their defaults, series padded with zeros to the longest one. "
-    "1NN-DTW: `KNeighborsTimeSeriesClassifier` of aeon, k = 1, no window, raw values, ragged "
-    "series without padding.",
+    "LocalSLTS: `LocalSLTSClassifier()`. SLTS: `SLTSClassifierCV()`. MiniRocket, MultiRocket, "
+    "MultiRocket-Hydra, QUANT and RDST: the classifiers of aeon with their defaults, series "
+    "padded with zeros to the longest one. 1NN-DTW: `KNeighborsTimeSeriesClassifier` of aeon, "
+    "k = 1, no window, raw values, ragged series without padding.",
+    "The data sets with one channel are those that come with aeon, with their published split.",
     "Every model uses one thread. Times are processor seconds, measured while other units run. "
     "Peers are first run on a tiny problem in the same process, so that compilation is not "
     "timed. The conversion of data is not timed.",
-    "Stored numbers. LocalSLTS: metrics with their bases, intercepts, landmarks. SLTS: landmarks, "
-    "metrics, weights. Rockets: parameters of the kernels, scales, coefficients. 1NN-DTW: "
-    "training series.",
+    "Stored numbers. LocalSLTS: metrics with their bases, intercepts, landmarks, snippets with "
+    "their weights. SLTS: landmarks, metrics, weights. Rockets and RDST: kernels or shapelets, "
+    "scales, coefficients. QUANT: four numbers for every split of a tree, one for every class "
+    "and leaf. 1NN-DTW: training series.",
     "Tests over splits are optimistic: random training sets overlap, and a published test set is "
     "the same for all seeds. Rely on the test over the data sets. No p is corrected for the "
     "number of comparisons.",
@@ -347,7 +358,7 @@ def losses(tables: Table) -> list[str]:
     texts = []
     for row in tables["tests"]:
         worse = [
-            f"{TITLES[name]} by {_loss(cell)}"
+            f"{DATASET_TITLES[name]} by {_loss(cell)}"
             for name, cell in row["cells"].items()
             if cell and cell["difference"] < -TIE
         ]
@@ -387,7 +398,8 @@ def splits_notes(grids: Mapping[str, Any]) -> list[str]:
     for dataset, which, count in grids["fewer_splits"]:
         title = BY_NAME[which].title if which in BY_NAME else _GROUP_WORDS.get(which)
         if title is not None:
-            fewer.setdefault(TITLES[dataset], []).append(f"{title} {min(count, grids['n_splits'])}")
+            known = fewer.setdefault(DATASET_TITLES[dataset], [])
+            known.append(f"{title} {min(count, grids['n_splits'])}")
     for dataset, counts in fewer.items():
         texts.append(f"{dataset} has fewer splits, which are expensive: {', '.join(counts)}.")
     if grids["most_train"] is not None:
@@ -399,9 +411,32 @@ def splits_notes(grids: Mapping[str, Any]) -> list[str]:
     return texts
 
 
+def on_cues(found: Table) -> list[str]:
+    """Return, by number of training series, where each method is best or close to the best."""
+    texts = []
+    for size in found["sizes"]:
+        good: dict[str, list[str]] = {name: [] for name in found["methods"]}
+        rows = [row for row in found["rows"] if len(row["cells"][str(size)]) == len(good)]
+        for row in rows:
+            means = {name: cell["mean"] for name, cell in row["cells"][str(size)].items()}
+            for name, mean in means.items():
+                if mean >= max(means.values()) - _CLOSE + TIE:
+                    good[name].append(FAMILIES[row["cue"]].title)
+        if len(good) > 1 and rows:
+            listed = "; ".join(
+                f"{BY_NAME[name].title} on {len(cues)} of {len(rows)}"
+                + (f" ({', '.join(cues)})" if cues else "")
+                for name, cues in good.items()
+            )
+            texts.append(
+                f"{size} training series, best or less than {_CLOSE:g} points behind: {listed}."
+            )
+    return texts
+
+
 def not_computed(run: Table) -> list[str]:
     """Return what a run left out: missing data and packages, failures, unfinished units."""
-    titles = TITLES | {name: method.title for name, method in BY_NAME.items()}
+    titles = DATASET_TITLES | {name: method.title for name, method in BY_NAME.items()}
     texts = [f"{titles[name]}: {why}." for name, why in run["missing"].items()]
     texts += [f"{key} failed: {why}." for key, why in run["failures"].items()]
     if run["unfinished"]:

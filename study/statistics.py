@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 from scipy.stats import rankdata, studentized_range
 
@@ -107,6 +108,33 @@ def critical_difference(n_methods: int, n_datasets: int) -> float:
     """Return the difference of mean ranks that is significant at 5% (Nemenyi)."""
     quantile = float(studentized_range.ppf(CONFIDENCE, n_methods, math.inf)) / math.sqrt(2)
     return quantile * math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))
+
+
+def probability_scores(
+    chances: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_], n_bins: int = 10
+) -> dict[str, float]:
+    """Return the calibration error, the log loss and the Brier score of probabilities.
+
+    Parameters
+    ----------
+    chances
+        Probabilities, shape (series, classes).
+    truth
+        Whether the series has the class, same shape.
+    n_bins
+        Number of equal bins of the largest probability, for the calibration error (ECE).
+    """
+    largest = chances.max(axis=1)
+    right = truth[np.arange(len(chances)), chances.argmax(axis=1)]
+    bins = np.minimum((n_bins * largest).astype(np.int64), n_bins - 1)
+    gaps = np.bincount(bins, weights=right - largest, minlength=n_bins)
+    # A probability of zero for the true class costs as much as one of 1e-12.
+    losses = -np.log(np.maximum((chances * truth).sum(axis=1), 1e-12))
+    return {
+        "ece": float(np.abs(gaps).sum() / len(chances)),
+        "log_loss": float(losses.mean()),
+        "brier": float(np.mean(np.sum((chances - truth) ** 2, axis=1))),
+    }
 
 
 class Scores:

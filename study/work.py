@@ -31,9 +31,11 @@ from study.problems import (
     load_published,
     make_heldout_problem,
     make_problem,
+    make_up,
 )
 from study.protocol import Protocol, seed_of
 from study.runner import Result, Unit
+from study.statistics import probability_scores
 
 # With more training series, similarities are computed in single precision and projected.
 _LARGE = 2000
@@ -58,7 +60,10 @@ class Worker:
     def __call__(self, unit: Unit) -> Result:
         """Return the result of a unit: numbers and text that JSON can store."""
         cpu = time.process_time()
-        dataset = load_once(self.loader, unit.dataset)
+        if unit.kind == "cue":
+            dataset = make_up(unit.dataset, unit.splits[0], self.protocol.cue_test)
+        else:
+            dataset = load_once(self.loader, unit.dataset)
         # One thread: units run side by side, and sums must not depend on the number of threads.
         with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -279,7 +284,7 @@ def _model(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     method, split = BY_NAME[str(unit.detail[0])], unit.splits[0]
     train, test = divide(dataset, unit.dataset, split, protocol)
     problem = Problem(unit.dataset, split, dataset.batch, dataset.labels, train, train[:0], test)
-    return {"scores": [_measure(method, problem)]}
+    return {"scores": [_measure(method, problem, probabilities=True)]}
 
 
 def _choice(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
@@ -299,7 +304,7 @@ def _choice(unit: Unit, dataset: LabelledSeries, protocol: Protocol) -> Result:
     return {"choice": {"method": method.name, "dataset": unit.dataset, "folds": folds}}
 
 
-def _measure(method: Method, problem: Problem) -> Score:
+def _measure(method: Method, problem: Problem, *, probabilities: bool = False) -> Score:
     adapter = ADAPTERS[method.adapter]
     warm_up(method.adapter)
     train, test = problem.series[problem.train], problem.series[problem.test]
@@ -313,12 +318,17 @@ def _measure(method: Method, problem: Problem) -> Score:
     predicted = model.predict(X_test)
     clock.append(time.process_time())
     fit_seconds, predict_seconds = np.round(np.diff(clock), 4).tolist()
+    figures = {}
+    if probabilities and hasattr(model, "predict_proba"):
+        truth = problem.labels[problem.test][:, np.newaxis] == model.classes_
+        figures = probability_scores(model.predict_proba(X_test), truth)
     return problem.score(
         method.name,
         predicted,
         fit_seconds=fit_seconds,
         predict_seconds=predict_seconds,
         numbers=adapter.size(model),
+        **figures,
     )
 
 
@@ -332,5 +342,6 @@ _KINDS = {
     "similarity": _similarity,
     "ldmlt": _ldmlt,
     "model": _model,
+    "cue": _model,
     "choice": _choice,
 }

@@ -93,7 +93,7 @@ def test_the_only_series_of_a_class_is_learned_and_never_held_out(kind, value, t
 def test_some_class_needs_two_distinct_series_to_hold_one_out(kind, value, three, alignments):
     X, y = [three[0][0], three[0][1]], three[1][:2]
     name = HELD_OUT_BY[kind]
-    given = {name: value} | ({} if kind is slts.SimilaritySVC else {"n_landmarks": 2})
+    given = {name: value} | ({"C": 1.0} if kind is slts.SimilaritySVC else {"n_landmarks": 2})
     # A repeated series is one series.
     with pytest.raises(slts.DataError, match=f"No class has two distinct series, but {name} needs"):
         quick(kind, **given).fit(X * 2, [*y, *y])
@@ -101,6 +101,12 @@ def test_some_class_needs_two_distinct_series_to_hold_one_out(kind, value, three
     if name == "calibration_cv":
         model = quick(kind, **given | {name: None}).fit(X, y)
         assert not hasattr(model, "predict_proba")
+
+
+def test_some_class_needs_two_distinct_series_to_choose_c(three):
+    X, y = three[0][:2], three[1][:2]
+    with pytest.raises(slts.DataError, match=r"but C='auto' needs .* Or set C to a number"):
+        slts.SimilaritySVC(calibration_cv=None).fit(X, y)
 
 
 @every([slts.OneNNClassifier, slts.LDMLTClassifier])
@@ -153,6 +159,7 @@ def test_unusable_landmarks_are_errors(kind, value, two, alignments):
 def test_a_parameter_must_be_positive_and_finite(kind, parameter, value, two, alignments):
     X, y, _, _ = two
     message = f"'{parameter}' parameter of {kind.__name__} must be a positive finite number"
+    message += " or 'auto'" if parameter == "C" else ""
     with pytest.raises(ValueError, match=f"{message}. Got {re.escape(repr(value))}"):
         kind(**{parameter: value}).fit(X, y)
     assert not alignments

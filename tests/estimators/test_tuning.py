@@ -1,8 +1,9 @@
-"""The CV variants: one set of alignments for all parameters, and their scores."""
+"""Chosen parameters: one set of alignments for all candidates, and their scores."""
 
 import numpy as np
 import pytest
 from sklearn.model_selection import LeaveOneGroupOut, StratifiedShuffleSplit
+from sklearn.svm import LinearSVC
 
 import slts
 from slts.training import alignments as in_memory
@@ -139,3 +140,35 @@ def test_medoids_tried_in_small_numbers_come_from_every_class():
     X = [rng.normal(size=(4, 6)) + 2 * np.eye(4)[c][:, None] for c in y]
     tuned = slts.BBSClassifierCV([16, 40], landmarks="kmedoids", cv=2, random_state=0).fit(X, y)
     assert set(y[tuned.landmark_indices_[:16]]) == {0, 1, 2, 3}
+
+
+def test_the_svm_chooses_the_smallest_of_the_best_c_with_one_set_of_alignments(three, alignments):
+    X, y, X_test, _ = three
+    pairs = [(np.arange(12, 36), np.arange(12)), (np.arange(24), np.arange(24, 36))]
+    model = slts.SimilaritySVC(calibration_cv=pairs, random_state=0).fit(X, y)
+    assert alignments == [(36, 36)]
+    K = slts.similarity(X)
+    candidates = 4.0 ** np.arange(-3, 5)
+    scores = [
+        sum(
+            LinearSVC(C=C, dual=False, fit_intercept=False)
+            .fit(K[train], y[train])
+            .score(K[test], y[test])
+            for train, test in pairs
+        )
+        for C in candidates
+    ]
+    assert candidates[np.argmax(scores)] == model.C_
+    assert len(set(scores)) > 2
+    given = slts.SimilaritySVC(model.C_, calibration_cv=pairs, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X_test), given.predict_proba(X_test))
+
+
+def test_the_svm_chooses_c_without_calibration(three):
+    X, y, X_test, _ = three
+    plain = slts.SimilaritySVC(calibration_cv=None, random_state=0).fit(X, y)
+    calibrated = slts.SimilaritySVC(calibration_cv=3, random_state=0).fit(X, y)
+    assert plain.probability_scale_ is None
+    assert plain.C_ == calibrated.C_
+    expected = calibrated.decision_function(X_test)
+    np.testing.assert_array_equal(plain.decision_function(X_test), expected)

@@ -48,8 +48,8 @@ def test_the_scale_is_that_of_the_training_steps(kind, scale, three):
     how = {"calibration_cv": None}
     if kind is slts.OneNNClassifier:
         how = {"calibration_size": None}
-    elif kind is not slts.SimilaritySVC:
-        how["landmarks"] = np.arange(12)
+    else:
+        how |= {"C": 1.0} if kind is slts.SimilaritySVC else {"landmarks": np.arange(12)}
     inside = quick(kind, scale=scale, **how).fit(X, y)
     outside = quick(kind, **how).fit(by_hand(training), y)
     test = slts.as_series(X_test)

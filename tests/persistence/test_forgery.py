@@ -209,6 +209,11 @@ EDITS = {
         ("estimator", "SimilaritySVC", "parameters that|its state must be"),
         ("output", "pandas", "fit together"),
     ],
+    "SimilaritySVC": [
+        ("state.C_", 0.0, "C_ must be"),
+        ("parameters.C", 3.0, "C has changed since fit"),
+        ("parameters.C", "best", "C must be"),
+    ],
     "LDMLTClassifier": [
         ("state.report_.record.1.disorder", {"tuple": ["a"]}, r"disorder\[0\] must be"),
         ("parameters.normalize", False, "have changed since fit"),
@@ -263,7 +268,7 @@ def test_nothing_may_be_missing(estimator, saved, path):
         edited = copy.deepcopy(document)
         del edited["state"][key]
         path.write_bytes(forged(header, edited, payload))
-        with pytest.raises(slts.ModelFileError, match="its state must be"):
+        with pytest.raises(slts.ModelFileError, match=r"its state must be|C_ must be"):
             slts.load(path)
 
 

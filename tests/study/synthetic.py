@@ -8,7 +8,7 @@ import slts
 from study.problems import LabelledSeries
 from study.protocol import FULL, PRESPLIT, seed_of
 
-HERE = ("japanese_vowels", "auslan", "arabic_digits", "robot_lp1")
+HERE = ("japanese_vowels", "auslan", "arabic_digits", "robot_lp1", "gun_point")
 TINY = dataclasses.replace(
     FULL,
     name="tiny",
@@ -24,6 +24,9 @@ TINY = dataclasses.replace(
     choice_folds=2,
     choice_repeats=1,
     choice_series=20,
+    cue_sizes=(10, 20),
+    cue_test=10,
+    cue_seeds=1,
 )
 
 

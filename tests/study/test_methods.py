@@ -7,9 +7,18 @@ from study.methods import ADAPTERS, METHODS, warm_up
 
 # Numba warns while it compiles the peers, which it does once per machine.
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["minirocket", "multirocket", "1nn-dtw"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "minirocket",
+        "multirocket",
+        "1nn-dtw",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("multirocket-hydra", "quant", "rdst")),
+    ],
+)
 def test_peers_take_ragged_series(name, rng):
-    pytest.importorskip("aeon")
+    for package in ADAPTERS[name].packages:
+        pytest.importorskip(package)
     warm_up(name)
     y = np.arange(12) % 2
     X = slts.as_series([rng.normal(size=(2, 10 + k)) + 3.0 * (k % 2) for k in range(12)])
@@ -30,6 +39,6 @@ def test_series_are_padded_to_the_longest_of_both_parts(rng):
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_our_classifiers_have_the_parameters_of_their_variants(method):
-    if ADAPTERS[method.adapter].package is None:
+    if not ADAPTERS[method.adapter].packages:
         model = ADAPTERS[method.adapter].model(dict(method.parameters), 0)
         assert model.get_params().items() >= dict(method.parameters).items()

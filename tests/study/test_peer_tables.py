@@ -5,12 +5,12 @@ from study.markdown import Grid, to_markdown
 from study.methods import CANDIDATES
 from study.peer_document import build
 from study.peer_tables import collect, pairs
-from study.protocol import ACCURACY_WORDS, FULL, parse_only
+from study.protocol import ACCURACY_WORDS, FULL, compared_datasets, parse_only
 from study.statistics import Scores
 
-LEVELS = {"local": 90.0, "minirocket": 89.0, "1nn-dtw": 80.0, "slts": 85.0, "phases-3": 91.0}
+LEVELS = {"local": 90.0, "minirocket": 89.0, "1nn-dtw": 80.0, "slts": 85.0, "old-form": 91.0}
 SETS = ("japanese_vowels", "auslan", "robot_lp1")
-EVERYTHING = parse_only(None, ACCURACY_WORDS)
+EVERYTHING = parse_only(None, ACCURACY_WORDS, compared_datasets(FULL))
 RUN = {
     "version": "1",
     "aeon": "1.6",
@@ -25,6 +25,8 @@ RUN = {
         "choice_folds": 2,
         "choice_repeats": 1,
         "choice_series": 9,
+        "cue_seeds": 2,
+        "cue_test": 20,
     },
     "n_splits": 3,
     "units": 9,
@@ -58,7 +60,7 @@ def made_up():
     for dataset in SETS:
         for method, level in LEVELS.items():
             n = 1 if method == "1nn-dtw" and dataset == "japanese_vowels" else 3
-            n = 2 if method == "phases-3" else n
+            n = 2 if method == "old-form" else n
             for split in range(n):
                 accuracy = level + split
                 if dataset == "robot_lp1" and method == "minirocket":
@@ -92,7 +94,7 @@ def test_accuracy_is_the_mean_over_splits_then_over_data_sets(tables):
 
 
 def test_variants_are_compared_on_shared_splits(tables):
-    found = row(tables, "tests", "phases-3")
+    found = row(tables, "tests", "old-form")
     assert found["cells"]["auslan"] == {"difference": -1.0, "p": 0.0, "n": 2}
     assert found["record"] == [0, 0, 3]
 
@@ -160,11 +162,14 @@ def test_the_document_says_what_was_found_and_what_is_missing(tables):
     assert "| LocalSLTS | 91.0±2.5 | 91.0±2.5 | 91.0±2.5 | 91.00 | 1.33 |" in text
     assert "| 1NN-DTW | 80.0 (1) | 81.0±2.5 |" in text
     assert "- Against MiniRocket: LP1 by 5.7 (p = " in text
-    assert "| 3 phases | +1.0\\* | +1.0\\* | +1.0\\* | +1.0 | 0.250 | 1.0x |" in text
+    assert (
+        "| six comparisons, without snippets | +1.0\\* | +1.0\\* | +1.0\\* | +1.0 | 0.250 | 1.0x |"
+        in text
+    )
     assert "Not finished, 2 units: model/auslan/local (2)." in text
     assert "model/auslan/0/slts failed: ValueError: wrong." in text
     assert "MultiRocket: no aeon." in text
-    assert "| Japanese vowels | representation: levels only | 71.00 | 68.00 | 3.00 ± 0.00 |" in text
+    assert "| Japanese vowels | 4000 snippets | 71.00 | 68.00 | 3.00 ± 0.00 |" in text
     assert "Auslan has fewer splits, which are expensive: other methods 2." in text
     assert "![Mean ranks over the data sets](accuracy-ranks.png)" in text
 
@@ -172,6 +177,48 @@ def test_the_document_says_what_was_found_and_what_is_missing(tables):
 def test_no_results_give_no_tables():
     found = collect({}, FULL, EVERYTHING)
     assert not [block for block in build(found, RUN, []) if isinstance(block, Grid)]
+
+
+def test_data_sets_with_one_channel_have_ranks_and_tests_of_their_own():
+    results = made_up()
+    for split in range(3):
+        for method, level in (("local", 80.0), ("minirocket", 81.0)):
+            scored = score(method, "gun_point", split, level + split)
+            results[f"model/gun_point/{split}/{method}"] = {"scores": [scored]}
+    found = collect(results, FULL, EVERYTHING)
+    assert found["datasets"] == list(SETS)
+    single = found["univariate"]
+    assert single["datasets"] == ["gun_point"]
+    assert single["ranks"]["ranks"] == {"local": 2.0, "minirocket": 1.0}
+    assert row(single, "tests", "minirocket")["difference"] == pytest.approx(-1.0)
+    text = to_markdown(build(found, RUN, []))
+    assert "## One channel: 1 data sets" in text
+    assert "| LocalSLTS | 81.0±2.5 | 81.00 | 2.00 |" in text
+    assert "- Against MiniRocket: GunPoint by 1.0 (p < 0.001, significant)." in text
+
+
+def test_made_up_families_show_which_method_finds_which_cue():
+    accuracies = {
+        "level-40": {"local": 90.0, "slts": 89.0, "1nn-dtw": 70.0, "minirocket": 60.0},
+        "level-400": {"local": 95.0, "slts": 80.0, "1nn-dtw": 70.0, "minirocket": 60.0},
+        "tempo-40": {"local": 80.0, "slts": 50.0, "1nn-dtw": 50.0, "minirocket": 97.0},
+    }
+    results = {
+        f"cue/{name}/{seed}/{method}": {"scores": [score(method, name, seed, value + seed)]}
+        for name, values in accuracies.items()
+        for method, value in values.items()
+        for seed in (0, 1)
+    }
+    found = collect(results, FULL, EVERYTHING)
+    assert found["datasets"] == []
+    assert [one["cue"] for one in found["cues"]["rows"]] == ["level", "tempo"]
+    text = to_markdown(build(found, RUN, []))
+    assert "| level | mean of one of four channels | 90.5 | 89.5 | 70.5 | 60.5 | 95.5 |" in text
+    assert "| 97.5 | - | - | - | - |" in text
+    assert (
+        "- 40 training series, best or less than 2 points behind: LocalSLTS on 1 of 2 (level); "
+        "SLTS (paper) on 1 of 2 (level); 1NN-DTW on 0 of 2; MiniRocket on 1 of 2 (tempo)." in text
+    )
 
 
 def test_bars_join_the_longest_runs():

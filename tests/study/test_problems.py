@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 import slts
-from study.problems import LabelledSeries, count_of, divide, make_heldout_problem, make_problem
-from study.protocol import FULL
+from study.problems import (
+    LabelledSeries,
+    count_of,
+    divide,
+    load_published,
+    make_heldout_problem,
+    make_problem,
+)
+from study.protocol import FULL, UNIVARIATE
 from study.runner import Unit
 from study.work import Worker
 from tests.study import synthetic
@@ -107,3 +114,14 @@ def test_all_methods_have_the_same_splits():
         (score,) = worker(Unit("model", "auslan", (1,), (method,)))["scores"]
         assert (score["n_train"], score["n_test"]) == (len(train), len(test))
         assert score["numbers"] > 0
+
+
+@pytest.mark.parametrize("name", UNIVARIATE)
+def test_data_sets_of_aeon_have_one_channel_and_their_published_split(name):
+    loaders = pytest.importorskip("aeon.datasets")
+    found = load_published(name)
+    train, labels = loaders.load_classification(UNIVARIATE[name], split="train")
+    assert found.batch.n_channels == 1
+    assert found.n_train == len(train) < len(found.batch)
+    assert found.labels[: found.n_train].tolist() == labels.tolist()
+    assert found.batch[0] == pytest.approx(train[0])

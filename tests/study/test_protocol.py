@@ -15,6 +15,7 @@ from study.protocol import (
     FULL,
     PARTS,
     REPRODUCTION_WORDS,
+    compared_datasets,
     parse_only,
     plan_accuracy,
     plan_reproduction,
@@ -22,7 +23,7 @@ from study.protocol import (
 )
 from study.runner import Unit
 
-EVERYTHING = parse_only(None, ACCURACY_WORDS)
+EVERYTHING = parse_only(None, ACCURACY_WORDS, compared_datasets(FULL))
 
 
 def keys(protocol, only, absent=()):
@@ -77,11 +78,11 @@ def test_a_field_changes_the_digests_that_depend_on_it():
 
 
 def test_a_parameter_of_a_method_changes_its_digests(monkeypatch):
-    unit, other = (FULL.unit("model", "auslan", (0,), (n,)) for n in ("phases-3", "phases-1"))
-    changed = dataclasses.replace(BY_NAME["phases-3"], parameters=(("n_phases", 4),))
-    monkeypatch.setitem(BY_NAME, "phases-3", changed)
-    assert FULL.unit("model", "auslan", (0,), ("phases-3",)).digest != unit.digest
-    assert FULL.unit("model", "auslan", (0,), ("phases-1",)).digest == other.digest
+    unit, other = (FULL.unit("model", "auslan", (0,), (n,)) for n in ("no-snippets", "old-form"))
+    changed = dataclasses.replace(BY_NAME["no-snippets"], parameters=(("n_snippets", 4),))
+    monkeypatch.setitem(BY_NAME, "no-snippets", changed)
+    assert FULL.unit("model", "auslan", (0,), ("no-snippets",)).digest != unit.digest
+    assert FULL.unit("model", "auslan", (0,), ("old-form",)).digest == other.digest
 
 
 def test_parts_need_what_they_show():
@@ -134,7 +135,7 @@ def test_expensive_data_sets_have_fewer_splits():
     assert splits("local", "auslan") == 10
     assert splits("local", "arabic_digits") == 3
     assert splits("multirocket", "arabic_digits") == 1
-    assert splits("phases-3", "auslan") == 5
+    assert splits("no-snippets", "auslan") == 5
     assert splits("local", "arabic_digits", dataclasses.replace(FULL, n_splits=2)) == 2
 
 
@@ -145,14 +146,37 @@ def test_a_method_without_seed_runs_once_on_a_published_split():
 
 def test_compared_methods_come_before_their_variants():
     units = sorted(plan_accuracy(FULL, EVERYTHING), key=lambda unit: unit.rank)
-    groups = [BY_NAME[u.detail[0]].group if u.kind == "model" else "choices" for u in units]
-    assert list(dict.fromkeys(groups)) == ["main", "ablation", "choices", "option"]
+    groups = [BY_NAME[u.detail[0]].group if u.kind == "model" else u.kind for u in units]
+    assert list(dict.fromkeys(groups)) == ["main", "cue", "ablation", "choice", "option"]
+
+
+def test_choices_and_options_are_not_run_on_data_sets_with_one_channel():
+    units = [unit for unit in plan_accuracy(FULL, EVERYTHING) if unit.dataset == "gun_point"]
+    assert {BY_NAME[unit.detail[0]].group for unit in units} == {"main", "ablation"}
+    assert {unit.kind for unit in units} == {"model"}
+    assert splits("local", "gun_point") == 10
+    assert splits("1nn-dtw", "gun_point") == 1
+
+
+def test_made_up_families_are_selected_by_one_name():
+    known = compared_datasets(FULL)
+    units = plan_accuracy(FULL, parse_only("cues,local", ACCURACY_WORDS, known))
+    assert {unit.kind for unit in units} == {"cue"}
+    assert len(units) == 9 * 2 * FULL.cue_seeds
+    assert "cue/motif-400/4/local" in {unit.key for unit in units}
+    units = plan_accuracy(FULL, parse_only("auslan", ACCURACY_WORDS, known))
+    assert {unit.dataset for unit in units} == {"auslan"}
 
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(table.importlib.util, "find_spec", lambda name: None)
-    assert set(unavailable()) == {"minirocket", "multirocket", "1nn-dtw"}
+    peers = {"minirocket", "multirocket", "multirocket-hydra", "quant", "rdst", "1nn-dtw"}
+    assert set(unavailable()) == peers
     assert "slts[study]" in unavailable()["minirocket"]
+    only_torch = {"torch": None}
+    monkeypatch.setattr(table.importlib.util, "find_spec", lambda name: only_torch.get(name, name))
+    assert set(unavailable()) == {"multirocket-hydra", "quant"}
+    assert unavailable()["quant"] == 'torch not installed: pip install "slts[study-torch]"'
 
 
 def test_the_average_of_the_paper_is_nearly_the_weighted_mean():

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import brier_score_loss, log_loss
 
 from study.statistics import (
     Scores,
@@ -10,6 +11,7 @@ from study.statistics import (
     mean_ranks,
     on_shared_splits,
     paired_test,
+    probability_scores,
     signed_rank_test,
     summarize,
 )
@@ -114,3 +116,24 @@ def test_scores_are_found_by_their_names():
 
 def test_methods_are_paired_on_shared_splits():
     assert on_shared_splits({0: 1.0, 2: 3.0}, {2: 5.0, 3: 7.0}) == ([3.0], [5.0])
+
+
+def test_probability_scores_are_those_of_scikit_learn(rng):
+    chances = rng.dirichlet(np.ones(3), size=50)
+    labels = rng.integers(0, 3, size=50)
+    found = probability_scores(chances, labels[:, np.newaxis] == np.arange(3))
+    assert found["log_loss"] == pytest.approx(log_loss(labels, chances))
+    assert found["brier"] == pytest.approx(brier_score_loss(labels, chances, scale_by_half=False))
+
+
+def test_the_calibration_error_is_the_mean_gap_of_the_bins():
+    # Two series at 0.95, of which one is right, and two at 0.65, both right.
+    chances = np.array([[0.95, 0.05], [0.05, 0.95], [0.65, 0.35], [0.65, 0.35]])
+    truth = np.array([0, 0, 0, 0])[:, np.newaxis] == np.arange(2)
+    assert probability_scores(chances, truth)["ece"] == pytest.approx((0.9 + 0.7) / 4)
+
+
+def test_a_true_class_without_probability_has_a_finite_loss():
+    found = probability_scores(np.array([[1.0, 0.0]]), np.array([[False, True]]))
+    assert found["log_loss"] == pytest.approx(12 * math.log(10))
+    assert (found["brier"], found["ece"]) == (2.0, 1.0)

@@ -19,11 +19,15 @@ pytestmark = pytest.mark.slow
 # What of each study is run.
 ONLY = {
     "reproduce": "japanese_vowels,auslan,robot_lp1,robot_lp2",
-    "accuracy": "japanese_vowels,robot_lp1,local,slts,phases-1,slts-homogeneous,choices",
+    "accuracy": "japanese_vowels,robot_lp1,gun_point,cues,local,slts,no-snippets,"
+    "slts-homogeneous,choices",
 }
 GRIDS = {
     "reproduce": {"table1", "table2", "table3", "table4", "table4_heldout", "figure2", "tests"},
-    "accuracy": {"accuracy", "tests", "wins", "seconds", "numbers", "ablations", "options"},
+    "accuracy": {
+        *("accuracy", "tests", "wins", "seconds", "numbers", "ablations", "options"),
+        *("accuracy-univariate", "tests-univariate", "ablations-univariate", "cues"),
+    },
 }
 FIGURES = {"reproduce": {"figure1", "figure2", "figure3"}, "accuracy": {"accuracy-ranks"}}
 
@@ -44,7 +48,7 @@ class Limited:
 
 def run(name, out, only="", **options):
     study = STUDIES[name]
-    selection = parse_only(only or ONLY[name], study.words)
+    selection = parse_only(only or ONLY[name], study.words, study.datasets(TINY))
     options = {"protocol": TINY, "loader": synthetic.load, **options}
     return run_study(study, out, selection=selection, **options)
 
@@ -111,6 +115,15 @@ def test_the_comparison_is_complete(finished):
     assert [cell["n"] for cell in local["cells"].values()] == [2, 2]
     assert all(cost["numbers"] > 0 for cost in found.tables["costs"]["local"].values())
     assert len(found.tables["choices"]["left_out"]) == 2
+    single = found.tables["univariate"]
+    assert single["datasets"] == ["gun_point"]
+    assert [row["method"] for row in single["accuracy"]] == ["local", "slts", "no-snippets"]
+    cues = found.tables["cues"]
+    assert (len(cues["rows"]), cues["methods"]) == (9, ["local", "slts"])
+    assert cues["rows"][0]["cells"]["10"]["local"]["n"] == 1
+    scored = next(iter(found.outcome.results["model/robot_lp1/0/local"]["scores"]))
+    assert 0.0 <= scored["ece"] <= 1.0
+    assert {"log_loss", "brier"} <= scored.keys()
 
 
 @pytest.mark.parametrize(

@@ -396,16 +396,19 @@ def checked_settings(
     return AlignmentSettings(objective, band, normalize, dtype)
 
 
-def check_positive(name: str, owner: object, value: Any) -> float:
-    """Return a positive finite number, or raise an error that names the parameter."""
+def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:
+    """Return a positive finite number, or raise an error that names the parameter.
+
+    `otherwise` tells what else the parameter may be.
+    """
     if isinstance(value, bool) or not np.isscalar(value) or not np.isreal(value):
         number = np.nan
     else:
         number = float(value)  # type: ignore[arg-type]
     if not 0.0 < number < np.inf:
         raise ValueError(
-            f"The '{name}' parameter of {type(owner).__name__} must be a positive finite number. "
-            f"Got {value!r} instead."
+            f"The '{name}' parameter of {type(owner).__name__} must be a positive finite number"
+            f"{otherwise}. Got {value!r} instead."
         )
     return number
 

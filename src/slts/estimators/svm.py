@@ -12,13 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
-from slts.learning.calibration import fit_scale
+from slts.learning.calibration import fit_scale, two_sided
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.training.first_pass import FirstPass, class_weights
 from slts.training.source import is_source
 from slts.training.splits import Split, make_splits
+
+# What C is chosen from, ascending: ties go to the smaller one.
+CS = tuple(4.0**k for k in range(-3, 5))
+# Folds that C is chosen on if nothing is held out for calibration.
+_FOLDS = 3
 
 
 class SimilaritySVC(SeriesClassifier):
@@ -27,7 +32,9 @@ class SimilaritySVC(SeriesClassifier):
     Parameters
     ----------
     C
-        Inverse of the penalty, as in scikit-learn's `LinearSVC`.
+        Inverse of the penalty, as in scikit-learn's `LinearSVC`; or ``"auto"``, the power of 4
+        from 1/64 to 256 with the best held-out accuracy. All candidates share one set of
+        alignments.
     fit_intercept
         Learn a bias. Similarities to many series hardly need one.
     objective, band
@@ -44,8 +51,9 @@ class SimilaritySVC(SeriesClassifier):
     class_weight
         None, ``"balanced"`` or a dict of weights by label.
     calibration_cv
-        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, or a
-        splitter. None skips calibration, and `predict_proba` is not available.
+        How decisions are held out to choose C and to calibrate `predict_proba`: an int (folds), a
+        fraction, or a splitter. None skips calibration, and `predict_proba` is not available; C is
+        then chosen on 3 folds.
     device
         Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
@@ -64,13 +72,15 @@ class SimilaritySVC(SeriesClassifier):
     coef_, intercept_
         Coefficients of the SVM, shapes (problems, training series) and (problems,); the intercept
         is zero unless `fit_intercept`.
+    C_ : float
+        The C that was given or chosen.
     training_rows_, training_indices_
         Distinct training series as rows, and their positions in X.
     """
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = "auto",
         *,
         fit_intercept: bool = False,
         objective: str = "affinity",
@@ -101,12 +111,13 @@ class SimilaritySVC(SeriesClassifier):
 
     coef_: FloatArray
     intercept_: FloatArray
+    C_: float
     training_rows_: SeriesBatch
     training_indices_: IntArray
     row_map_: RowMap
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Align all training series with each other and train the SVM.
+        """Align all training series with each other, choose C and train the SVM.
 
         Parameters
         ----------
@@ -123,7 +134,7 @@ class SimilaritySVC(SeriesClassifier):
             The fitted classifier.
         """
         with self._fitting():
-            check_positive("C", self, self.C)
+            candidates = self._candidates()
             settings = checked_settings(self, self.objective, self.band, self.normalize)
             found = self._read_training_data(X, y, sample_weight)
             series, codes = found.sample.series, found.codes
@@ -135,31 +146,60 @@ class SimilaritySVC(SeriesClassifier):
             )
             self.training_rows_ = self.row_map_(series)
             self.training_indices_ = found.indices
-            splits = make_splits(
-                self.calibration_cv, codes, found.sample.keys, name="calibration_cv",
-                indices=None if is_source(X) else found.indices, n_series=found.n_series,
-            )  # fmt: skip
+            splits = self._splits(found, None if is_source(X) else found.indices, len(candidates))
             K = self._similarities(self.training_rows_)
-            self._calibrate(K, found, weights, splits)
-            self.coef_, self.intercept_ = self._train(K, codes, weights)
+            self.C_ = self._choose(K, found, weights, splits, candidates)
+            self.coef_, self.intercept_ = self._train(K, codes, weights, self.C_)
         return self
 
-    def _calibrate(
-        self, K: FloatArray, found: FirstPass, weights: FloatArray, splits: Sequence[Split]
-    ) -> None:
-        """Fit the scale of probabilities on held-out decisions."""
-        codes, multiplicities = found.codes, found.sample.weights
+    def _candidates(self) -> tuple[float, ...]:
+        if isinstance(self.C, str) and self.C == "auto":
+            return CS
+        return (check_positive("C", self, self.C, otherwise=" or 'auto'"),)
+
+    def _splits(self, found: FirstPass, indices: IntArray | None, n_candidates: int) -> list[Split]:
+        """Return what is held out: for calibration, or else for the choice of C alone."""
+        calibrates = self.calibration_cv is not None or n_candidates == 1
+        return make_splits(
+            self.calibration_cv if calibrates else _FOLDS, found.codes, found.sample.keys,
+            name="calibration_cv" if calibrates else "C='auto'",
+            indices=indices, n_series=found.n_series,
+        )  # fmt: skip
+
+    def _choose(
+        self,
+        K: FloatArray,
+        found: FirstPass,
+        weights: FloatArray,
+        splits: Sequence[Split],
+        candidates: Sequence[float],
+    ) -> float:
+        """Return the C with the best held-out accuracy; calibrate on its held-out decisions."""
         self.probability_scale_ = None
         if not splits:
-            return
-        held_out = []
-        for train, test in splits:
-            self._require_all_classes(codes[train])
-            coef, intercept = self._train(K[train], codes[train], weights[train])
-            held_out.append(K[test] @ coef.T + intercept)
-        tested = np.concatenate([test for _, test in splits])
-        share = multiplicities[tested] / multiplicities[tested].mean()
-        self.probability_scale_ = fit_scale(np.concatenate(held_out), codes[tested], share)
+            return candidates[0]
+        codes, multiplicities = found.codes, found.sample.weights
+        scores = np.empty((len(candidates), len(splits)))
+        held_out: list[list[FloatArray]] = [[] for _ in candidates]
+        with self._progress("Training on parts") as progress:
+            for k, (train, test) in enumerate(splits):
+                self._require_all_classes(codes[train])
+                for c, C in enumerate(candidates):
+                    coef, intercept = self._train(K[train], codes[train], weights[train], C)
+                    decisions = two_sided(K[test] @ coef.T + intercept)
+                    correct = decisions.argmax(axis=1) == codes[test]
+                    scores[c, k] = np.average(correct, weights=weights[test])
+                    held_out[c].append(decisions)
+                    if progress is not None:
+                        progress(k * len(candidates) + c + 1, scores.size)
+        best = int(np.argmax(scores.mean(axis=1)))
+        if self.calibration_cv is not None:
+            tested = np.concatenate([test for _, test in splits])
+            share = multiplicities[tested] / multiplicities[tested].mean()
+            self.probability_scale_ = fit_scale(
+                np.concatenate(held_out[best]), codes[tested], share
+            )
+        return candidates[best]
 
     def nearness(self, X: Any) -> FloatArray:
         """Similarity of series to every distinct training series.
@@ -221,9 +261,9 @@ class SimilaritySVC(SeriesClassifier):
             )
 
     def _train(
-        self, K: FloatArray, codes: IntArray, weights: FloatArray
+        self, K: FloatArray, codes: IntArray, weights: FloatArray, C: float
     ) -> tuple[FloatArray, FloatArray]:
         # The primal solver needs no seed and does not slow down as C grows.
-        svm = LinearSVC(C=self.C, dual=False, fit_intercept=self.fit_intercept)
+        svm = LinearSVC(C=C, dual=False, fit_intercept=self.fit_intercept)
         svm.fit(K, codes, sample_weight=weights)
         return svm.coef_, np.broadcast_to(svm.intercept_, len(svm.coef_)).astype(np.float64)

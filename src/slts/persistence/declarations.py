@@ -7,7 +7,7 @@ Kernels trust their arguments, so a model that passes these checks must be safe 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -235,7 +235,7 @@ _CV = (
     | Kind("a list of splits", lambda v: isinstance(v, list | tuple) and len(v) > 0)
 )
 PARAMETERS: Mapping[str, Kind] = {
-    "C": POSITIVE,
+    "C": one_of("auto") | POSITIVE,
     "band": _BAND,
     "calibration_cv": NOTHING | _CV,
     "calibration_size": NOTHING | at_least(1),
@@ -352,9 +352,17 @@ _LDMLT = Structure(
     report_=_LOGDET,
     rule=_check_metric,
 )
+
+
+def _check_c(model: SimilaritySVC) -> None:
+    require(model.C in ("auto", model.C_), "its parameter C has changed since fit")
+
+
 _SVM = Structure(
     coef_=array("float64", "problems", "distinct"),
     intercept_=array("float64", "problems"),
+    C_=POSITIVE,
+    rule=_check_c,
 )
 _LANDMARKS = Structure(
     landmarks_=series("landmarks", "channels"),
@@ -456,6 +464,9 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
     LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT),
     LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
 }
+
+# Attributes that older files of this format do not have, and their values in such models.
+LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {"C_": lambda model: model.C}
 
 
 def stored_attributes(kind: type[SeriesClassifier]) -> frozenset[str]:

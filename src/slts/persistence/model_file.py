@@ -19,6 +19,7 @@ from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
 from slts.persistence.container import library_version, pack, unpack
 from slts.persistence.declarations import (
     CLASSIFIERS,
+    LATER_ATTRIBUTES,
     MACHINE_PARAMETERS,
     PARAMETERS,
     check_model,
@@ -263,8 +264,11 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
     kind, decoder = _BY_NAME[name], Decoder(tensors)
     model = kind(**_decode_parameters(decoder, kind, document["parameters"]))
     nodes, attributes = document["state"], stored_attributes(kind)
-    if not isinstance(nodes, dict) or nodes.keys() != attributes:
+    missing = attributes - nodes.keys() if isinstance(nodes, dict) else attributes
+    if not missing <= LATER_ATTRIBUTES.keys() or not nodes.keys() <= attributes:
         raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
+    for attribute in missing:
+        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     for attribute, node in nodes.items():
         setattr(model, attribute, decoder.decode(node, attribute))
     decoder.finish()

@@ -107,7 +107,10 @@ def _smallest_class(codes: IntArray, name: str) -> int:
     """Return the size of the smallest class with at least two series."""
     counts = np.bincount(codes)
     if counts.max() < 2:
-        alternative = " Or set it to None." if name == "calibration_cv" else ""
+        alternative = {
+            "calibration_cv": " Or set it to None.",
+            "C='auto'": " Or set C to a number.",
+        }.get(name, "")
         raise DataError(
             f"No class has two distinct series, but {name} needs one to learn from and one to hold "
             f"out: add series.{alternative}"
