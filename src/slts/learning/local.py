@@ -63,7 +63,11 @@ class FeatureGram:
     def add(self, features: AnyArray) -> None:
         """Add features of the current comparison, shape (series, ...)."""
         flat = features.reshape(len(features), -1)
-        self._comparison += flat @ flat[self._anchors].T
+        self.add_products(flat @ flat[self._anchors].T)
+
+    def add_products(self, products: AnyArray) -> None:
+        """Add inner products of the current comparison, shape (series, anchors)."""
+        self._comparison += products
 
     def end_comparison(self, share: float = 1.0) -> None:
         """Scale the current comparison: its centred features get the mean squared norm `share`."""

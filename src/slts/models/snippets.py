@@ -32,6 +32,9 @@ LENGTH = 11
 MOST_THRESHOLDS = 8
 # Thresholds are these quantiles of the distances to a series of the same class.
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)
+N_THRESHOLDS = len(_QUANTILES)
+# Features for each threshold: shares, and counts if lengths differ.
+MOST_KINDS = 2
 _MOST_CHANNELS = 9
 _SHAPE_SHARE = 0.5
 # As in native/window_bindings.cpp: smaller variances are rounding of flat parts.
@@ -43,7 +46,7 @@ _BLOCK_OPERATIONS = 5e7
 # Parts of the snippets that threads work on, if there are few series.
 _PARTS = 8
 # Distances that are held at once.
-_DISTANCES = 2**24
+_DISTANCES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ class Snippets:
             channels=np.concatenate(channels),
             dilations=dilations,
             shape_only=rng.random(count) < _SHAPE_SHARE,
-            thresholds=np.zeros((count, len(_QUANTILES))),
+            thresholds=np.zeros((count, N_THRESHOLDS)),
             series=series,
             starts=starts,
             scale=ChannelScale.fit(batch, "standard"),
@@ -186,23 +189,25 @@ class Snippets:
         found = counts[..., np.newaxis] / self._divisors(lengths)[:, np.newaxis, np.newaxis]
         return np.asarray(found)
 
-    def decide(
-        self,
-        batch: SeriesBatch,
-        coef: FloatArray,
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
-    ) -> FloatArray:
+    def decide(self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None) -> FloatArray:
         """Return sum_k coef[c, k] features[i, k], shape (series, problems)."""
-        counts = self.counts(batch, n_jobs, progress).reshape(len(batch), -1).astype(np.float64)
-        divisors = self._divisors(batch.lengths)
-        flat = coef.reshape(len(coef), -1, divisors.shape[1])
-        return np.asarray(
-            sum(
-                (counts @ flat[:, :, kind].T) / divisors[:, kind, np.newaxis]
-                for kind in range(divisors.shape[1])
-            )
-        )
+        counts = self.counts(batch, n_jobs).reshape(len(batch), -1).astype(np.float64)
+        values = np.zeros((len(batch), len(coef)))
+        for kind, divisors in enumerate(self._divisors(batch.lengths).T):
+            weights = coef[..., kind].reshape(len(coef), -1)
+            values += (counts @ weights.T) / divisors[:, np.newaxis]
+        return values
+
+    def contributions(
+        self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return the terms of `decide`, shape (series, problems, snippets)."""
+        counts, values = self.counts(batch, n_jobs), np.zeros((len(batch), *coef.shape[:2]))
+        for kind, divisors in enumerate(self._divisors(batch.lengths).T):
+            for threshold in range(counts.shape[2]):
+                shares = counts[:, :, threshold] / divisors[:, np.newaxis]
+                values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
+        return values
 
     def subset(self, which: slice) -> Snippets:
         """Return some successive snippets."""
@@ -222,7 +227,7 @@ class Snippets:
     @property
     def n_kinds(self) -> int:
         """Number of features per threshold: the share, and the relative count if lengths differ."""
-        return 1 if self.longest is None else 2
+        return 1 if self.longest is None else MOST_KINDS
 
     def _divisors(self, lengths: IntArray) -> FloatArray:
         """What counts are divided by, shape (series, kinds)."""
