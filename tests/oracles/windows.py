@@ -59,10 +59,11 @@ def attribution(x, snippets, coef):
     divisors = [len(x)] if snippets.longest is None else [len(x), snippets.longest]
     for k in range(len(snippets)):
         found, channels = distances(x, snippets, k), snippets.channels_of(k)
-        for i in range(len(x)):
+        for i in np.flatnonzero(found <= snippets.thresholds[k].max()):
             met = found[i] <= snippets.thresholds[k]
             added = (coef[:, k][:, met] / divisors).sum(axis=(1, 2))
+            share = added / (snippets.n_steps * len(channels))
             for s in range(snippets.n_steps):
                 step = np.clip(i + snippets.dilations[k] * (s - half), 0, len(x) - 1)
-                terms[:, step, channels] += (added / (snippets.n_steps * len(channels)))[:, None]
+                terms[:, step, channels] += share[:, None]
     return terms

@@ -191,7 +191,8 @@ class Snippets:
 
     def decide(self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None) -> FloatArray:
         """Return sum_k coef[c, k] features[i, k], shape (series, problems)."""
-        counts = self.counts(batch, n_jobs).reshape(len(batch), -1).astype(np.float64)
+        counts = self.counts(batch, n_jobs).astype(np.float64)
+        counts = counts.reshape(len(batch), self.thresholds.size)
         values = np.zeros((len(batch), len(coef)))
         for kind, divisors in enumerate(self._divisors(batch.lengths).T):
             weights = coef[..., kind].reshape(len(coef), -1)
