@@ -7,8 +7,9 @@ from sklearn.metrics import accuracy_score
 import slts
 from slts.estimators import local
 from slts.models import comparisons, representations
-from slts.training import local_fit, local_metrics
+from slts.training import local_fit, local_metrics, snippet_features
 from tests.estimators.conftest import make_ragged
+from tests.oracles import windows
 
 
 @pytest.fixture(scope="module")
@@ -17,17 +18,18 @@ def fitted():
     return slts.LocalSLTSClassifier(random_state=0).fit(X[:45], y[:45]), X, y
 
 
-def test_decisions_are_the_ridge_regression_on_the_aligned_products(two):
-    """Compare with features summed product by product, and the normal equations."""
+@pytest.mark.parametrize("n_snippets", [0, 30])
+def test_decisions_are_the_ridge_regression_on_products_and_snippets(n_snippets, two):
+    """Compare with features computed one by one, and the normal equations."""
     X, y, X_test, _ = two
     model = slts.LocalSLTSClassifier(
-        6, representations="values", objective="cost", n_phases=2, metric_rank=9, penalties=[0.3],
-        random_state=0,
+        6, n_snippets=n_snippets, representations="values", objective="cost", n_phases=2,
+        metric_rank=9, penalties=[0.3], random_state=0,
     ).fit(X, y)  # fmt: skip
     representation = model.comparisons_[0].representation
     weights = 1.0 / np.bincount(model.groups_)
 
-    def features(series):
+    def products(series):
         rows, landmarks = representation(slts.as_series(series)), representation(model.landmarks_)
         out = np.zeros((len(rows), 2, 2, 4, 4))
         for p, a in enumerate(rows):
@@ -39,15 +41,30 @@ def test_decisions_are_the_ridge_regression_on_the_aligned_products(two):
                     out[p, g, 2 * j // b.shape[1]] += weights[g] * product
         return out.reshape(len(rows), -1)
 
-    F, G = features(X), features(X_test)
-    centred = F - F.mean(axis=0)
-    penalty = 0.3 * np.mean(np.sum(centred**2, axis=1))
+    blocks = [(products(X), products(X_test), 1.0)]
+    if n_snippets:
+        F, G = (
+            windows.features([x.T for x in series], model.snippets_).reshape(len(series), -1)
+            for series in (X, X_test)
+        )
+        varies = F.std(axis=0) > 1e-9
+        F, G = F[:, varies], G[:, varies]
+        centre, spread = F.mean(axis=0), F.std(axis=0)
+        share = local_metrics._SNIPPET_SHARE
+        blocks.append(((F - centre) / spread, (G - centre) / spread, share))
+    # Every block has a mean squared norm, which the penalty is relative to.
+    scaled = []
+    for F, G, share in blocks:
+        centre = F.mean(axis=0)
+        factor = np.sqrt(share / np.mean(np.sum((F - centre) ** 2, axis=1)))
+        scaled.append((factor * (F - centre), factor * (G - centre)))
+    F, G = (np.hstack(parts) for parts in zip(*scaled, strict=True))
+    penalty = 0.3 * sum(share for *_, share in blocks)
     target = np.where(np.asarray(y) == 1, 1.0, -1.0)
-    slope = np.linalg.solve(
-        centred.T @ centred + penalty * np.eye(F.shape[1]), centred.T @ (target - target.mean())
+    slope = np.linalg.solve(F.T @ F + penalty * np.eye(F.shape[1]), F.T @ (target - target.mean()))
+    np.testing.assert_allclose(
+        model.decision_function(X_test), target.mean() + G @ slope, atol=1e-9
     )
-    expected = target.mean() + (G - F.mean(axis=0)) @ slope
-    np.testing.assert_allclose(model.decision_function(X_test), expected, atol=2e-5)
 
 
 def test_phases_have_metrics_of_their_own(three):
@@ -74,28 +91,63 @@ def test_landmarks_come_evenly_from_all_classes(fitted):
     assert model.group_names_ == ("0", "1", "2")
 
 
-def test_shares_of_the_landmarks_sum_to_the_decisions(fitted):
+def test_shares_of_landmarks_and_snippets_sum_to_the_decisions(fitted, monkeypatch):
     model, X, _ = fitted
     shares = model.transform(X[45:]).reshape(len(X) - 45, 3, -1)
+    assert shares.shape[2] == len(model.landmarks_) + len(model.snippets_)
     np.testing.assert_allclose(
         shares.sum(axis=2) + model.intercept_, model.decision_function(X[45:]), atol=1e-12
     )
-    assert len(model.get_feature_names_out()) == shares[0].size
+    found = slts.explain(model, X[50])
+    each = np.hstack([found.by_landmark, found.by_snippet])
+    np.testing.assert_allclose(shares[5], each, atol=1e-12)
+    monkeypatch.setattr(local, "_SERIES", 7)
+    blocks = model.transform(X[45:])
+    np.testing.assert_allclose(blocks, shares.reshape(blocks.shape), atol=1e-12)
 
 
-def test_explanations_sum_to_the_decision_by_comparison_and_landmark(fitted):
+def test_columns_are_named_by_class_and_landmark_or_snippet(fitted):
+    model, _, _ = fitted
+    names = model.get_feature_names_out().tolist()
+    per_class = len(model.landmarks_) + len(model.snippets_)
+    assert len(names) == len(set(names)) == 3 * per_class
+    assert names[per_class] == f"class1_landmark{model.landmark_indices_[0]}"
+    assert names[per_class + len(model.landmarks_) + 17] == "class1_snippet17"
+
+
+def test_a_model_without_snippets_has_landmarks_only(three):
+    X, y, X_test, _ = three
+    model = slts.LocalSLTSClassifier(n_snippets=0, random_state=0).fit(X, y)
+    assert model.snippets_ is None
+    assert model.snippet_coef_ is None
+    shares = model.transform(X_test).reshape(len(X_test), 3, len(model.landmarks_))
+    np.testing.assert_allclose(
+        shares.sum(axis=2) + model.intercept_, model.decision_function(X_test), atol=1e-12
+    )
+    found = slts.explain(model, X_test[0])
+    assert found.by_snippet.shape == (3, 0)
+    for use in (found.of_snippet, found.occurrences):
+        with pytest.raises(ValueError, match="has no snippets"):
+            use(0)
+
+
+def test_explanations_sum_to_the_decision_by_comparison_landmark_and_snippet(fitted):
     model, X, _ = fitted
     found = slts.explain(model, X[50])
     decision = model.decision_function([X[50]])[0]
     np.testing.assert_allclose(
         found.by_comparison.sum(axis=1) + model.intercept_, decision, atol=1e-12
     )
+    np.testing.assert_array_equal(found.intercept, model.intercept_)
     np.testing.assert_allclose(
-        found.by_landmark.sum(axis=1) + model.intercept_, decision, atol=1e-12
+        found.intercept + found.by_landmark.sum(axis=1) + found.by_snippet.sum(axis=1),
+        decision,
+        atol=1e-12,
     )
-    assert found.comparison_names[0] == "values, cost"
-    parts = sum(found.of_landmark(j) for j in range(len(found.landmark_indices)))
-    np.testing.assert_allclose(parts, found.contributions, atol=1e-12)
+    assert found.comparison_names == (*(c.name for c in model.comparisons_), "snippets")
+    parts = [found.of_landmark(j) for j in range(len(found.landmark_indices))]
+    parts += [found.of_snippet(k) for k in range(len(model.snippets_))]
+    np.testing.assert_allclose(sum(parts), found.contributions, atol=1e-12)
 
 
 def test_the_channel_that_separates_the_classes_is_most_important(rng):
@@ -159,13 +211,14 @@ def test_features_computed_again_give_the_same_model(monkeypatch, three):
     )
 
 
-def test_chunks_of_groups_give_the_same_model(monkeypatch, three):
+@pytest.mark.parametrize("part", [comparisons, snippet_features])
+def test_chunks_of_groups_and_snippets_give_the_same_model(part, monkeypatch, three):
     X, y, X_test, _ = three
     whole = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
-    monkeypatch.setattr(comparisons, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(part, "CHUNK_BYTES", 1)
     parts = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
     np.testing.assert_allclose(
-        parts.decision_function(X_test), whole.decision_function(X_test), atol=1e-5
+        parts.decision_function(X_test), whole.decision_function(X_test), atol=1e-9
     )
 
 
@@ -185,7 +238,7 @@ def test_no_series_have_no_predictions(fitted):
     none = slts.as_series(X)[:0]
     assert model.predict(none).shape == (0,)
     assert model.predict_proba(none).shape == (0, 3)
-    assert model.transform(none).shape == (0, 90)
+    assert model.transform(none).shape == (0, len(model.get_feature_names_out()))
 
 
 def test_prediction_in_blocks_changes_nothing(fitted, monkeypatch):
@@ -351,6 +404,8 @@ def test_heavy_tails_do_not_drown_the_rest(rng):
         ({"landmarks": "best"}, "'landmarks' parameter .* Got 'best'"),
         ({"landmarks": [0, 0]}, "'landmarks' parameter .* distinct"),
         ({"n_landmarks": 0}, "'n_landmarks' parameter .* Got 0"),
+        ({"n_snippets": -1}, "'n_snippets' parameter .* at least 0. Got -1"),
+        ({"n_snippets": 2.0}, "'n_snippets' parameter .* Got 2.0"),
     ],
 )
 def test_errors_name_the_parameter(parameters, message, two):

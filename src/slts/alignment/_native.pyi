@@ -115,6 +115,8 @@ class Windows:
         dilation: npt.NDArray[np.int64],
         shape_only: npt.NDArray[np.bool_],
         thresholds: npt.NDArray[np.float64],
+        centre: npt.NDArray[np.float64],
+        spread: npt.NDArray[np.float64],
     ) -> None: ...
 
 def window_counts(
@@ -123,8 +125,11 @@ def window_counts(
     offsets: npt.NDArray[np.int64],
     begin: int,
     end: int,
+    window_begin: int,
+    window_end: int,
     out: npt.NDArray[np.int32],
     target: int,
+    token: CancelToken | None,
 ) -> None: ...
 def window_distances(
     windows: Windows,

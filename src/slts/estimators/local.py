@@ -236,12 +236,12 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         for rows, metrics, part, found in self._features(batch, self.groups_):
             own = metrics[:, part].reshape(len(metrics), -1)
             values[rows] += found.reshape(len(found), own.shape[1]) @ own.T
-        if self.snippets_ is not None and self.snippet_coef_ is not None:
-            values += self.snippets_.decide(batch, self.snippet_coef_, self.n_jobs)
+        for rows, snippets, coef in self._with_snippets(batch):
+            values[rows] += snippets.decide(batch[rows], coef, self.n_jobs)
         return values
 
     def transform(self, X: Any) -> FloatArray:
-        """Contribution of every landmark to every decision value.
+        """Contribution of every landmark and snippet to every decision value.
 
         Parameters
         ----------
@@ -251,18 +251,21 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Returns
         -------
         ndarray
-            Shape (series, problems * landmarks), named by `get_feature_names_out`; with the
-            intercept, the columns of a class sum to its decision value.
+            Shape (series, problems * (landmarks + snippets)), named by `get_feature_names_out`;
+            with the intercept, the columns of a class sum to its decision value.
         """
         check_is_fitted(self)
         if is_source(X):
             return apply_to_source(self, X, type(self).transform)
         batch = self.check_series(X)
-        shares = np.zeros((len(batch), len(self.intercept_), len(self.landmarks_)))
-        for rows, metrics, part, found in self._features(batch, np.arange(len(self.landmarks_))):
+        n_landmarks, n_snippets = len(self.landmarks_), len(self.snippets_ or ())
+        shares = np.zeros((len(batch), len(self.intercept_), n_landmarks + n_snippets))
+        for rows, metrics, part, found in self._features(batch, np.arange(n_landmarks)):
             own = metrics[:, self.groups_[part]]
             shares[rows, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
-        shares /= np.bincount(self.groups_)[self.groups_]
+        shares[:, :, :n_landmarks] /= np.bincount(self.groups_)[self.groups_]
+        for rows, snippets, coef in self._with_snippets(batch):
+            shares[rows, :, n_landmarks:] = snippets.contributions(batch[rows], coef, self.n_jobs)
         return shares.reshape(len(batch), shares.shape[1] * shares.shape[2])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -276,12 +279,12 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Returns
         -------
         ndarray
-            ``"class1_landmark3"`` and so on.
+            ``"class1_landmark3"``, ``"class1_snippet17"`` and so on.
         """
         check_is_fitted(self)
-        names = [
-            f"class{c}_landmark{j}" for c in self.positive_classes_ for j in self.landmark_indices_
-        ]
+        parts = [f"landmark{j}" for j in self.landmark_indices_]
+        parts += [f"snippet{k}" for k in range(len(self.snippets_ or ()))]
+        names = [f"class{c}_{part}" for c in self.positive_classes_ for part in parts]
         return np.asarray(names, dtype=object)
 
     def linear_forms(self) -> tuple[LinearForm | SnippetForm, ...]:
@@ -355,6 +358,13 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                         yield which, metrics, part, found
                     if progress is not None:
                         progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
+
+    def _with_snippets(self, batch: SeriesBatch) -> Iterator[tuple[slice, Snippets, FloatArray]]:
+        """Yield some series at a time, the snippets and their coefficients; nothing without any."""
+        if self.snippets_ is None or self.snippet_coef_ is None:
+            return
+        for begin in range(0, len(batch), _SERIES):
+            yield slice(begin, begin + _SERIES), self.snippets_, self.snippet_coef_
 
     def _options(self) -> LocalOptions:
         """Check the parameters."""

@@ -66,7 +66,11 @@ class FeatureGram:
         flat = features.reshape(len(features), -1)
         # NumPy computes half of a product of a matrix and its own transpose.
         own = flat if self._all else flat[self._anchors]
-        self._comparison += flat @ own.T
+        self.add_products(flat @ own.T)
+
+    def add_products(self, products: AnyArray) -> None:
+        """Add inner products of the current comparison, shape (series, anchors)."""
+        self._comparison += products
 
     def end_comparison(self, share: float = 1.0) -> None:
         """Scale the current comparison: its centred features get the mean squared norm `share`."""

@@ -32,6 +32,9 @@ LENGTH = 11
 MOST_THRESHOLDS = 8
 # Thresholds are these quantiles of the distances to a series of the same class.
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)
+N_THRESHOLDS = len(_QUANTILES)
+# Features for each threshold: shares, and counts if lengths differ.
+MOST_KINDS = 2
 _MOST_CHANNELS = 9
 _SHAPE_SHARE = 0.5
 # Channels that a description names.
@@ -42,8 +45,10 @@ _FLAT = 1e-6
 _ROUNDING = 1e-9
 # About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
 _BLOCK_OPERATIONS = 5e7
+# Parts of the snippets that threads work on, if there are few series.
+_PARTS = 8
 # Distances that are held at once.
-_DISTANCES = 2**24
+_DISTANCES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +123,7 @@ class Snippets:
             channels=np.concatenate(channels),
             dilations=dilations,
             shape_only=rng.random(count) < _SHAPE_SHARE,
-            thresholds=np.zeros((count, len(_QUANTILES))),
+            thresholds=np.zeros((count, N_THRESHOLDS)),
             series=series,
             starts=starts,
             scale=ChannelScale.fit(batch, "standard"),
@@ -200,21 +205,23 @@ class Snippets:
     ) -> npt.NDArray[np.int32]:
         """Return the steps at which each snippet occurs, shape (series, snippets, thresholds)."""
         out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
-        values, target = self._scaled(batch), selected_target().index
+        target, token = selected_target().index, native.CancelToken()
+        # A few parts of the snippets: threads share a single series, and rarely read it again.
+        parts = np.unique(np.linspace(0, len(self), _PARTS + 1).astype(np.int64))
 
         def task(block: Block) -> None:
-            begin, end = block.row_begin, block.row_end
             native.window_counts(
-                self._windows, values, batch.offsets, begin, end, out[begin:end], target
-            )
+                self._windows, batch.values, batch.offsets, block.row_begin, block.row_end,
+                parts[block.column_begin], parts[block.column_end], out, target, token,
+            )  # fmt: skip
 
         blocks = partition(
             batch.lengths.astype(np.float64),
-            [float(self.values.size)],
+            np.diff(self.first[parts]) * float(self.n_steps),
             block_cost=_BLOCK_OPERATIONS,
             workers=effective_n_jobs(n_jobs),
         )
-        map_blocks(task, blocks, n_jobs=n_jobs, progress=progress)
+        map_blocks(task, blocks, n_jobs=n_jobs, cancel=token.cancel, progress=progress)
         return out
 
     def features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
@@ -225,23 +232,26 @@ class Snippets:
         found = counts[..., np.newaxis] / self._divisors(lengths)[:, np.newaxis, np.newaxis]
         return np.asarray(found)
 
-    def decide(
-        self,
-        batch: SeriesBatch,
-        coef: FloatArray,
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
-    ) -> FloatArray:
+    def decide(self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None) -> FloatArray:
         """Return sum_k coef[c, k] features[i, k], shape (series, problems)."""
-        counts = self.counts(batch, n_jobs, progress).reshape(len(batch), -1).astype(np.float64)
-        divisors = self._divisors(batch.lengths)
-        flat = coef.reshape(len(coef), -1, divisors.shape[1])
-        return np.asarray(
-            sum(
-                (counts @ flat[:, :, kind].T) / divisors[:, kind, np.newaxis]
-                for kind in range(divisors.shape[1])
-            )
-        )
+        counts = self.counts(batch, n_jobs).astype(np.float64)
+        counts = counts.reshape(len(batch), self.thresholds.size)
+        values = np.zeros((len(batch), len(coef)))
+        for kind, divisors in enumerate(self._divisors(batch.lengths).T):
+            weights = coef[..., kind].reshape(len(coef), -1)
+            values += (counts @ weights.T) / divisors[:, np.newaxis]
+        return values
+
+    def contributions(
+        self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return the terms of `decide`, shape (series, problems, snippets)."""
+        counts, values = self.counts(batch, n_jobs), np.zeros((len(batch), *coef.shape[:2]))
+        for kind, divisors in enumerate(self._divisors(batch.lengths).T):
+            for threshold in range(counts.shape[2]):
+                shares = counts[:, :, threshold] / divisors[:, np.newaxis]
+                values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
+        return values
 
     def subset(self, which: slice) -> Snippets:
         """Return some successive snippets."""
@@ -261,7 +271,7 @@ class Snippets:
     @property
     def n_kinds(self) -> int:
         """Number of features per threshold: the share, and the relative count if lengths differ."""
-        return 1 if self.longest is None else 2
+        return 1 if self.longest is None else MOST_KINDS
 
     def _divisors(self, lengths: IntArray) -> FloatArray:
         """What counts are divided by, shape (series, kinds)."""
@@ -277,28 +287,29 @@ class Snippets:
 
         Shape (snippets, steps). `which` is in ascending order.
         """
-        values, target = self._scaled(series), selected_target().index
+        target = selected_target().index
         step = max(1, _DISTANCES // series.n_steps)
         for begin in range(0, len(which), step):
             part = which[begin : begin + step]
             out = np.empty((len(part), series.n_steps))
-            native.window_distances(self._windows, part, values, out, target)
+            native.window_distances(self._windows, part, series.values, out, target)
             yield part, out
 
     @cached_property
     def _windows(self) -> Any:
         """The snippets as the kernel takes them: scaled as the series they are compared with."""
         centre, spread = self.scale.centre, self.scale.spread
-        rows = (self.values - centre[self.channels, np.newaxis]) / spread[self.channels, np.newaxis]
-        means, variances = rows.mean(axis=1, keepdims=True), rows.var(axis=1, keepdims=True)
+        own = ChannelScale(centre[self.channels], spread[self.channels], squash=False)
+        rows = np.ascontiguousarray(own(self.values.T).T)
         shapes = np.repeat(self.shape_only, np.diff(self.first))
-        rows[shapes] = ((rows - means) / np.sqrt(variances + _FLAT))[shapes]
+        deviations = np.sqrt(rows[shapes].var(axis=1, keepdims=True) + _FLAT)
+        # The second time removes rounding, which the kernel multiplies by the level of a series.
+        for divisor in (deviations, 1.0):
+            rows[shapes] = (rows[shapes] - rows[shapes].mean(axis=1, keepdims=True)) / divisor
         return native.Windows(
-            rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds
-        )
-
-    def _scaled(self, batch: SeriesBatch) -> FloatArray:
-        return np.ascontiguousarray(self.scale(batch.values))
+            rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds,
+            centre, spread,
+        )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made for the kernel."""

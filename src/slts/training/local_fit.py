@@ -45,8 +45,8 @@ _MOST_GROUPS = 32
 # Ridge regression is exact up to this many series; beyond, this many span the solution.
 _ANCHORS = 2000
 # Cells of all recurrences in training, beyond which long series are averaged; never below
-# `_SHORT` steps.
-_CELLS, _SHORT = 1e10, 128
+# `_SHORT` steps. The path of two series of `_LONG` steps needs 64 MB.
+_CELLS, _SHORT, _LONG = 1e10, 128, 2**14
 # Fewest and most series of a sample, series of each class, and its share of the memory.
 _FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
 # Anchors are drawn independently of landmarks, which are the series with the smallest keys.
@@ -187,6 +187,7 @@ def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPa
             n_groups=n_groups,
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
+            n_snippets=options.n_snippets,
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)
 
@@ -200,7 +201,7 @@ def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPa
                 f"The 'memory_limit' parameter of {options.owner} is too small: "
                 f"{format_bytes(limit)}. Learning from a sample of {fewest} series needs "
                 f"{format_bytes(1.01 * needed(fewest))}. Raise it, or use fewer representations, "
-                f"objectives or phases."
+                f"objectives, phases or snippets."
             )
         per_class = min(_PER_CLASS_DRAWN, max(2, most // (2 * n_classes)))
         count = most - per_class * n_classes
@@ -227,8 +228,9 @@ def _longest(batch: SeriesBatch, n_alignments: int) -> int | None:
         return float(np.minimum(batch.lengths, longest).mean()) ** 2
 
     longest = int(batch.lengths.max())
-    if longest <= _SHORT or cells(longest) <= budget:
+    if longest <= _SHORT or (longest <= _LONG and cells(longest) <= budget):
         return None
+    longest = min(longest, _LONG)
     lengths = np.arange(_SHORT, longest, max(1, (longest - _SHORT) // 256))
     fits = sum(cells(float(length)) <= budget for length in lengths)
     return int(lengths[max(0, fits - 1)])

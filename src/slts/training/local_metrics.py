@@ -16,7 +16,7 @@ from slts.models.comparisons import CHUNK_BYTES, Comparison, GroupFeatures, with
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.training.snippet_features import SnippetFeatures
+from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weight of the snippets for each comparison with whole landmarks.
 _SNIPPET_SHARE = 2.0
@@ -33,6 +33,7 @@ def training_bytes(
     n_groups: int,
     n_phases: int,
     n_comparisons: int,
+    n_snippets: int,
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
 
@@ -44,7 +45,8 @@ def training_bytes(
     per_group = 8.0 * n_series * n_phases * n_channels**2
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
     anchors = 8.0 * n_anchors * n_groups * n_phases * n_channels * min(rank, n_channels)
-    return products + 2 * chunk + min(n_comparisons * anchors, _KEPT_BYTES + anchors)
+    aligned = 2 * chunk + min(n_comparisons * anchors, _KEPT_BYTES + anchors)
+    return products + aligned + snippet_bytes(n_series, n_anchors, n_snippets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +148,16 @@ def learn_local_metrics(
                 if progress is not None:
                     progress(len(comparisons), len(representations) * len(settings))
     snippets = training.snippets
-    counted = None if snippets is None else SnippetFeatures(snippets, training.batch, n_jobs)
-    if counted is not None:
-        for features in counted:
-            for gram in grams.values():
-                gram.add(features)
+    counted = None
+    if snippets is not None:
+        counted = SnippetFeatures(snippets, training.batch, training.anchors, n_jobs)
+        with progress_bar("Counting snippets", show=verbose) as progress:
+            for products in counted.products():
+                # They do not depend on the number of phases.
+                for gram in grams.values():
+                    gram.add_products(products)
+                if progress is not None:
+                    progress(counted.n_done, len(snippets))
         for gram in grams.values():
             gram.end_comparison(_SNIPPET_SHARE * len(comparisons))
     ridges = {
@@ -168,7 +175,7 @@ def learn_local_metrics(
     )
     intercept, coef = ridge.intercept, None
     if counted is not None:
-        coef, shift = counted.coefficients(weights[-1] * ridge.weights, training.anchors)
+        coef, shift = counted.coefficients(weights[-1] * ridge.weights)
         intercept = intercept + shift
     return LocalSolution(tuple(comparisons), metrics, coef, intercept, ridge, selection)
 

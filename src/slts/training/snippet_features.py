@@ -1,15 +1,26 @@
-"""Standardised features of snippets, some snippets at a time, and the way back to coefficients."""
+"""Inner products of standardised features of snippets, and the way back to coefficients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.models.comparisons import CHUNK_BYTES
-from slts.models.snippets import Snippets
+from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
 from slts.series import SeriesBatch
+
+
+def snippet_bytes(n_series: int, n_anchors: int, n_snippets: int) -> float:
+    """Estimate the memory for features of snippets.
+
+    Those of some snippets exist twice; counts of the anchors are kept.
+    """
+    per_snippet = 8.0 * n_series * N_THRESHOLDS * MOST_KINDS
+    chunk = min(n_snippets * per_snippet, max(CHUNK_BYTES, per_snippet))
+    return 2 * chunk + 4.0 * n_anchors * n_snippets * N_THRESHOLDS
 
 
 class SnippetFeatures:
@@ -21,39 +32,54 @@ class SnippetFeatures:
         The snippets.
     batch
         Training series.
+    anchors
+        Positions of the series that span the solution.
     n_jobs
         Number of threads.
     """
 
-    def __init__(self, snippets: Snippets, batch: SeriesBatch, n_jobs: int | None) -> None:
-        self.snippets, self._batch, self._n_jobs = snippets, batch, n_jobs
-        # Features of a snippet: thresholds, kinds.
-        self._shape = snippets.thresholds.shape[1], snippets.n_kinds
-        self._moments: list[tuple[slice, FloatArray, FloatArray]] = []
+    def __init__(
+        self, snippets: Snippets, batch: SeriesBatch, anchors: IntArray, n_jobs: int | None
+    ) -> None:
+        self.snippets, self._batch, self._anchors, self._n_jobs = snippets, batch, anchors, n_jobs
+        # Some snippets: counts of the anchors, means and standard deviations of the features.
+        self._parts: list[tuple[npt.NDArray[np.int32], FloatArray, FloatArray]] = []
 
-    def __iter__(self) -> Iterator[FloatArray]:
-        """Yield features of zero mean and unit variance, shape (series, features)."""
-        self._moments.clear()
-        size = 8 * len(self._batch) * self._shape[0] * self._shape[1]
+    @property
+    def n_done(self) -> int:
+        """Number of snippets that have been counted."""
+        return sum(counts.shape[1] for counts, _, _ in self._parts)
+
+    def products(self) -> Iterator[FloatArray]:
+        """Yield inner products of all series with the anchors, some snippets at a time.
+
+        Features have zero mean and unit variance. Shape (series, anchors).
+        """
+        self._parts.clear()
+        size = 8 * len(self._batch) * self.snippets.thresholds.shape[1] * self.snippets.n_kinds
         step = max(1, CHUNK_BYTES // size)
         for begin in range(0, len(self.snippets), step):
-            part = slice(begin, begin + step)
-            features = self._features(part, self._batch)
-            centre, spread = features.mean(axis=0), features.std(axis=0)
+            some = self.snippets.subset(slice(begin, begin + step))
+            counts = some.counts(self._batch, self._n_jobs)
+            features, counts = self._features(counts, self._batch.lengths), counts[self._anchors]
+            centre = features.mean(axis=0)
+            features -= centre
+            spread = np.sqrt(np.einsum("ij,ij->j", features, features) / len(features))
             # Features that are the same for all series have no information.
             spread[spread <= 1e-9] = np.inf
-            self._moments.append((part, centre, spread))
-            yield (features - centre) / spread
+            features /= spread
+            self._parts.append((counts, centre, spread))
+            products = features @ features[self._anchors].T
+            del features
+            yield products
 
-    def coefficients(self, weights: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:
+    def coefficients(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Combine the anchors' features with the weights of the solution.
 
         Parameters
         ----------
         weights
             Shape (anchors, problems).
-        anchors
-            Positions of the anchors.
 
         Returns
         -------
@@ -62,15 +88,14 @@ class SnippetFeatures:
         shift : ndarray of shape (problems,)
             What their standardisation adds to the decision values.
         """
-        some, coef, shift = self._batch[anchors], [], np.zeros(weights.shape[1])
-        for part, centre, spread in self._moments:
-            features = (self._features(part, some) - centre) / spread
+        lengths = self._batch.lengths[self._anchors]
+        coef, shift = [], np.zeros(weights.shape[1])
+        for counts, centre, spread in self._parts:
+            features = (self._features(counts, lengths) - centre) / spread
             own = (weights.T @ features) / spread
             shift -= own @ centre
-            coef.append(own.reshape(len(own), -1, *self._shape))
+            coef.append(own.reshape(len(own), *counts.shape[1:], -1))
         return np.concatenate(coef, axis=1), shift
 
-    def _features(self, part: slice, batch: SeriesBatch) -> FloatArray:
-        some = self.snippets.subset(part)
-        found = some.features(some.counts(batch, self._n_jobs), batch.lengths)
-        return found.reshape(len(batch), -1)
+    def _features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
+        return self.snippets.features(counts, lengths).reshape(len(counts), -1)

@@ -6,7 +6,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cancel.hpp"
 #include "storage.hpp"
 #include "targets.hpp"
 #include "window_bindings.hpp"
@@ -28,18 +28,6 @@ namespace {
 
 template <class T, int N>
 using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-
-struct CancelToken {
-    std::atomic<bool> cancelled{false};
-};
-
-// The main thread sees Ctrl-C through PyErr_CheckSignals, other threads through the token.
-bool should_stop(void* context) {
-    const auto* token = static_cast<const CancelToken*>(context);
-    if (token != nullptr && token->cancelled.load(std::memory_order_relaxed)) return true;
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-}
 
 template <class T>
 RowStore<T> make_rows(Array<const double, 2> values, Array<const std::int64_t, 1> offsets,

@@ -1,4 +1,4 @@
-// Python bindings of the window kernel. The caller (windows.py) has validated all arguments.
+// Python bindings of the window kernel. The caller (models/snippets.py) has validated all arguments.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -10,6 +10,9 @@ inline constexpr int kMostThresholds = 8;
 // Steps beyond the end of a series that the kernel reads and ignores.
 inline constexpr std::int64_t kWindowSlack = 64;
 
+// Steps that are compared with all windows of a dilation before the next ones: whole vectors.
+inline constexpr std::int64_t kWindowSteps = 1024;
+
 // Short windows of some channels. Window w has the channels first[w], ..., first[w + 1] - 1 of
 // `channels`, and as many times `length` values. It is compared with steps that are `dilation`
 // apart. If `shape_only`, its values have mean zero and unit variance in each channel, and so have
@@ -25,16 +28,20 @@ struct Windows {
     std::int64_t length = 0, n_thresholds = 0;
 };
 
-// One series against the windows [begin, end), which have the same dilation.
+// Some steps of one series against the windows [begin, end), which have the same dilation.
 struct WindowJob {
     Windows windows;
     std::int64_t begin = 0, end = 0;
-    std::int64_t n_steps = 0, pad = 0, stride = 0;
-    const double* padded = nullptr;       // channels x stride: the series with `pad` steps before it
-    const double* shape_norm = nullptr;   // channels x stride: sum of squares of standardised values
-    const double* shape_scale = nullptr;  // channels x stride: 2 / standard deviation
-    std::int32_t* counts = nullptr;       // all windows x n_thresholds: steps that are near enough
-    double* distances = nullptr;          // one window only: n_steps + kWindowSlack
+    std::int64_t step_begin = 0, step_end = 0;
+    // Not larger than the series, whose edge values repeat beyond its ends in any case.
+    std::int64_t dilation = 1;
+    std::int64_t pad = 0, stride = 0, shape_stride = 0;
+    const double* padded = nullptr;      // channels x stride: the series with `pad` steps before it
+    const double* shape_norm = nullptr;  // channels x shape_stride, from step_begin on: sum of
+                                         // squares of the standardised values
+    const double* shape_scale = nullptr;  // the same: 2 / standard deviation
+    std::int32_t* counts = nullptr;       // all windows x n_thresholds: near steps are added
+    double* distances = nullptr;          // one window only: by step, with kWindowSlack more
 };
 
 }  // namespace slts

@@ -1,5 +1,5 @@
-// Squared distances of short windows to every step of a series. Each target file defines SLTS_TARGET
-// and includes this file. Lanes are successive steps of the series.
+// Squared distances of short windows to every step of a series. Each target file defines
+// SLTS_TARGET and includes this file. Lanes are successive steps of the series.
 #pragma once
 
 #include "lanes.hpp"
@@ -17,7 +17,7 @@ SLTS_INLINE void window_distances(const WindowJob& job, std::int64_t window, std
     using L = Lanes<double, W>;
     const Windows& all = job.windows;
     const std::int64_t first = all.first[window], last = all.first[window + 1];
-    const std::int64_t length = all.length, dilation = all.dilation[window];
+    const std::int64_t length = all.length, dilation = job.dilation;
     const double* value = all.values + first * length;
     const bool shape = all.shape_only[window] != 0;
     const std::int64_t begin = job.pad + i - length / 2 * dilation;
@@ -31,8 +31,8 @@ SLTS_INLINE void window_distances(const WindowJob& job, std::int64_t window, std
             for (std::int64_t k = 0; k < length; ++k, x += dilation)
                 for (int v = 0; v < N; ++v)
                     dot[v] = L::add_product(dot[v], L::load_unaligned(x + v * W), value[k]);
-            const double* norm = job.shape_norm + channel * job.stride + i;
-            const double* scale = job.shape_scale + channel * job.stride + i;
+            const std::int64_t at = channel * job.shape_stride + i - job.step_begin;
+            const double *norm = job.shape_norm + at, *scale = job.shape_scale + at;
             for (int v = 0; v < N; ++v)
                 out[v] = out[v] + L::load_unaligned(norm + v * W) -
                          dot[v] * L::load_unaligned(scale + v * W);
@@ -60,7 +60,7 @@ SLTS_INLINE void compare_steps(const WindowJob& job, std::int64_t window, std::i
         for (int v = 0; v < N; ++v) L::store_unaligned(out + v * W, found[v]);
         return;
     }
-    const std::int64_t left = job.n_steps - i, n_thresholds = job.windows.n_thresholds;
+    const std::int64_t left = job.step_end - i, n_thresholds = job.windows.n_thresholds;
     if (left < N * W) {
         alignas(64) double lane[W];
         for (int w = 0; w < W; ++w) lane[w] = w;
@@ -79,11 +79,11 @@ SLTS_INLINE void compare_steps(const WindowJob& job, std::int64_t window, std::i
 template <int W>
 void run_windows(const WindowJob& job) {
     using L = Lanes<double, W>;
-    const std::int64_t n = job.n_steps, n_thresholds = job.windows.n_thresholds;
+    const std::int64_t n = job.step_end, n_thresholds = job.windows.n_thresholds;
     for (std::int64_t window = job.begin; window < job.end; ++window) {
         typename L::Bits counts[kMostThresholds];
         for (auto& count : counts) count = L::broadcast_bits(0);
-        std::int64_t i = 0;
+        std::int64_t i = job.step_begin;
         for (; n - i > 2 * W; i += kWindowVectors * W)
             compare_steps<W, kWindowVectors>(job, window, i, counts);
         if (n - i > W)
@@ -96,7 +96,7 @@ void run_windows(const WindowJob& job) {
             L::store_bits(lanes, counts[t]);
             std::int64_t total = 0;
             for (int w = 0; w < W; ++w) total -= lanes[w];  // a true lane is -1
-            job.counts[window * n_thresholds + t] = static_cast<std::int32_t>(total);
+            job.counts[window * n_thresholds + t] += static_cast<std::int32_t>(total);
         }
     }
 }

@@ -1,0 +1,144 @@
+"""The window kernel against the slow reference, on every instruction set."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import slts
+from slts.alignment.extension import available_targets
+from slts.models.snippets import Snippets
+from slts.series.channels import ChannelScale
+from tests.oracles import windows
+
+TARGETS = [target.name for target in available_targets()]
+
+
+@pytest.fixture(params=TARGETS)
+def target(request, monkeypatch):
+    monkeypatch.setenv("SLTS_ISA", request.param)
+
+
+def make(rng, count, channels, *, dilations, n_steps=11, n_thresholds=4):
+    """Random snippets in units with an offset, half of them compared by their shape."""
+    widths = rng.integers(1, channels + 1, size=count)
+    own = [np.sort(rng.permutation(channels)[:width]) for width in widths]
+    scale = ChannelScale(rng.normal(size=channels), rng.uniform(0.5, 2.0, channels), squash=False)
+    which = np.concatenate(own)
+    values = scale.centre[which, None] + scale.spread[which, None] * rng.normal(
+        size=(len(which), n_steps)
+    )
+    near = 2.0 * n_steps * widths[:, None] * np.linspace(0.6, 1.2, n_thresholds)
+    return Snippets(
+        values=values,
+        first=np.append(0, np.cumsum(widths)),
+        channels=which,
+        dilations=np.sort(rng.choice(dilations, size=count)).astype(np.int64),
+        shape_only=np.arange(count) % 2 == 0,
+        thresholds=near,
+        series=np.zeros(count, dtype=np.int64),
+        starts=np.zeros(count, dtype=np.int64),
+        scale=scale,
+        longest=None,
+    )
+
+
+def noise(rng, snippets, n):
+    scale = snippets.scale
+    return scale.centre + scale.spread * rng.normal(size=(n, len(scale.centre)))
+
+
+def as_batch(*series):
+    return slts.as_series([x.T for x in series])
+
+
+def all_distances(snippets, x):
+    """Distances of all snippets, shape (snippets, steps)."""
+    found = list(snippets.distances(as_batch(x), np.arange(len(snippets))))
+    return np.concatenate([rows for _, rows in found])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 15, 16, 17, 33, 64, 130, 401])
+@pytest.mark.parametrize(("channels", "n_steps"), [(1, 11), (3, 1), (5, 7), (12, 11)])
+def test_distances_and_counts_are_those_of_the_reference(target, n, channels, n_steps):
+    rng = np.random.default_rng([n, channels])
+    snippets = make(rng, 4, channels, dilations=[1, 2, 5, 10**6], n_steps=n_steps)
+    x = noise(rng, snippets, n)
+    expected = np.array([windows.distances(x, snippets, k) for k in range(4)])
+    np.testing.assert_allclose(all_distances(snippets, x), expected, rtol=1e-11, atol=1e-11)
+    counts = snippets.counts(as_batch(x))[0]
+    np.testing.assert_array_equal(counts, windows.counts(x, snippets))
+    # The thresholds tell the steps apart, unless there are few.
+    assert n < 64 or 0 < counts.sum() < counts.size * n
+
+
+def test_more_steps_than_are_compared_at_once(target):
+    rng = np.random.default_rng(0)
+    snippets = make(rng, 3, 2, dilations=[1, 300])
+    x = noise(rng, snippets, 2081)
+    expected = np.array([windows.distances(x, snippets, k) for k in range(3)])
+    np.testing.assert_allclose(all_distances(snippets, x), expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))
+
+
+@pytest.mark.parametrize("n_thresholds", [1, 3, 8])
+def test_any_number_of_thresholds(target, n_thresholds):
+    rng = np.random.default_rng(1)
+    snippets = make(rng, 6, 2, dilations=[1, 3], n_thresholds=n_thresholds)
+    x = noise(rng, snippets, 40)
+    np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))
+
+
+def test_threads_blocks_and_place_in_the_batch_change_no_bit(target):
+    rng = np.random.default_rng(2)
+    snippets = make(rng, 40, 3, dilations=[1, 2, 4, 9])
+    series = [noise(rng, snippets, n) for n in (1, 900, 5, 33, 2, 260, 12)]
+    # Thresholds at distances that occur: a rounding would change a count.
+    found = np.concatenate([all_distances(snippets, x) for x in series], axis=1)
+    limits = np.sort(found[:, rng.permutation(found.shape[1])[:4]], axis=1)
+    snippets = replace(snippets, thresholds=limits)
+    whole = snippets.counts(as_batch(*series), n_jobs=1)
+    np.testing.assert_array_equal(snippets.counts(as_batch(*series), n_jobs=3), whole)
+    np.testing.assert_array_equal(snippets.counts(as_batch(*series[::-1])), whole[::-1])
+    for p, x in enumerate(series):
+        np.testing.assert_array_equal(snippets.counts(as_batch(x), n_jobs=2)[0], whole[p])
+        met = all_distances(snippets, x)[:, None] <= limits[:, :, None]
+        np.testing.assert_array_equal(met.sum(axis=2), whole[p])
+    parts = [snippets.subset(slice(k, k + 7)).counts(as_batch(*series)) for k in range(0, 40, 7)]
+    np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
+
+
+def test_some_distances_are_rows_of_all(target):
+    rng = np.random.default_rng(3)
+    snippets = make(rng, 9, 2, dilations=[1, 2, 3])
+    x = noise(rng, snippets, 50)
+    which = np.array([1, 2, 5, 8])
+    ((given, some),) = snippets.distances(as_batch(x), which)
+    np.testing.assert_array_equal(given, which)
+    np.testing.assert_array_equal(some, all_distances(snippets, x)[which])
+
+
+def test_flat_parts_have_no_shape(target):
+    """A constant series equals a constant snippet, and is equally far from all others."""
+    rng = np.random.default_rng(4)
+    snippets = make(rng, 2, 1, dilations=[1])
+    values = np.concatenate([np.full((1, 11), 5.0), snippets.values[1:]])
+    snippets = replace(snippets, values=values, shape_only=np.ones(2, dtype=bool))
+    found = all_distances(snippets, np.full((20, 1), 3.0))
+    np.testing.assert_allclose(found[0], 0.0, atol=1e-12)
+    np.testing.assert_allclose(found[1], snippets.n_steps, rtol=1e-5)
+
+
+def test_values_far_out_of_range_are_far_away(target):
+    rng = np.random.default_rng(5)
+    snippets = make(rng, 6, 2, dilations=[1, 4])
+    for size in (1e150, 1e300):
+        assert np.isfinite(all_distances(snippets, size * noise(rng, snippets, 30))).all()
+
+
+def test_a_huge_dilation_needs_no_memory(target):
+    """The pads are as long as the series, not as the dilation."""
+    rng = np.random.default_rng(7)
+    snippets = make(rng, 2, 1, dilations=[10**15])
+    x = noise(rng, snippets, 3)
+    np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))

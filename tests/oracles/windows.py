@@ -1,0 +1,69 @@
+"""Snippets, written as plainly as possible: no lanes, no tiles, no padding.
+
+Series are (time, channels) arrays in the units of the data. Everything is float64.
+"""
+
+import numpy as np
+
+_FLAT = 1e-6
+
+
+def distances(x, snippets, k):
+    """Squared distance of snippet k to the window around every step, shape (steps,)."""
+    scale = snippets.scale
+    half = snippets.n_steps // 2
+    around = snippets.dilations[k] * (np.arange(snippets.n_steps) - half)
+    steps = np.clip(np.arange(len(x))[:, None] + around, 0, len(x) - 1)
+    total = np.zeros(len(x))
+    for channel, own in zip(snippets.channels_of(k), snippets.values_of(k), strict=True):
+        own = (own - scale.centre[channel]) / scale.spread[channel]
+        windows = (x[steps, channel] - scale.centre[channel]) / scale.spread[channel]
+        if snippets.shape_only[k]:
+            own, windows = standardised(own), standardised(windows)
+        total += np.sum((windows - own) ** 2, axis=1)
+    return total
+
+
+def standardised(windows):
+    """Zero mean and unit variance along the last axis; nearly zero where a window is flat."""
+    apart = windows - windows.mean(axis=-1, keepdims=True)
+    return apart / np.sqrt(windows.var(axis=-1, keepdims=True) + _FLAT)
+
+
+def counts(x, snippets):
+    """Number of steps within each threshold, shape (snippets, thresholds)."""
+    return np.array(
+        [
+            (distances(x, snippets, k)[:, None] <= snippets.thresholds[k]).sum(axis=0)
+            for k in range(len(snippets))
+        ]
+    )
+
+
+def features(series, snippets):
+    """Shares of the steps, and counts relative to the longest: (series, snippets, ..., kinds)."""
+    rows = []
+    for x in series:
+        found = counts(x, snippets)
+        kinds = [found / len(x)]
+        if snippets.longest is not None:
+            kinds.append(found / snippets.longest)
+        rows.append(np.stack(kinds, axis=-1))
+    return np.array(rows)
+
+
+def attribution(x, snippets, coef):
+    """What every step and channel adds, one window at a time: (problems, steps, channels)."""
+    half = snippets.n_steps // 2
+    terms = np.zeros((len(coef), *x.shape))
+    divisors = [len(x)] if snippets.longest is None else [len(x), snippets.longest]
+    for k in range(len(snippets)):
+        found, channels = distances(x, snippets, k), snippets.channels_of(k)
+        for i in np.flatnonzero(found <= snippets.thresholds[k].max()):
+            met = found[i] <= snippets.thresholds[k]
+            added = (coef[:, k][:, met] / divisors).sum(axis=(1, 2))
+            share = added / (snippets.n_steps * len(channels))
+            for s in range(snippets.n_steps):
+                step = np.clip(i + snippets.dilations[k] * (s - half), 0, len(x) - 1)
+                terms[:, step, channels] += share[:, None]
+    return terms
