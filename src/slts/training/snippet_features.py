@@ -42,6 +42,7 @@ class SnippetFeatures:
         self, snippets: Snippets, batch: SeriesBatch, anchors: IntArray, n_jobs: int | None
     ) -> None:
         self.snippets, self._batch, self._anchors, self._n_jobs = snippets, batch, anchors, n_jobs
+        self._all = np.array_equal(anchors, np.arange(len(batch)))
         # Some snippets: counts of the anchors, means and standard deviations of the features.
         self._parts: list[tuple[npt.NDArray[np.int32], FloatArray, FloatArray]] = []
 
@@ -69,8 +70,10 @@ class SnippetFeatures:
             spread[spread <= 1e-9] = np.inf
             features /= spread
             self._parts.append((counts, centre, spread))
-            products = features @ features[self._anchors].T
-            del features
+            # NumPy computes half of a product of a matrix and its own transpose.
+            own = features if self._all else features[self._anchors]
+            products = features @ own.T
+            del features, own
             yield products
 
     def coefficients(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
