@@ -186,13 +186,13 @@ ADAPTERS = {
 
 @functools.cache
 def warm_up(name: str) -> None:
-    """Compile the code of a model on a tiny problem, once per process."""
+    """Compile the code of a model on tiny problems, once per process."""
     adapter = ADAPTERS[name]
     if not adapter.packages:
         return
     rng = np.random.default_rng(0)
-    for growth in (0, 1):
-        batch = slts.as_series([rng.normal(size=(3, 12 + growth * k)) for k in range(8)])
+    for n_channels, growth in ((3, 0), (3, 1), (1, 0)):
+        batch = slts.as_series([rng.normal(size=(n_channels, 12 + growth * k)) for k in range(8)])
         train, test = adapter.prepare(batch, batch)
         adapter.model({}, 0).fit(train, np.arange(8) % 2).predict(test)
 

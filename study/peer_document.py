@@ -100,7 +100,9 @@ def _cues(found: Table, run: Table) -> list[Element]:
         "cue", "classes differ in", *(f"{BY_NAME[name].title}, {size}" for size, name in columns)
     )  # fmt: skip
     grids = run["grids"]
-    caption = sentences.CUES.format(seeds=grids["cue_seeds"], n_test=grids["cue_test"])
+    caption = sentences.CUES.format(
+        seeds=min(grids["cue_seeds"], grids["n_splits"]), n_test=grids["cue_test"]
+    )
     summary = sentences.on_cues(found)
     elements: list[Element] = ["## Which cue", Grid("cues", caption, header, rows)]
     return [*elements, bullets(summary)] if summary else elements

@@ -257,8 +257,8 @@ CONVENTIONS = (
 _CLOSE = 2.0
 CUES = (
     "Mean accuracy in percent, by number of training series. Every family is made up so that its "
-    "two classes differ in one thing only; series have 80 to 120 steps. {seeds} seeds, {n_test} "
-    "test series each, the same for all methods."
+    "two classes differ in one thing only; series have 80 to 120 steps. Seeds: {seeds}; test "
+    "series: {n_test} for each, the same for all methods and sizes."
 )
 RANKS = (
     "Mean ranks, the best on the left. Methods under one bar do not differ significantly by ranks "
