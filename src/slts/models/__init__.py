@@ -3,5 +3,6 @@
 row_map.py          scaled channels and an optional constant: the rows of most classifiers
 representations.py  what the local classifier sees of a step: values, changes, levels
 comparisons.py      a representation with an alignment objective, and the products they give
+snippets.py         short landmarks that are compared with every step, and how often they occur
 linear_form.py      decisions as sums over landmarks, linear in the aligned products
 """

@@ -185,6 +185,7 @@ _SNIPPETS = _record(
     thresholds=array("float64", _SNIPPET_AXIS, "thresholds").where(
         f"at most {MOST_THRESHOLDS} for each snippet", lambda v: v.shape[1] <= MOST_THRESHOLDS
     ),
+    shares=array("float64", _SNIPPET_AXIS, "thresholds"),
     series=array("int64", _SNIPPET_AXIS).where("not negative", lambda v: v.min() >= 0),
     starts=array("int64", _SNIPPET_AXIS),
     scale=_SCALE,

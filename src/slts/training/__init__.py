@@ -10,6 +10,7 @@ partitioned_alignments.py  the same for alignments in files or on workers
 search.py                  choose parameters by held-out accuracy
 landmark_fit.py            BBS and SLTS: the whole sequence
 local_fit.py               the local classifier: the whole sequence
+snippet_features.py        the part of the snippets in the Gram matrix
 local_metrics.py           features, Gram matrix and metrics of the local classifier
 logdet_cycles.py           LDMLT: triplets, ranked and rebuilt in cycles
 prediction.py              apply a fitted model to a source, part by part
