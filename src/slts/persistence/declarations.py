@@ -173,6 +173,7 @@ def _check_snippets(snippets: Snippets) -> None:
         f"snippets must have an odd number of steps, at most {_LONGEST_SNIPPET}",
     )
     require((np.diff(snippets.thresholds) >= 0).all(), "thresholds of snippets must ascend")
+    require(not snippets.scale.squash, "the scale of snippets must be linear")
 
 
 _SNIPPETS = _record(
@@ -190,7 +191,7 @@ _SNIPPETS = _record(
     starts=array("int64", _SNIPPET_AXIS),
     scale=_SCALE,
     longest=NOTHING | between(1, _MOST_STEPS),
-    sizes={"kinds": lambda s, n: s.n_kinds},
+    sizes={"kinds": lambda s, n: s.n_kinds, "snippets + 1": lambda s, n: len(s) + 1},
     rule=_check_snippets,
 )
 _CHOICE = _record(
@@ -416,11 +417,6 @@ def _check_local(model: LocalSLTSClassifier) -> None:
         (model.snippets_ is None) == (model.snippet_coef_ is None),
         "snippets_ and snippet_coef_ belong together",
     )
-    if model.snippets_ is not None:
-        require(
-            len(model.snippets_.first) == len(model.snippets_) + 1,
-            "the snippets must divide their rows among them",
-        )
     for settings in (comparison.settings for comparison in model.comparisons_):
         expected = AlignmentSettings(settings.objective, model.band, normalize=False)
         require(
@@ -456,6 +452,11 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
     SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM),
     LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT),
     LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
+}
+
+# Attributes and parameters that older files of the same format lack, and what they stand for.
+ADDED: Mapping[type[SeriesClassifier], tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    LocalSLTSClassifier: ({"snippets_": None, "snippet_coef_": None}, {"n_snippets": 0}),
 }
 
 

@@ -18,6 +18,7 @@ from slts.estimators.base import SeriesClassifier
 from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
 from slts.persistence.container import library_version, pack, unpack
 from slts.persistence.declarations import (
+    ADDED,
     CLASSIFIERS,
     MACHINE_PARAMETERS,
     PARAMETERS,
@@ -261,8 +262,12 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
             f"not know"
         )
     kind, decoder = _BY_NAME[name], Decoder(tensors)
-    model = kind(**_decode_parameters(decoder, kind, document["parameters"]))
+    parameters = _decode_parameters(decoder, kind, document["parameters"])
     nodes, attributes = document["state"], stored_attributes(kind)
+    added, defaults = ADDED.get(kind, ({}, {}))
+    if isinstance(nodes, dict) and not nodes.keys() & added.keys():
+        nodes, parameters = {**nodes, **added}, {**defaults, **parameters}
+    model = kind(**parameters)
     if not isinstance(nodes, dict) or nodes.keys() != attributes:
         raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
     for attribute, node in nodes.items():
