@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 import slts
 from slts.explanation import explain, summarize
 
-FEW = {"n_phases": 3, "n_components": 7, "max_length": 7}
+FEW = {"n_snippets": 60, "n_phases": 3, "n_components": 7, "max_length": 7}
 MODELS = {
     "slts": lambda **o: slts.SLTSClassifier(calibration_cv=None, **o),
     "slts cv": lambda **o: slts.SLTSClassifierCV(gammas=[1e-3, 1e-2], lams=[0.1], cv=2, **o),
@@ -54,6 +54,8 @@ def test_offset_and_contributions_sum_to_the_decision(
         for parts in (np.hstack([found.by_landmark, found.by_snippet]), found.by_comparison):
             total = found.intercept + parts.sum(axis=1)
             np.testing.assert_allclose(total, decision, atol=1e-9)
+        if name != "local":
+            np.testing.assert_array_equal(found.intercept, model.linear_forms()[0].intercept)
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +205,9 @@ def test_importance_is_the_mean_absolute_contribution(one_channel_decides):
     explained = [explain(model, x) for x in X[:5]]
     mean = np.mean([np.abs(one.by_channel) for one in explained], axis=0)
     np.testing.assert_allclose(found.channel_importance, mean, atol=1e-12)
-    local = slts.LocalSLTSClassifier(9, n_phases=2, random_state=0).fit(X, np.arange(60) % 3)
+    local = slts.LocalSLTSClassifier(9, n_snippets=100, n_phases=2, random_state=0).fit(
+        X, np.arange(60) % 3
+    )
     found = summarize(local, X[:5])
     explained = [explain(local, x) for x in X[:5]]
     mean = np.mean([np.abs(one.by_comparison) for one in explained], axis=0)
@@ -235,3 +239,44 @@ def test_a_snippet_is_important_if_its_contribution_differs_between_series(one_c
     seen = np.array([1 in local.snippets_.channels_of(k) for k in range(80)])
     strongest = np.argsort(-found.snippet_importance[[0, 2]], axis=1)[:, :5]
     assert seen[strongest].all() > seen.all()
+
+
+PLANTED, STEPS, REACH = 2, 20, 5
+
+
+def planted(n, seed):
+    """Noise in five channels; class 1 has a short wave at a random place of one of them."""
+    rng = np.random.default_rng(seed)
+    y, X, places = np.arange(n) % 2, [], []
+    for c in y:
+        length = int(rng.integers(60, 120))
+        x, at = 0.5 * rng.normal(size=(5, length)), int(rng.integers(0, length - STEPS))
+        x[PLANTED, at : at + STEPS] += 4.0 * c * np.sin(np.linspace(0.0, 3.0 * np.pi, STEPS))
+        X.append(x)
+        places.append(slice(max(0, at - REACH), at + STEPS + REACH))
+    return X, y, places
+
+
+def test_a_planted_motif_has_most_of_the_positive_contributions():
+    X, y, _ = planted(200, seed=0)
+    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    X_test, y_test, places = planted(40, seed=1)
+    assert model.score(X_test, y_test) >= 0.95
+    shares = []
+    for x, place in zip(X_test[1::2], places[1::2], strict=True):
+        found = explain(model, x)
+        assert found.by_snippet.sum() > 0
+        total = found.intercept + found.by_landmark.sum(axis=1) + found.by_snippet.sum(axis=1)
+        np.testing.assert_allclose(total, model.decision_function([x]), atol=1e-9)
+        positive = found.contributions[0].clip(min=0.0)
+        shares.append(
+            [
+                positive[place].sum() / positive.sum(),
+                positive[:, PLANTED].sum() / positive.sum(),
+                positive[place, PLANTED].sum() / positive.sum(),
+            ]
+        )
+    steps, channel, both = np.mean(shares, axis=0)
+    assert steps > 0.65
+    assert channel > 0.6
+    assert both > 0.5

@@ -8,8 +8,9 @@ s_ij be the sum of the rows of landmark j aligned with step i, divided by the le
 The contribution of channel u at step i is sum_j coef_cj a_iu (M_c s_ij)_u. With several phases,
 s_ij is split by phase and each phase has its own metric. With several comparisons, their
 contributions are added. The constant channel is not a channel of the data: its terms belong to the
-offset. What a snippet adds at a step is divided evenly among the steps that it is compared with,
-and among its channels.
+offset. What a snippet adds at a step, compared with a mean step of the training series, is divided
+evenly among the steps that it is compared with, and among its channels. What mean steps add
+belongs to the intercept.
 """
 
 from __future__ import annotations
@@ -63,9 +64,11 @@ class Explanation:
     by_landmark
         The part of each landmark, shape (decisions, landmarks), with the constant channel.
     by_snippet
-        The part of each snippet, shape (decisions, snippets); no columns if the model has none.
+        The part of each snippet, compared with a mean training series, shape (decisions,
+        snippets); no columns if the model has none.
     intercept
-        The part of no landmark and snippet, shape (decisions,): ``intercept +
+        The part of no landmark and snippet, shape (decisions,): the model's intercept, and what
+        the snippets of a mean training series with as many steps add. ``intercept +
         by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
     comparison_names, by_comparison
         The comparisons of the model and the part of each, shape (decisions, comparisons). These
@@ -274,6 +277,8 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
     parts = [form.contributions() for form in traced]
     contributions = np.asarray(sum(terms for terms, _ in parts))
     intercept = np.asarray(sum(form.intercept for form in forms))
+    if counted is not None:
+        intercept = intercept + counted.form.baseline(batch.n_steps)
     offset = intercept + np.asarray(sum(constant for _, constant in parts))
     decision = offset + contributions.sum(axis=(1, 2))
     alignments = aligned[0].alignments

@@ -98,9 +98,8 @@ def test_shares_of_landmarks_and_snippets_sum_to_the_decisions(fitted, monkeypat
     np.testing.assert_allclose(
         shares.sum(axis=2) + model.intercept_, model.decision_function(X[45:]), atol=1e-12
     )
-    found = slts.explain(model, X[50])
-    each = np.hstack([found.by_landmark, found.by_snippet])
-    np.testing.assert_allclose(shares[5], each, atol=1e-12)
+    by_landmark = slts.explain(model, X[50]).by_landmark
+    np.testing.assert_allclose(shares[5, :, : by_landmark.shape[1]], by_landmark, atol=1e-12)
     monkeypatch.setattr(local, "_SERIES", 7)
     blocks = model.transform(X[45:])
     np.testing.assert_allclose(blocks, shares.reshape(blocks.shape), atol=1e-12)
@@ -113,6 +112,34 @@ def test_columns_are_named_by_class_and_landmark_or_snippet(fitted):
     assert len(names) == len(set(names)) == 3 * per_class
     assert names[per_class] == f"class1_landmark{model.landmark_indices_[0]}"
     assert names[per_class + len(model.landmarks_) + 17] == "class1_snippet17"
+
+
+def test_snippets_know_how_often_they_occur_in_training_series(fitted):
+    model, X, _ = fitted
+    batch = slts.as_series(X[:45])
+    shares = model.snippets_.counts(batch) / batch.lengths[:, np.newaxis, np.newaxis]
+    np.testing.assert_allclose(model.snippets_.shares, shares.mean(axis=0), atol=1e-12)
+
+
+def test_threads_change_no_bit_of_snippets(three):
+    X, y, X_test, _ = three
+    one, two = (slts.LocalSLTSClassifier(random_state=0, n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.snippet_coef_, two.snippet_coef_)
+    np.testing.assert_array_equal(one.snippets_.thresholds, two.snippets_.thresholds)
+    np.testing.assert_array_equal(one.decision_function(X_test), two.decision_function(X_test))
+
+
+def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch):
+    monkeypatch.setattr(local_fit, "_FEWEST", 10)
+    monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 5)
+    X, y = make_ragged(3, 60, seed=0)
+    sampled = [
+        slts.LocalSLTSClassifier(
+            9, n_snippets=n, representations="values", memory_limit="6MB", random_state=0
+        ).fit(X, y).n_sampled_
+        for n in (5, 1000)
+    ]  # fmt: skip
+    assert 10 <= sampled[1] < sampled[0] / 2
 
 
 def test_a_model_without_snippets_has_landmarks_only(three):
@@ -136,9 +163,8 @@ def test_explanations_sum_to_the_decision_by_comparison_landmark_and_snippet(fit
     found = slts.explain(model, X[50])
     decision = model.decision_function([X[50]])[0]
     np.testing.assert_allclose(
-        found.by_comparison.sum(axis=1) + model.intercept_, decision, atol=1e-12
+        found.intercept + found.by_comparison.sum(axis=1), decision, atol=1e-12
     )
-    np.testing.assert_array_equal(found.intercept, model.intercept_)
     np.testing.assert_allclose(
         found.intercept + found.by_landmark.sum(axis=1) + found.by_snippet.sum(axis=1),
         decision,
@@ -356,6 +382,50 @@ def test_short_series_are_never_averaged(monkeypatch, three):
     monkeypatch.setattr(local_fit, "_CELLS", 1.0)
     model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
     assert model.comparisons_[0].representation.max_length is None
+
+
+def test_three_series_per_class_are_enough(rng):
+    y = np.repeat(np.arange(2), 3)
+    X = [np.sin(np.arange(40) / (1 + c) + rng.uniform(0, 6))[None] for c in y]
+    check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=1.0)
+
+
+def test_fifty_classes(rng):
+    y = np.tile(np.arange(50), 3)
+    centres = 3 * rng.normal(size=(50, 4, 1))
+    X = [centres[c] + 0.3 * rng.normal(size=(4, rng.integers(8, 20))) for c in y]
+    model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+    assert model.snippet_coef_.shape[0] == 50
+
+
+def test_series_shorter_than_a_snippet(rng):
+    y = np.arange(60) % 2
+    X = [rng.normal(size=(2, n)) + 3 * c for n, c in zip(rng.integers(1, 11, 60), y, strict=True)]
+    model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+    assert (model.snippets_.dilations == 1).all()
+
+
+@pytest.mark.parametrize("lengths", ["equal", "ragged"])
+def test_counts_are_relative_to_the_longest_only_if_lengths_differ(lengths, rng):
+    y = np.arange(20) % 2
+    n = np.full(20, 30) if lengths == "equal" else rng.integers(20, 31, 20)
+    X = [rng.normal(size=(2, k)) + c for k, c in zip(n, y, strict=True)]
+    model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+    assert model.snippets_.longest == (None if lengths == "equal" else n.max())
+    assert model.snippet_coef_.shape[3] == (1 if lengths == "equal" else 2)
+    # Series of any length are predicted.
+    assert np.isfinite(model.decision_function([X[0][:, :3], np.tile(X[1], 5)])).all()
+
+
+def test_very_long_series_are_averaged_for_alignments_only(rng, monkeypatch):
+    monkeypatch.setattr(local_fit, "_LONG", 256)
+    y = np.arange(10) % 2
+    X = [rng.normal(size=(1, 20)) + 3 * c for c in y]
+    X[0] = rng.normal(size=(1, 2000))
+    model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
+    assert 128 <= model.comparisons_[0].representation.max_length <= 256
+    assert model.snippets_.longest == 2000
+    assert model.snippets_.dilations[-1] > 100
 
 
 def test_class_weights_find_more_of_a_rare_class(rng):

@@ -36,6 +36,7 @@ def make(rng, count, channels, *, dilations, n_steps=11, n_thresholds=4):
         dilations=np.sort(rng.choice(dilations, size=count)).astype(np.int64),
         shape_only=np.arange(count) % 2 == 0,
         thresholds=near,
+        shares=np.zeros_like(near),
         series=np.zeros(count, dtype=np.int64),
         starts=np.zeros(count, dtype=np.int64),
         scale=scale,

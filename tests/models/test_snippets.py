@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -33,7 +33,9 @@ def make_batch(lengths, channels, seed=0):
 @pytest.fixture(scope="module", params=BATCHES)
 def case(request):
     batch = make_batch(*BATCHES[request.param])
-    return batch, Snippets.draw(batch, CODES, COUNT, seed=3)
+    drawn = Snippets.draw(batch, CODES, COUNT, seed=3)
+    counts = drawn.counts(batch) / batch.lengths[:, np.newaxis, np.newaxis]
+    return batch, replace(drawn, shares=counts.mean(axis=0))
 
 
 def same_snippets(one, other):
@@ -157,8 +159,8 @@ def test_copies_are_equal(case):
 def test_every_stored_number_is_counted():
     drawn = Snippets.draw(make_batch([20, 30], 2), np.array([0, 1]), 5, seed=0)
     rows = drawn.first[-1]
-    # Values and channels by row; `first`; four arrays by snippet, thresholds, and the scale.
-    assert drawn.n_numbers == rows * (LENGTH + 1) + 6 + 4 * 5 + drawn.thresholds.size + 2 * 2
+    # Values and channels by row; `first`; six arrays by snippet; the scale.
+    assert drawn.n_numbers == rows * (LENGTH + 1) + 6 + 4 * 5 + 2 * drawn.thresholds.size + 2 * 2
 
 
 # -- attribution
@@ -169,12 +171,23 @@ def test_contributions_are_those_of_the_reference(case):
     coef = coefficients(drawn)
     form = SnippetForm("snippets", np.arange(2), drawn, coef, np.zeros(2))
     for p in (0, 3):
-        terms, by_snippet = form.attribute(batch[p : p + 1])
-        x = batch[p].T
-        np.testing.assert_allclose(terms, windows.attribution(x, drawn, coef), atol=1e-12)
-        each = drawn.contributions(batch[p : p + 1], coef)[0]
-        np.testing.assert_allclose(by_snippet, each, atol=1e-12)
-        np.testing.assert_allclose(terms.sum(axis=(1, 2)), each.sum(axis=1), atol=1e-9)
+        x, n = batch[p : p + 1], batch.lengths[p]
+        terms, by_snippet = form.attribute(x)
+        np.testing.assert_allclose(terms, windows.attribution(batch[p].T, drawn, coef), atol=1e-12)
+        usual = drawn.features(n * drawn.shares, np.array([n]))[0]
+        expected = drawn.contributions(x, coef)[0] - np.einsum("ktf,cktf->ck", usual, coef)
+        np.testing.assert_allclose(by_snippet, expected, atol=1e-12)
+        total = form.baseline(n) + terms.sum(axis=(1, 2))
+        np.testing.assert_allclose(total, drawn.decide(x, coef)[0], atol=1e-9)
+
+
+def test_snippets_of_the_training_series_add_nothing_on_average():
+    batch = make_batch([24] * 6, 3)
+    drawn = Snippets.draw(batch, CODES, COUNT, seed=3)
+    drawn = replace(drawn, shares=drawn.counts(batch).mean(axis=0) / 24)
+    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    parts = [form.attribute(batch[p : p + 1])[1] for p in range(6)]
+    np.testing.assert_allclose(np.mean(parts, axis=0), 0.0, atol=1e-12)
 
 
 def test_contributions_of_some_snippets_are_parts_of_all(case):

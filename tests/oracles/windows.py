@@ -53,15 +53,18 @@ def features(series, snippets):
 
 
 def attribution(x, snippets, coef):
-    """What every step and channel adds, one window at a time: (problems, steps, channels)."""
+    """What every step and channel adds, one window at a time: (problems, steps, channels).
+
+    A step is compared with a mean step of the training series.
+    """
     half = snippets.n_steps // 2
     terms = np.zeros((len(coef), *x.shape))
     divisors = [len(x)] if snippets.longest is None else [len(x), snippets.longest]
     for k in range(len(snippets)):
         found, channels = distances(x, snippets, k), snippets.channels_of(k)
-        for i in np.flatnonzero(found <= snippets.thresholds[k].max()):
-            met = found[i] <= snippets.thresholds[k]
-            added = (coef[:, k][:, met] / divisors).sum(axis=(1, 2))
+        for i in range(len(x)):
+            more = (found[i] <= snippets.thresholds[k]) - snippets.shares[k]
+            added = (coef[:, k] * more[:, None] / divisors).sum(axis=(1, 2))
             share = added / (snippets.n_steps * len(channels))
             for s in range(snippets.n_steps):
                 step = np.clip(i + snippets.dilations[k] * (s - half), 0, len(x) - 1)

@@ -32,8 +32,21 @@ MODELS = {
     "v2-ldmlt": (
         slts.LDMLTClassifier(n_cycles=2, triplets_per_series=3.0, random_state=0), ("no", "yes"), 2,
     ),
+    # Written before there were snippets.
     "v2-local": (
-        slts.LocalSLTSClassifier(6, n_phases=2, n_components=5, metric_rank=3, random_state=0),
+        slts.LocalSLTSClassifier(
+            6, n_snippets=0, representations=("values", "changes", "levels"),
+            objective=("cost", "affinity"), n_phases=2, n_components=5, metric_rank=3,
+            random_state=0,
+        ),
+        ("low", "mid", "top"),
+        2,
+    ),
+    "v2-local-snippets": (
+        slts.LocalSLTSClassifier(
+            6, n_snippets=12, representations=("values", "changes"), objective="affinity",
+            n_components=5, metric_rank=3, random_state=0,
+        ),
         ("low", "mid", "top"),
         2,
     ),

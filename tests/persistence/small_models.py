@@ -17,7 +17,13 @@ SMALL = [
     slts.OneNNClassifier(random_state=0),
     slts.SimilaritySVC(random_state=0),
     slts.LDMLTClassifier(n_cycles=2, triplets_per_series=3.0, random_state=0),
-    slts.LocalSLTSClassifier(12, random_state=0),
+    slts.LocalSLTSClassifier(
+        12,
+        n_snippets=20,
+        representations=("values", "changes", "levels"),
+        objective=("cost", "affinity"),
+        random_state=0,
+    ),
 ]
 METHODS = ("predict", "predict_proba", "decision_function", "transform")
 

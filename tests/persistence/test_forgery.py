@@ -56,7 +56,7 @@ def put(document, key, value):
 
 def tensor(header, payload, name):
     """View of a tensor inside a bytearray."""
-    kinds = {"F64": np.float64, "I64": np.int64, "I32": np.int32}
+    kinds = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "BOOL": np.bool_}
     begin, end = header[name]["data_offsets"]
     flat = np.frombuffer(payload, np.uint8)[begin:end].view(kinds[header[name]["dtype"]])
     return flat.reshape(header[name]["shape"])
@@ -72,6 +72,7 @@ def test_a_resealed_file_loads(saved, path):
 ROWS = "state.row_map_.record.1"
 REPORT = "state.reports_.tuple.0.record"
 FIRST = "state.comparisons_.tuple.0.record.1"
+SNIPPETS = "state.snippets_.record.1"
 LEVELS = "state.comparisons_.tuple.4.record.1.representation.record.1.levels.record.1"
 
 
@@ -232,6 +233,15 @@ EDITS = {
         (f"{FIRST}.representation.record.1.max_length", 2.5, "max_length must be"),
         (f"{FIRST}.representation.record.1.constant", 0.0, "constant must be"),
         (f"{FIRST}.representation.record.1.scale", None, "is not used|either a scale or levels"),
+        ("state.snippets_", None, "is not used|belong together"),
+        ("state.snippet_coef_", None, "is not used|belong together"),
+        ("state.snippets_", {"same": "comparisons_.0"}, "is not used"),
+        (f"{SNIPPETS}.longest", 0, "longest must be"),
+        (f"{SNIPPETS}.longest", 2**60, "longest must be"),
+        (f"{SNIPPETS}.longest", 9.5, "longest must be"),
+        (f"{SNIPPETS}.longest", None, "snippet_coef_ must have shape"),
+        (f"{SNIPPETS}.scale", None, "is not used|scale must be"),
+        (f"{SNIPPETS}.scale.record.1.squash", True, "must be linear"),
         (f"{LEVELS}.n_levels", 10**9, "n_levels must be an integer from 1 to 1000"),
         (f"{LEVELS}.n_levels", 4, r"comparisons_\[4\].*change_spread must have shape"),
     ],
@@ -300,6 +310,21 @@ NUMBERS = [
     ("LocalSLTSClassifier", "groups_", (0,), -1, "each index of the groups"),
     ("LocalSLTSClassifier", "local_metrics_.0", (0, 0), np.nan, "has NaN"),
     ("LocalSLTSClassifier", "comparisons_.0.representation.scale.spread", (0,), 0.0, "positive"),
+    ("LocalSLTSClassifier", "snippets_.first", (0,), 1, "divide their rows"),
+    ("LocalSLTSClassifier", "snippets_.first", (-1,), 10**12, "divide their rows"),
+    ("LocalSLTSClassifier", "snippets_.first", (5,), 0, "divide their rows"),
+    ("LocalSLTSClassifier", "snippets_.first", (5,), -(10**12), "divide their rows"),
+    ("LocalSLTSClassifier", "snippets_.channels", (3,), 2, "channels of the series"),
+    ("LocalSLTSClassifier", "snippets_.channels", (3,), -1, "channels of the series"),
+    ("LocalSLTSClassifier", "snippets_.dilations", (0,), 0, "from 1 to .* ascending"),
+    ("LocalSLTSClassifier", "snippets_.dilations", (0,), 9, "from 1 to .* ascending"),
+    ("LocalSLTSClassifier", "snippets_.dilations", (-1,), 10**9, "from 1 to .* ascending"),
+    ("LocalSLTSClassifier", "snippets_.thresholds", (0, 0), 1e9, "thresholds .* ascend"),
+    ("LocalSLTSClassifier", "snippets_.thresholds", (0, 0), np.nan, "thresholds has NaN"),
+    ("LocalSLTSClassifier", "snippets_.values", (0, 0), np.inf, "values has NaN"),
+    ("LocalSLTSClassifier", "snippets_.series", (0,), -1, "not negative"),
+    ("LocalSLTSClassifier", "snippets_.scale.spread", (0,), 0.0, "positive"),
+    ("LocalSLTSClassifier", "snippet_coef_", (0, 0, 0, 0), np.nan, "snippet_coef_ has NaN"),
     ("LDMLTClassifier", "metric_", (0, 0), 7.0, "same metric as metric_"),
 ]  # fmt: skip
 
@@ -314,6 +339,24 @@ def test_edited_numbers_are_refused(name, which, index, value, reason, saved, pa
     payload = bytearray(payload)
     tensor(header, payload, which)[index] = value
     refuse(forged(header, document, bytes(payload)), path, reason)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        ("values", "thresholds", "must have shape"),
+        ("channels", "dilations", "must have shape"),
+        ("first", "starts", "must have shape"),
+        ("shape_only", "starts", "must be an array of"),
+        ("values", "channels", "must be an array of"),
+        ("dilations", "starts", "dilations of snippets must be"),
+    ],
+)
+def test_exchanged_arrays_of_snippets_are_refused(one, other, reason, saved, path):
+    header, document, payload = parts(saved["LocalSLTSClassifier"][1])
+    fields, _ = place(document, f"{SNIPPETS}.values")
+    fields[one], fields[other] = fields[other], fields[one]
+    refuse(forged(header, document, payload), path, reason)
 
 
 def test_an_unusable_metric_is_refused(saved, path):

@@ -24,6 +24,7 @@ HASHES = {
     "v2-svc": "05e05c9c55cd76486eb1572c6dce3d7d35cb582945eb9708e0bf7c5c8b4f8dec",
     "v2-ldmlt": "ad4902d33ca248768aecba65b07d99e73ae83bfbc81d65a5073fcabf6658e7dd",
     "v2-local": "30602dca9c12467a7c566e43abf4a61a12677b242cb90addde9da361c90945fd",
+    "v2-local-snippets": "83d59b0114c6026b40ad04621fd8ef98f3750e5eb7d48281805cd167dd6f7c7e",
 }
 every_file = pytest.mark.parametrize("name", HASHES)
 
@@ -73,3 +74,13 @@ def test_the_golden_file_holds_the_parameters_it_was_made_with(name):
     assert facts["format"] == 2
     assert facts["channel_names"] == ["u", "v"][:channels]
     assert facts["training"]["series"] == 6 * len(labels)
+
+
+def test_a_file_from_before_snippets_has_none(tmp_path):
+    model = slts.load(FOLDER / "v2-local.slts")
+    assert (model.n_snippets, model.snippets_, model.snippet_coef_) == (0, None, None)
+    slts.save(model, tmp_path / "again.slts")
+    again = slts.load(tmp_path / "again.slts")
+    x = np.random.default_rng(0).normal(size=(2, 9))
+    np.testing.assert_array_equal(again.decision_function([x]), model.decision_function([x]))
+    assert slts.explain(again, x).by_snippet.shape == (3, 0)

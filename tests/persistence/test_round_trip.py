@@ -125,7 +125,7 @@ def test_a_loaded_model_is_explained_like_the_saved_one(estimator, saved, tmp_pa
     loaded = round_trip(model, tmp_path)
     x = new_series()[0]
     first, second = slts.explain(model, x), slts.explain(loaded, x)
-    for name in ("predicted", "decision", "offset", "contributions", "by_landmark"):
+    for name in ("predicted", "decision", "offset", "contributions", "by_landmark", "by_snippet"):
         assert_same_value(getattr(first, name), getattr(second, name), name)
     for name, value in vars(slts.summarize(model)).items():
         assert_same_value(value, getattr(slts.summarize(loaded), name), name)

@@ -1,4 +1,4 @@
-"""Learning from a scan keeps to its memory limit."""
+"""Learning keeps to its memory limit, and to what was estimated."""
 
 import os
 import subprocess
@@ -13,6 +13,31 @@ pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("narwhals")
 
 LIMIT = 120_000_000
+LOCAL = """
+import numpy as np
+import slts
+from slts.training import local_fit
+
+def status(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1000 for line in lines if line.startswith(name))
+
+rng = np.random.default_rng(0)
+y = np.arange(1000) % 3
+X = slts.as_series([rng.normal(size=(3, rng.integers(8, 12))) + c for c in y])
+estimate, estimates = local_fit.training_bytes, []
+
+def logged(*args, **kwargs):
+    estimates.append(estimate(*args, **kwargs))
+    return estimates[-1]
+
+model = slts.LocalSLTSClassifier(12, representations="values", n_phases=1, random_state=0)
+model.fit(X[:30], y[:30])
+before = status("VmRSS")
+local_fit.training_bytes = logged
+model.fit(X, y)
+print(status("VmHWM") - before, estimates[0])
+"""
 PROGRAM = """
 import sys
 import numpy as np
@@ -60,3 +85,15 @@ def test_a_fit_keeps_to_its_limit(tmp_path):
     assert done.returncode == 0, done.stderr
     assert 0.3 * LIMIT < int(done.stdout) < 1.1 * LIMIT
     assert [path.name for path in tmp_path.iterdir()] == ["train.parquet"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read memory from")
+def test_the_local_classifier_keeps_to_its_estimate():
+    done = subprocess.run(
+        [sys.executable, "-c", LOCAL], capture_output=True, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    used, estimate = map(float, done.stdout.split())
+    assert 0.3 * estimate < used < 1.1 * estimate

@@ -1,11 +1,14 @@
 """Same series, same seed, same parameters: same model, wherever the series are stored."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 import slts
+from slts.models.snippets import Snippets
 from slts.training import landmark_fit, local_fit, memory_plan
 from slts.training.sampling import SampleSize
 from tests.estimators.kinds import every, quick
@@ -133,8 +136,10 @@ def assert_same_model(one, other, series, tol=1e-9):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(one.classes_, other.classes_)
     if isinstance(one, slts.LocalSLTSClassifier):
-        names, pairs = ["intercept_"], zip(one.local_metrics_, other.local_metrics_, strict=True)
+        names = ["intercept_", "snippet_coef_"]
+        pairs = zip(one.local_metrics_, other.local_metrics_, strict=True)
         assert one.selection_ == other.selection_
+        assert_same_snippets(one.snippets_, other.snippets_)
     else:
         names, pairs = ["metrics_", "coef_"], []
     for a, b in [*pairs, *((getattr(one, name), getattr(other, name)) for name in names)]:
@@ -145,6 +150,14 @@ def assert_same_model(one, other, series, tol=1e-9):
         scores = [m.cv_results_["mean_test_score"] for m in (one, other)]
         np.testing.assert_allclose(*scores)
     np.testing.assert_array_equal(one.predict(series), other.predict(series))
+
+
+def assert_same_snippets(one, other):
+    """All but the numbers of their series, which are those of the source."""
+    for field in fields(Snippets):
+        if field.name not in ("series", "scale"):
+            a, b = getattr(one, field.name), getattr(other, field.name)
+            np.testing.assert_array_equal(a, b, err_msg=field.name)
 
 
 @every(KINDS)
@@ -195,6 +208,21 @@ def test_indices_of_landmarks_are_those_of_the_source(sources, in_memory, data):
     assert model.landmarks_ == found.series[model.landmark_indices_]
     again = quick(slts.BBSClassifier, landmarks=model.landmark_indices_).fit(scan)
     assert_same_model(again, model, data[0])
+
+
+def test_series_of_snippets_are_those_of_the_source(sources, in_memory, data):
+    (scan,) = sources("files shuffled")
+    read = quick(slts.LocalSLTSClassifier).fit(scan)
+    for model, series in (
+        (in_memory(slts.LocalSLTSClassifier), data[0]),
+        (read, scan.read().series),
+    ):
+        found = model.snippets_
+        for k in range(0, len(found), 10):
+            x = series[found.series[k]]
+            steps = found.starts[k] + found.dilations[k] * np.arange(found.n_steps)
+            own = x[np.ix_(found.channels_of(k), steps.clip(0, x.shape[1] - 1))]
+            np.testing.assert_array_equal(own, found.values_of(k))
 
 
 @every(KINDS)

@@ -96,7 +96,9 @@ def test_phases_that_were_added_up_differ_by_rounding_alone(seen):
         for x, features in series.items():
             if kind != "snippets":
                 groups, phases, *shape = features.shape
-                features = features.reshape(groups, n_phases, phases // n_phases, *shape).sum(axis=2)
+                features = features.reshape(groups, n_phases, phases // n_phases, *shape).sum(
+                    axis=2
+                )
             np.testing.assert_allclose(
                 in_prediction[kind][x], features, rtol=0, atol=1e-14, err_msg=kind
             )

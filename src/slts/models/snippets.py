@@ -69,6 +69,8 @@ class Snippets:
         Whether a snippet, and what it is compared with, are scaled to zero mean and unit variance.
     thresholds
         Largest squared distances at which a snippet occurs, shape (snippets, thresholds).
+    shares
+        Mean share of the steps of a training series that are within each threshold.
     series, starts
         The training series of each snippet and its first step, which is negative if the series
         is shorter than the snippet.
@@ -85,6 +87,7 @@ class Snippets:
     dilations: IntArray
     shape_only: npt.NDArray[np.bool_]
     thresholds: FloatArray
+    shares: FloatArray
     series: IntArray
     starts: IntArray
     scale: ChannelScale
@@ -95,7 +98,8 @@ class Snippets:
         """Draw snippets equally from all classes.
 
         Dilations are log-uniform up to the longest series, and so are numbers of channels. Half of
-        the snippets are compared by their shape only. `series` are positions in the batch.
+        the snippets are compared by their shape only. `series` are positions in the batch, and
+        `shares` are not known yet.
         """
         rng = np.random.default_rng(seed)
         lengths, longest = batch.lengths, int(batch.lengths.max())
@@ -124,6 +128,7 @@ class Snippets:
             dilations=dilations,
             shape_only=rng.random(count) < _SHAPE_SHARE,
             thresholds=np.zeros((count, N_THRESHOLDS)),
+            shares=np.zeros((count, N_THRESHOLDS)),
             series=series,
             starts=starts,
             scale=ChannelScale.fit(batch, "standard"),
@@ -264,7 +269,7 @@ class Snippets:
             channels=self.channels[rows],
             **{
                 name: getattr(self, name)[which]
-                for name in ("dilations", "shape_only", "thresholds", "series", "starts")
+                for name in ("dilations", "shape_only", "thresholds", "shares", "series", "starts")
             },
         )
 
@@ -363,13 +368,26 @@ class SnippetForm:
         sums = np.cumsum(weights[:, :, ::-1], axis=2)
         return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
 
+    def baseline(self, n_steps: int) -> FloatArray:
+        """Return what the snippets of a mean training series add, shape (problems,).
+
+        Its steps are those of the training series on average, and it has `n_steps` of them.
+        """
+        return np.asarray(n_steps * self._usual(n_steps).sum(axis=1))
+
+    def _usual(self, n_steps: int) -> FloatArray:
+        """What a mean step of the training series adds, shape (problems, snippets)."""
+        divisors = self.snippets._divisors(np.array([n_steps]))[0]
+        return np.asarray(((self.coef / divisors).sum(axis=3) * self.snippets.shares).sum(axis=2))
+
     def attribute(
         self, series: SeriesBatch, which: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Attribute the decision values to steps and channels of one series.
 
-        What a snippet adds at a step is divided evenly among the steps that it is compared with and
-        its channels.
+        What a snippet adds at a step, compared with a mean step of the training series, is divided
+        evenly among the steps that it is compared with and its channels. With `baseline`, the sum
+        over all snippets is the decision.
 
         Returns
         -------
@@ -380,9 +398,9 @@ class SnippetForm:
         """
         snippets, n = self.snippets, series.n_steps
         which = np.arange(len(snippets)) if which is None else which
-        weights = self.step_weights(n)
+        weights, usual = self.step_weights(n), self._usual(n)
         terms = np.zeros((len(self.coef), series.n_channels, n))
-        by_snippet = np.zeros((len(self.coef), len(which)))
+        by_snippet = -n * usual[:, which]
         done = 0
         for part, met in self.occurrences(series, which):
             for dilation in np.unique(snippets.dilations[part]):
@@ -393,6 +411,7 @@ class SnippetForm:
                     channels = snippets.channels_of(int(k))
                     shares[row, channels] = 1.0 / (len(channels) * snippets.n_steps)
                 added = np.zeros((len(self.coef), series.n_channels, n))
+                added -= (usual[:, own] @ shares)[:, :, np.newaxis]
                 for level in range(1, weights.shape[2]):
                     at_level = (met[same] == level).astype(np.float64)
                     each = weights[:, own, level]

@@ -173,6 +173,7 @@ def _check_snippets(snippets: Snippets) -> None:
         f"snippets must have an odd number of steps, at most {_LONGEST_SNIPPET}",
     )
     require((np.diff(snippets.thresholds) >= 0).all(), "thresholds of snippets must ascend")
+    require(not snippets.scale.squash, "the scale of snippets must be linear")
 
 
 _SNIPPETS = _record(
@@ -185,11 +186,12 @@ _SNIPPETS = _record(
     thresholds=array("float64", _SNIPPET_AXIS, "thresholds").where(
         f"at most {MOST_THRESHOLDS} for each snippet", lambda v: v.shape[1] <= MOST_THRESHOLDS
     ),
+    shares=array("float64", _SNIPPET_AXIS, "thresholds"),
     series=array("int64", _SNIPPET_AXIS).where("not negative", lambda v: v.min() >= 0),
     starts=array("int64", _SNIPPET_AXIS),
     scale=_SCALE,
     longest=NOTHING | between(1, _MOST_STEPS),
-    sizes={"kinds": lambda s, n: s.n_kinds},
+    sizes={"kinds": lambda s, n: s.n_kinds, "snippets + 1": lambda s, n: len(s) + 1},
     rule=_check_snippets,
 )
 _CHOICE = _record(
@@ -423,11 +425,6 @@ def _check_local(model: LocalSLTSClassifier) -> None:
         (model.snippets_ is None) == (model.snippet_coef_ is None),
         "snippets_ and snippet_coef_ belong together",
     )
-    if model.snippets_ is not None:
-        require(
-            len(model.snippets_.first) == len(model.snippets_) + 1,
-            "the snippets must divide their rows among them",
-        )
     for settings in (comparison.settings for comparison in model.comparisons_):
         expected = AlignmentSettings(settings.objective, model.band, normalize=False)
         require(
@@ -465,8 +462,13 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
     LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
 }
 
-# Attributes that older files of this format do not have, and their values in such models.
-LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {"C_": lambda model: model.C}
+# Attributes and parameters that older files of this format lack, and their values in such models.
+LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
+    "C_": lambda model: model.C,
+    "snippets_": lambda model: None,
+    "snippet_coef_": lambda model: None,
+}
+LATER_PARAMETERS: Mapping[str, Any] = {"n_snippets": 0}
 
 
 def stored_attributes(kind: type[SeriesClassifier]) -> frozenset[str]:

@@ -20,6 +20,7 @@ from slts.persistence.container import library_version, pack, unpack
 from slts.persistence.declarations import (
     CLASSIFIERS,
     LATER_ATTRIBUTES,
+    LATER_PARAMETERS,
     MACHINE_PARAMETERS,
     PARAMETERS,
     check_model,
@@ -283,14 +284,15 @@ def _decode_parameters(
     decoder: Decoder, kind: type[SeriesClassifier], nodes: Any
 ) -> dict[str, Any]:
     known = stored_parameters(kind())
-    # A parameter that is missing is newer than the file, and its default keeps the old behaviour.
+    # A parameter that is missing is newer than the file: its value keeps the old behaviour.
     if not isinstance(nodes, dict) or not nodes.keys() <= known.keys():
         unknown = ", ".join(sorted(set(nodes) - known.keys())) if isinstance(nodes, dict) else ""
         raise ModelFileError(
             f"it has parameters that the {kind.__name__} of this slts, {library_version()}, does "
             f"not have: {unknown[:100]}"
         )
-    return {
+    later = {name: value for name, value in LATER_PARAMETERS.items() if name in known}
+    return later | {
         name: decoder.decode(node, f"parameters.{name}")
         for name, node in nodes.items()
         if _note(node) is None

@@ -148,7 +148,9 @@ def fit_local(
         verbose=options.verbose,
     )
     # Snippets name their series by their numbers in the source.
-    named = None if snippets is None else replace(snippets, series=found.indices[snippets.series])
+    named = solution.snippets
+    if named is not None:
+        named = replace(named, series=found.indices[named.series])
     scale = fit_scale(solution.ridge.left_out, codes, multiplicities)
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,12 +79,14 @@ class LocalTraining:
 class LocalSolution:
     """What was learned.
 
-    Comparisons and their metrics (problems, groups, phases, d, r); coefficients of the snippets
-    (problems, snippets, thresholds, kinds), if there are any; intercept, regression, candidates.
+    Comparisons and their metrics (problems, groups, phases, d, r); the snippets and their
+    coefficients (problems, snippets, thresholds, kinds), if there are any; intercept, regression,
+    candidates.
     """
 
     comparisons: tuple[Comparison, ...]
     metrics: tuple[FloatArray, ...]
+    snippets: Snippets | None
     snippet_coef: FloatArray | None
     intercept: FloatArray
     ridge: RidgeFit
@@ -177,7 +179,8 @@ def learn_local_metrics(
     if counted is not None:
         coef, shift = counted.coefficients(weights[-1] * ridge.weights)
         intercept = intercept + shift
-    return LocalSolution(tuple(comparisons), metrics, coef, intercept, ridge, selection)
+        snippets = replace(counted.snippets, shares=counted.shares())
+    return LocalSolution(tuple(comparisons), metrics, snippets, coef, intercept, ridge, selection)
 
 
 def _anchor_features(

@@ -76,6 +76,11 @@ class SnippetFeatures:
             del features, own
             yield products
 
+    def shares(self) -> FloatArray:
+        """Mean share of the steps within each threshold, shape (snippets, thresholds)."""
+        shape = -1, N_THRESHOLDS, self.snippets.n_kinds
+        return np.concatenate([centre.reshape(shape)[:, :, 0] for _, centre, _ in self._parts])
+
     def coefficients(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Combine the anchors' features with the weights of the solution.
 
