@@ -40,8 +40,8 @@ def _wave(rng: Generator, n_steps: int, period: float) -> Series:
 
 
 def _level(rng: Generator, second: bool) -> Series:
-    x = _noise(rng, 4, _length(rng))
-    x[0] += 0.35 if second else -0.35
+    x = _noise(rng, 10, _length(rng))
+    x[0] += 0.4 if second else -0.4
     return x
 
 
@@ -95,7 +95,7 @@ def _duration(rng: Generator, second: bool) -> Series:
     n = _length(rng)
     width = int(rng.integers(22, 30)) if second else int(rng.integers(13, 21))
     at = int(rng.integers(5, n - width - 5))
-    x = _noise(rng, 2, n, 0.6) + rng.normal(size=(2, 1))
+    x = _noise(rng, 2, n, 0.45) + rng.normal(size=(2, 1))
     x[0, at : at + width] += 2.0
     return x
 
@@ -125,7 +125,7 @@ class Cue:
 
 
 CUES = {
-    "level": Cue("level", "mean of one of four channels", _level),
+    "level": Cue("level", "mean of one of ten channels", _level),
     "shape": Cue("shape", "a slow cycle is triangular or square", _shape),
     "order": Cue("order of events", "which of two channels has its event first", _order),
     "motif": Cue(

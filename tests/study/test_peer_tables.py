@@ -213,7 +213,7 @@ def test_made_up_families_show_which_method_finds_which_cue():
     assert found["datasets"] == []
     assert [one["cue"] for one in found["cues"]["rows"]] == ["level", "tempo"]
     text = to_markdown(build(found, RUN, []))
-    assert "| level | mean of one of four channels | 90.5 | 89.5 | 70.5 | 60.5 | 95.5 |" in text
+    assert "| level | mean of one of ten channels | 90.5 | 89.5 | 70.5 | 60.5 | 95.5 |" in text
     assert "| 97.5 | - | - | - | - |" in text
     assert (
         "- 40 training series, best or less than 2 points behind: LocalSLTS on 1 of 2 (level); "
