@@ -1,4 +1,4 @@
-"""Several local metrics instead of one: by landmark class and phase, over representations."""
+"""Local metrics and snippets: landmarks of every length, compared in several representations."""
 
 from __future__ import annotations
 
@@ -51,17 +51,21 @@ class RidgeReport:
 class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
     """Local similarity learning: accurate on most data without any setting.
 
-    Every series is aligned with a few landmarks of each class, in several comparisons: three
+    Every series is aligned with a few landmarks of each class, in several comparisons: some
     representations (standardised values; values and their changes; levels and their changes) times
-    two alignment objectives. A metric for each class, group of landmarks and phase of the landmark
-    is learned on the aligned products by ridge regression, whose penalty minimises the exact
-    leave-one-out error. Decisions are linear in the aligned products, so `slts.explain` is exact.
+    one or two alignment objectives. A metric for each class, group of landmarks and phase of the
+    landmark is learned on the aligned products. Snippets, which are short parts of training series,
+    are compared with every step, and each class learns how often they should occur. One ridge
+    regression learns both; its penalty minimises the exact leave-one-out error. Decisions are
+    linear, so `slts.explain` is exact.
 
     Parameters
     ----------
     n_landmarks
         Number of landmarks, or fraction of the distinct training series. None takes 10 of each
         class, fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
+    n_snippets
+        Number of snippets, drawn equally from all classes. 0 leaves them out.
     landmarks
         ``"random"`` draws equally from all classes; ``"kmedoids"`` and ``"dselect"`` choose as
         `slts.select_landmarks` does; or indices of training series.
@@ -82,16 +86,16 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     metric_rank
         Rank of the metrics.
     max_length
-        Longer series are averaged over neighbouring steps; None chooses by the amount of work, at
-        least 128.
+        Longer series are averaged over neighbouring steps before they are aligned; None chooses by
+        the amount of work, at least 128. Snippets see all steps.
     penalties
         Penalties to choose from, relative to the mean squared norm of the features.
     class_weight
         None, ``"balanced"`` or a dict of weights by label.
     device
         Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
-        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
-        files do not store it.
+        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Snippets
+        are compared on the CPU. Model files do not store it.
     memory_limit
         Memory that learning may use, in bytes or as text such as ``"2GB"``; None is half of the
         memory that the process may use. If the series need more, the model is learned from a
@@ -99,7 +103,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state
-        Seed of landmarks, anchors and sample.
+        Seed of landmarks, snippets, anchors and sample.
     verbose
         Show progress.
 
@@ -114,6 +118,12 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     local_metrics_ : tuple of ndarray
         For each comparison, shape (problems, groups, phases, d, r). Multiplied by the transpose of
         the comparison's ``basis`` they are metrics of rank r.
+    snippets_ : Snippets or None
+        The snippets: values in the units of the data, channels, thresholds, and the training
+        series that each comes from.
+    snippet_coef_ : ndarray of shape (problems, snippets, thresholds, kinds) or None
+        Weights of the share of the steps at which a snippet occurs and, if lengths differ, of the
+        count relative to the longest training series.
     intercept_ : ndarray of shape (problems,)
         Constant part of the decisions.
     groups_ : ndarray of shape (landmarks,)
@@ -324,7 +334,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
 
     @property
     def n_numbers_(self) -> int:
-        """Number of stored numbers: metrics, bases, representations, intercepts, landmarks."""
+        """Number of stored numbers: metrics, bases, maps, intercepts, landmarks, snippets."""
         check_is_fitted(self)
         metrics = sum(metrics.size for metrics in self.local_metrics_)
         bases = sum(comparison.basis.size for comparison in self.comparisons_)

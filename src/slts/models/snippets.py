@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment.extension import native, selected_target
 from slts.execution import Block, Progress, map_blocks, partition
 from slts.series import SeriesBatch
@@ -229,7 +229,7 @@ class Snippets:
         map_blocks(task, blocks, n_jobs=n_jobs, cancel=token.cancel, progress=progress)
         return out
 
-    def features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
+    def features(self, counts: AnyArray, lengths: IntArray) -> FloatArray:
         """Return shares, and relative counts if lengths differ.
 
         Shape (series, snippets, thresholds, kinds), with kinds 1 or 2.
@@ -346,9 +346,13 @@ class SnippetForm:
     intercept: FloatArray
 
     def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
-        """Return what each snippet adds in each series, shape (series, problems, snippets)."""
+        """Return what each snippet adds in each series, compared with a mean training series.
+
+        Shape (series, problems, snippets).
+        """
         snippets = self.snippets
-        features = snippets.features(snippets.counts(batch, n_jobs), batch.lengths)
+        usual = batch.lengths[:, np.newaxis, np.newaxis] * snippets.shares
+        features = snippets.features(snippets.counts(batch, n_jobs) - usual, batch.lengths)
         return np.asarray(np.einsum("iktd,cktd->ick", features, self.coef, optimize=True))
 
     def occurrences(self, series: SeriesBatch, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
@@ -361,12 +365,16 @@ class SnippetForm:
             yield part, (found[:, np.newaxis] <= limits[:, :, np.newaxis]).sum(axis=1)
 
     def step_weights(self, n_steps: int) -> FloatArray:
-        """Return what a step with k met thresholds adds, shape (problems, snippets, k)."""
+        """Return what a step with k met thresholds adds, compared with a mean training step.
+
+        Shape (problems, snippets, thresholds + 1).
+        """
         divisors = self.snippets._divisors(np.array([n_steps]))[0]
         weights = (self.coef / divisors).sum(axis=3)
         # Thresholds ascend: a step that meets k of them meets the k largest.
         sums = np.cumsum(weights[:, :, ::-1], axis=2)
-        return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
+        added = np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
+        return added - self._usual(n_steps)[:, :, np.newaxis]
 
     def baseline(self, n_steps: int) -> FloatArray:
         """Return what the snippets of a mean training series add, shape (problems,).
@@ -398,9 +406,9 @@ class SnippetForm:
         """
         snippets, n = self.snippets, series.n_steps
         which = np.arange(len(snippets)) if which is None else which
-        weights, usual = self.step_weights(n), self._usual(n)
+        weights = self.step_weights(n)
         terms = np.zeros((len(self.coef), series.n_channels, n))
-        by_snippet = -n * usual[:, which]
+        by_snippet = np.zeros((len(self.coef), len(which)))
         done = 0
         for part, met in self.occurrences(series, which):
             for dilation in np.unique(snippets.dilations[part]):
@@ -411,8 +419,7 @@ class SnippetForm:
                     channels = snippets.channels_of(int(k))
                     shares[row, channels] = 1.0 / (len(channels) * snippets.n_steps)
                 added = np.zeros((len(self.coef), series.n_channels, n))
-                added -= (usual[:, own] @ shares)[:, :, np.newaxis]
-                for level in range(1, weights.shape[2]):
+                for level in range(weights.shape[2]):
                     at_level = (met[same] == level).astype(np.float64)
                     each = weights[:, own, level]
                     by_snippet[:, done + same] += each * at_level.sum(axis=1)

@@ -145,8 +145,9 @@ class Landmarks:
             return shares(self.forms[0].coef)
         if similarities is None:
             similarities = self.similarities(self.model.landmarks_)
-        terms = np.abs(similarities).reshape(len(similarities), -1, len(self.indices))
-        return shares(terms.mean(axis=0))
+        # Columns of `transform` by decision: landmarks, then snippets.
+        terms = np.abs(similarities).reshape(len(similarities), len(self.forms[0].positives), -1)
+        return shares(terms[:, :, : len(self.indices)].mean(axis=0))
 
 
 class Neighbours:

@@ -72,19 +72,21 @@ class DrawnSnippets:
         form = self.form
         weights = signs[:, np.newaxis, np.newaxis] * form.step_weights(series.n_steps)[decisions]
         added = np.empty((len(classes), len(form.snippets), bins.count))
-        counts = np.zeros(bins.count, dtype=np.int64)
+        occurs = np.empty(added.shape[1:], dtype=bool)
         for part, met in form.occurrences(series, np.arange(len(form.snippets))):
-            counts += np.logical_or.reduceat(met > 0, bins.first, axis=1).sum(axis=0)
+            occurs[part] = np.logical_or.reduceat(met > 0, bins.first, axis=1)
             for c, own in enumerate(weights[:, part]):
                 terms = np.take_along_axis(own, met, axis=1)
                 added[c, part] = np.add.reduceat(terms, bins.first, axis=1)
-        order = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :AT_STEP]
-        values = np.take_along_axis(added, order, axis=1).swapaxes(1, 2)
+        # Only what occurs is named; the totals also have what is missing.
+        present = np.where(occurs, added, 0.0)
+        order = np.argsort(-np.abs(present), axis=1, kind="stable")[:, :AT_STEP]
+        values = np.take_along_axis(present, order, axis=1).swapaxes(1, 2)
         order = order.swapaxes(1, 2)
         names = np.zeros(order.shape, dtype=np.int64)
         for place in np.argwhere(values != 0):
             names[*place] = self._name(int(order[*place]))
-        return Occurring(names, values, added.sum(axis=1), counts)
+        return Occurring(names, values, added.sum(axis=1), occurs.sum(axis=0))
 
     def content(self, predictions: Predictions | None) -> dict[str, Any]:
         """The snippets that the page names, and the strongest ones of each class with examples.
