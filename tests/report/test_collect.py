@@ -80,7 +80,6 @@ def test_maps_are_the_exact_contributions(kind, three):
 def test_strongest_landmarks_are_those_of_the_explanation(kind, three):
     content = collect(fitted(kind), three.X_test[:4], three.y_test[:4])
     found, references = content["explorer"], content["references"]
-    intercept = sum(form.intercept for form in fitted(kind).linear_forms())
     for entry, terms in zip(found["entries"], unpack(found["by_step"]), strict=True):
         explanation = slts.explain(fitted(kind), three.X_test[entry["index"]])
         by_step = iter(terms.reshape(-1, entry["bins"]))
@@ -89,7 +88,8 @@ def test_strongest_landmarks_are_those_of_the_explanation(kind, three):
             largest = np.sort(np.abs(values))[::-1][: len(chosen)]
             np.testing.assert_allclose([abs(v) for _, v in chosen], largest, rtol=1e-3)
             short = entry["snippets"][slot] if kind == "local" else 0
-            total = sum(v for _, v in chosen) + entry["rest"][slot] + short + intercept[slot]
+            total = sum(v for _, v in chosen) + entry["rest"][slot] + short
+            total += explanation.intercept[slot]
             assert total == pytest.approx(explanation.decision[slot], rel=1e-2, abs=1e-3)
             for j, value in chosen:
                 position = explanation.landmark_indices.tolist().index(references["index"][j])
