@@ -1,4 +1,4 @@
-// Python bindings of the window kernel. The caller (models/snippets.py) has validated all arguments.
+// Python bindings of the window kernel. The caller, models/snippets.py, has checked all arguments.
 #pragma once
 
 #include <nanobind/nanobind.h>
