@@ -370,7 +370,7 @@ def test_standard_input_is_evaluated(files, trained, run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(files["csv"].read_bytes())))
     code, output, messages = run("evaluate", trained, "-", "--json", "--verbose")
     assert code == 0, messages
-    assert "MemoryScan(" in messages
+    assert "SeriesScan(standard input" in messages
     found = json.loads(output)
     assert found.pop("log_loss") == pytest.approx(expected.pop("log_loss"))
     assert found == expected | {"data": found["data"]}

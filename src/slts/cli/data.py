@@ -10,7 +10,7 @@ from typing import Any
 from slts._typing import AnyArray
 from slts.alignment import require_device
 from slts.cli.options import CommonOptions
-from slts.cli.scans import MemoryScan, RelabelledScan, ReportedScan
+from slts.cli.scans import CommandScan, MemoryScan
 from slts.cli.terminal import CommandError
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series, scan_series
@@ -51,7 +51,7 @@ def open_scan(
     expect: Sequence[str] | None = None,
     classes: AnyArray | None = None,
     labelled: bool = True,
-) -> ReportedScan:
+) -> CommandScan:
     """Scan data and print the detected columns; standard input is read into memory.
 
     Parameters
@@ -80,9 +80,7 @@ def open_scan(
             raise CommandError(
                 f"{scan.name} has no label column: name it with --label. Unused columns: {unused}"
             )
-    if classes is None:
-        return ReportedScan(scan, messages)
-    return RelabelledScan(scan, messages, classes)
+    return CommandScan(scan, messages, classes)
 
 
 def read_batches(

@@ -15,7 +15,7 @@ from slts import estimators
 from slts.cli import options
 from slts.cli.data import check_device, open_scan
 from slts.cli.output_paths import check_output_path
-from slts.cli.scans import ReportedScan, SubsetScan, hold_out, read_labels
+from slts.cli.scans import CommandScan, hold_out, read_labels
 from slts.cli.scoring import accuracy, describe_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
@@ -81,11 +81,10 @@ def fit(
     }
     estimator, given = _make_estimator(method, param or [], settings)
     scan = open_scan(data, common)
-    training: ReportedScan | SubsetScan = scan
-    held_out: ReportedScan | SubsetScan | None = None
+    training, held_out = scan, None
     # Test data are read before training, so that errors in them are found early.
     if test_size is not None:
-        training, held_out = hold_out(scan, read_labels(scan, random_state), test_size)
+        training, held_out = hold_out(scan, random_state, test_size)
     elif test is not None:
         held_out = _open_test(test, common, scan)
     seconds = _train(estimator, training, common.messages)
@@ -98,10 +97,10 @@ def fit(
     _print(estimator, model, seconds, measured, given, scan.scan.columns, common.as_json)
 
 
-def _open_test(test: str, common: options.CommonOptions, training: ReportedScan) -> ReportedScan:
+def _open_test(test: str, common: options.CommonOptions, training: CommandScan) -> CommandScan:
     """Return a scan of test data, which must have the channels and classes of the training data."""
     known = read_labels(training)
-    expect, classes = training.scan.channel_names, np.unique(known.all)
+    expect, classes = training.scan.channel_names, np.unique(known.labels)
     scan = open_scan(test, common, expect=expect, classes=classes)
     found = read_labels(scan)
     if found.n_channels != known.n_channels:
@@ -160,7 +159,7 @@ def _parse_value(text: str) -> Any:
         return text
 
 
-def _train(estimator: Any, scan: ReportedScan | SubsetScan, messages: Messages) -> float:
+def _train(estimator: Any, scan: CommandScan, messages: Messages) -> float:
     """Fit, and return the seconds it took."""
     estimator.set_params(verbose=messages.shows_progress)
     messages.detail(f"fitting {estimator!r}")

@@ -54,10 +54,7 @@ class WholePart:
         else:
             whole = _read_ts(self.path, self.name)
         whole = replace(_in_order(whole, self.expect), share=1.0)
-        if not labels:
-            whole = replace(whole, labels=None)
-        for start in range(0, len(whole), batch_size):
-            yield whole[start : start + batch_size]
+        return whole.batches(labels=labels, batch_size=batch_size)
 
 
 def _in_order(found: Dataset, expect: Sequence[str] | None) -> Dataset:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slts._typing import AnyArray
+from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
 from slts.series import SeriesBatch
 
@@ -84,6 +84,8 @@ class Dataset:
         Changes made to the data while reading, such as sorting by time.
     share
         Share of the source that has been read, from 0 to 1; None if it is unknown.
+    weights
+        One weight per series; None for files, which have none.
     """
 
     series: SeriesBatch
@@ -93,21 +95,32 @@ class Dataset:
     columns: Columns | None = None
     notes: tuple[str, ...] = ()
     share: float | None = None
-    # Only arrays in memory have weights.
-    weights = None
+    weights: FloatArray | None = None
 
     def __len__(self) -> int:
         """Return the number of series."""
         return len(self.series)
 
-    def __getitem__(self, key: slice) -> Dataset:
-        """Return the series of a slice, with their labels and identifiers."""
+    def __getitem__(self, key: slice | AnyArray) -> Dataset:
+        """Return the series of a slice or a mask, with their labels and identifiers."""
         return replace(
             self,
             series=self.series[key],
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
+            weights=None if self.weights is None else self.weights[key],
         )
+
+    @property
+    def name(self) -> str:
+        """Name for messages, as of other parts of a scan."""
+        return self.source
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        """Yield some series at a time."""
+        whole = self if labels else replace(self, labels=None)
+        for begin in range(0, len(self), batch_size):
+            yield whole[begin : begin + batch_size]
 
 
 def join(batches: Iterable[Dataset]) -> Dataset:

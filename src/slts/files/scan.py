@@ -5,26 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Protocol, cast
+from typing import Any
 
 from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.files.dataset import Columns, Dataset, join
-from slts.files.tables import TablePart, read_batches, read_whole
+from slts.files.tables import read_batches, read_whole
+from slts.series.source import Part
 
 # Number of series that are read at once if all are wanted.
 _MANY = 1 << 14
-
-
-class ScanPart(Protocol):
-    """A part of a scan: small and picklable, so that another process can read it."""
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        """Read the series; there may be none."""
 
 
 class SeriesScan(ABC):
@@ -64,7 +54,7 @@ class SeriesScan(ABC):
         return columns is not None and columns.id is not None and not columns.lists
 
     @abstractmethod
-    def parts(self, *, labels: bool = True) -> Sequence[ScanPart]:
+    def parts(self, *, labels: bool = True) -> Sequence[Part]:
         """Return parts that can be read independently, also by other processes.
 
         Parameters
@@ -95,10 +85,9 @@ class SeriesScan(ABC):
         """
         if batch_size < 1:
             raise DataError(f"batch_size must be at least 1, got {batch_size}")
-        parts = self.parts(labels=labels)
+        parts: Sequence[Any] = self.parts(labels=labels)
         if self.in_rows and len(parts) > 1:
-            tables = cast("Sequence[TablePart]", parts)
-            found = read_batches(tables, labels=labels, batch_size=batch_size)
+            found = read_batches(parts, labels=labels, batch_size=batch_size)
         else:
             found = chain.from_iterable(
                 part.batches(labels=labels, batch_size=batch_size) for part in parts
@@ -113,7 +102,7 @@ class SeriesScan(ABC):
     def read(self, *, labels: bool = True) -> Dataset:
         """Read all series into memory; in long form, rows may have any order."""
         if self.in_rows:
-            tables = cast("Sequence[TablePart]", self.parts(labels=labels))
+            tables: Sequence[Any] = self.parts(labels=labels)
             return join(read_whole(tables, labels=labels))
         return join(self.batches(labels=labels, batch_size=_MANY))
 

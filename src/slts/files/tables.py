@@ -133,8 +133,7 @@ class TablePart:
             yield from read_batches([self], labels=labels, batch_size=batch_size)
             return
         for found in read_whole([self], labels=labels):
-            for begin in range(0, len(found), batch_size):
-                yield found[begin : begin + batch_size]
+            yield from found.batches(labels=labels, batch_size=batch_size)
 
 
 def is_small(n_bytes: int) -> bool:
@@ -146,20 +145,6 @@ def read_batches(parts: Sequence[TablePart], *, labels: bool, batch_size: int) -
     """Read consecutive parts of a table in batches; memory does not grow with their size.
 
     In long form, 8 bytes per series are kept to detect repeated identifiers.
-
-    Parameters
-    ----------
-    parts : sequence of TablePart
-        At least one part.
-    labels : bool
-        Whether to read the labels, if there are any.
-    batch_size : int
-        Largest number of series in a batch.
-
-    Yields
-    ------
-    Dataset
-        The next series.
     """
     read = _list_batches if parts[0].columns.lists else _long_batches
     return read(parts, labels, batch_size)

@@ -14,7 +14,7 @@ from slts.bytesize import parse_bytes
 from slts.errors import DataError
 from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
 from slts.extras import running_client
-from slts.files import is_collection, is_path_like
+from slts.files import Dataset, is_collection, is_path_like
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_digests
 
@@ -22,35 +22,6 @@ from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_di
 BATCH = 1024
 # Arrays are cut into 16 parts, into fewer if these are small, into more if they are large.
 _ARRAY_PARTS, _LEAST_BYTES, _MOST_SERIES = 16, 2**19, 2**15
-
-
-@dataclass(frozen=True)
-class ArrayPart:
-    """Some series in memory, with labels, weights and their positions in X."""
-
-    series: SeriesBatch
-    labels: AnyArray | None
-    weights: FloatArray | None
-    ids: AnyArray
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return f"X[{self.ids[0]}:{self.ids[-1] + 1}]"
-
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[ArrayPart]:
-        """Yield some series at a time."""
-        for begin in range(0, len(self.series), batch_size):
-            yield self[begin : begin + batch_size]
-
-    def __getitem__(self, rows: slice) -> ArrayPart:
-        """Return some of the series."""
-        return ArrayPart(
-            self.series[rows],
-            None if self.labels is None else self.labels[rows],
-            None if self.weights is None else self.weights[rows],
-            self.ids[rows],
-        )
 
 
 @dataclass(frozen=True)
@@ -71,10 +42,10 @@ class ArraySource:
     name = "X"
     in_rows = False
 
-    def parts(self, *, labels: bool = True) -> list[ArrayPart]:
+    def parts(self, *, labels: bool = True) -> list[Dataset]:
         """Cut the series into parts for several threads."""
         n = len(self.series)
-        whole = ArrayPart(self.series, self.labels, self.weights, np.arange(n))
+        whole = Dataset(self.series, self.labels, np.arange(n), self.name, weights=self.weights)
         n_parts = min(_ARRAY_PARTS, 1 + self.series.values.nbytes // _LEAST_BYTES)
         size = max(1, min(-(-n // n_parts), _MOST_SERIES))
         return list(whole.batches(labels=labels, batch_size=size))
