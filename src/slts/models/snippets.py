@@ -374,7 +374,7 @@ class SnippetForm:
         # Thresholds ascend: a step that meets k of them meets the k largest.
         sums = np.cumsum(weights[:, :, ::-1], axis=2)
         added = np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
-        return added - self._usual(n_steps)[:, :, np.newaxis]
+        return np.asarray(added - self._usual(n_steps)[:, :, np.newaxis])
 
     def baseline(self, n_steps: int) -> FloatArray:
         """Return what the snippets of a mean training series add, shape (problems,).
