@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import FloatArray, IntArray
 from slts.alignment.extension import native, selected_target
-from slts.execution import Block, Progress, map_blocks, partition
+from slts.execution import Block, map_blocks, partition
 from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale
 
@@ -205,9 +205,7 @@ class Snippets:
         listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         return f"{text}, channel{'s' if len(own) > 1 else ''} {listed}"
 
-    def counts(
-        self, batch: SeriesBatch, n_jobs: int | None = None, progress: Progress | None = None
-    ) -> npt.NDArray[np.int32]:
+    def counts(self, batch: SeriesBatch, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
         """Return the steps at which each snippet occurs, shape (series, snippets, thresholds)."""
         out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
         target, token = selected_target().index, native.CancelToken()
@@ -226,10 +224,10 @@ class Snippets:
             block_cost=_BLOCK_OPERATIONS,
             workers=effective_n_jobs(n_jobs),
         )
-        map_blocks(task, blocks, n_jobs=n_jobs, cancel=token.cancel, progress=progress)
+        map_blocks(task, blocks, n_jobs=n_jobs, cancel=token.cancel)
         return out
 
-    def features(self, counts: AnyArray, lengths: IntArray) -> FloatArray:
+    def features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
         """Return shares, and relative counts if lengths differ.
 
         Shape (series, snippets, thresholds, kinds), with kinds 1 or 2.
@@ -350,10 +348,8 @@ class SnippetForm:
 
         Shape (series, problems, snippets).
         """
-        snippets = self.snippets
-        usual = batch.lengths[:, np.newaxis, np.newaxis] * snippets.shares
-        features = snippets.features(snippets.counts(batch, n_jobs) - usual, batch.lengths)
-        return np.asarray(np.einsum("iktd,cktd->ick", features, self.coef, optimize=True))
+        usual = np.array([n * self._usual(n) for n in batch.lengths.tolist()])
+        return np.asarray(self.snippets.contributions(batch, self.coef, n_jobs) - usual)
 
     def occurrences(self, series: SeriesBatch, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
         """Yield some snippets, and how many of their thresholds are met at each step.
@@ -369,10 +365,8 @@ class SnippetForm:
 
         Shape (problems, snippets, thresholds + 1).
         """
-        divisors = self.snippets._divisors(np.array([n_steps]))[0]
-        weights = (self.coef / divisors).sum(axis=3)
         # Thresholds ascend: a step that meets k of them meets the k largest.
-        sums = np.cumsum(weights[:, :, ::-1], axis=2)
+        sums = np.cumsum(self._weights(n_steps)[:, :, ::-1], axis=2)
         added = np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
         return np.asarray(added - self._usual(n_steps)[:, :, np.newaxis])
 
@@ -385,8 +379,12 @@ class SnippetForm:
 
     def _usual(self, n_steps: int) -> FloatArray:
         """What a mean step of the training series adds, shape (problems, snippets)."""
+        return np.asarray((self._weights(n_steps) * self.snippets.shares).sum(axis=2))
+
+    def _weights(self, n_steps: int) -> FloatArray:
+        """What each threshold that a step meets adds, shape (problems, snippets, thresholds)."""
         divisors = self.snippets._divisors(np.array([n_steps]))[0]
-        return np.asarray(((self.coef / divisors).sum(axis=3) * self.snippets.shares).sum(axis=2))
+        return np.asarray((self.coef / divisors).sum(axis=3))
 
     def attribute(
         self, series: SeriesBatch, which: IntArray | None = None
