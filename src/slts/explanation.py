@@ -15,7 +15,7 @@ belongs to the intercept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, Alignment, align
+from slts.alignment import Alignment
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.models.snippets import SnippetForm
@@ -73,11 +73,6 @@ class Explanation:
     comparison_names, by_comparison
         The comparisons of the model and the part of each, shape (decisions, comparisons). These
         values plus the intercept sum to the decision.
-    similarities
-        K_I to the landmarks in the first comparison, shape (landmarks,).
-    alignments
-        Path to each landmark in the first comparison. If steps of long series were averaged, paths
-        count the averaged steps.
     channel_names
         Names of the channels, or None.
     """
@@ -94,8 +89,6 @@ class Explanation:
     intercept: FloatArray
     comparison_names: tuple[str, ...]
     by_comparison: FloatArray
-    similarities: FloatArray
-    alignments: tuple[Alignment, ...]
     channel_names: tuple[str, ...] | None
     _aligned: tuple[_AlignedForm, ...]
     _snippets: _CountedForm | None
@@ -109,6 +102,19 @@ class Explanation:
     def by_channel(self) -> FloatArray:
         """Contributions summed over steps, shape (decisions, channels)."""
         return np.asarray(self.contributions.sum(axis=1))
+
+    @cached_property
+    def similarities(self) -> FloatArray:
+        """K_I to the landmarks in the first comparison, shape (landmarks,)."""
+        return self._aligned[0].similarities()
+
+    @cached_property
+    def alignments(self) -> tuple[Alignment, ...]:
+        """Path to each landmark in the first comparison.
+
+        If steps of long series were averaged, paths count the averaged steps.
+        """
+        return self._aligned[0].alignments()
 
     def of_landmark(self, position: int, comparison: int | None = None) -> FloatArray:
         """Contributions through one landmark, shape (decisions, steps, channels).
@@ -126,8 +132,7 @@ class Explanation:
             The sum over all landmarks and snippets is `contributions`.
         """
         chosen = self._aligned if comparison is None else (self._aligned[comparison],)
-        only = slice(position, position + 1)
-        return np.asarray(sum(form.contributions(only)[0] for form in chosen))
+        return np.asarray(sum(form.of_landmark(position) for form in chosen))
 
     def of_snippet(self, position: int) -> FloatArray:
         """Contributions of one snippet, shape (decisions, steps, channels).
@@ -281,7 +286,6 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
         intercept = intercept + counted.form.baseline(batch.n_steps)
     offset = intercept + np.asarray(sum(constant for _, constant in parts))
     decision = offset + contributions.sum(axis=(1, 2))
-    alignments = aligned[0].alignments
     return Explanation(
         predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
         classes=forms[0].positives,
@@ -297,8 +301,6 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
         by_comparison=np.column_stack(
             [terms.sum(axis=(1, 2)) + constant for terms, constant in parts]
         ),
-        similarities=np.array([found.similarity for found in alignments]),
-        alignments=alignments,
         channel_names=batch.channel_names or model.channel_names_in_,
         _aligned=aligned,
         _snippets=counted,
@@ -328,41 +330,37 @@ class _AlignedForm:
 
     def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
         self.form, self.batch = form, batch
-        self.rows = form.rows(batch).values
-        settings, alignments = form.settings, []
-        # s_ij by landmark, phase, step of the series and channel.
-        self.sums = np.zeros((len(form.landmarks), form.n_phases, *self.rows.shape))
-        for j, landmark in enumerate(form.landmarks):
-            found = align(
-                self.rows.T, landmark,
-                objective=settings.objective, band=settings.band, normalize=False,
-            )  # fmt: skip
-            i, k = found.path.T
-            phase = k * form.n_phases // landmark.shape[1]
-            np.add.at(self.sums[j], (phase, i), landmark.T[k] / found.length)
-            alignments.append(found)
-        self.alignments = tuple(alignments)
+        self._rows = form.rows(batch)
+        settings = replace(form.aligner.settings, dtype="float64")
+        self._aligner = replace(form.aligner, settings=settings, device="cpu")
+        # s_ij by landmark, phase, step of the series and channel (or direction of the basis).
+        sums = self._aligner.sums(self._rows, n_phases=form.n_phases)
+        self._sums = np.asarray(sums, dtype=np.float64)
 
-    def contributions(self, landmarks: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Contributions through some landmarks, and their constant part: see `Rows.attribute`."""
+    def contributions(self) -> tuple[FloatArray, FloatArray]:
+        """Contributions through all landmarks, and their constant part: see `Rows.attribute`."""
+        return self.form.rows.attribute(self.batch, self.form.slopes(self._sums))
+
+    def of_landmark(self, position: int) -> FloatArray:
+        """Contributions through one landmark."""
         form = self.form
-        slopes = np.zeros((len(form.coef), *self.rows.shape))
-        groups, coef, sums = form.groups[landmarks], form.coef[:, landmarks], self.sums[landmarks]
-        for g in np.unique(groups):
-            own = groups == g
-            weighted = np.tensordot(coef[:, own], sums[own], axes=1)
-            slopes += (weighted @ form.local_metrics[:, g].swapaxes(2, 3)).sum(axis=1)
-        return form.rows.attribute(self.batch, slopes)
+        factors = form.factors[:, form.groups[position]]
+        slopes = (self._sums[position] @ factors.swapaxes(2, 3)).sum(axis=1)
+        slopes *= form.coef[:, position, np.newaxis, np.newaxis]
+        return form.rows.attribute(self.batch, slopes)[0]
 
     def by_landmark(self) -> FloatArray:
         """The part of each landmark, shape (decisions, landmarks)."""
-        form = self.form
-        values = np.zeros(form.coef.shape)
-        for g in np.unique(form.groups):
-            own = form.groups == g
-            mapped = self.rows @ form.local_metrics[:, g]
-            values[:, own] = np.tensordot(mapped, self.sums[own], axes=([1, 2, 3], [1, 2, 3]))
-        return values * form.coef
+        return self.form.by_landmark(self._rows.values, self._sums)
+
+    def similarities(self) -> FloatArray:
+        """K_I to each landmark."""
+        return np.asarray(self._aligner.similarities(self._rows)[0])
+
+    def alignments(self) -> tuple[Alignment, ...]:
+        """Path to each landmark."""
+        landmarks = range(len(self.form.landmarks))
+        return tuple(self._aligner.path(self._rows, j) for j in landmarks)
 
 
 def _one_series(x: Any) -> SeriesBatch:
@@ -456,7 +454,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         # Shape (series, decisions, d, d).
         terms = np.zeros((1, *form.metrics.shape))
         if len(form.landmarks):
-            aligner = Aligner(form.landmarks, form.settings, model.device, n_jobs)
+            aligner = replace(form.aligner, device=model.device, n_jobs=n_jobs)
             terms = form.metrics * aligner.grouped(rows, form.coef)
         pairs = np.abs(terms).mean(axis=0)
         channels = np.abs(terms.sum(axis=3)).mean(axis=0)

@@ -1,5 +1,10 @@
 """The local classifier: what it learns, what it reports, and unusual data."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
@@ -119,6 +124,53 @@ def test_snippets_know_how_often_they_occur_in_training_series(fitted):
     batch = slts.as_series(X[:45])
     shares = model.snippets_.counts(batch) / batch.lengths[:, np.newaxis, np.newaxis]
     np.testing.assert_allclose(model.snippets_.shares, shares.mean(axis=0), atol=1e-12)
+
+
+def test_landmarks_are_mapped_once(fitted, monkeypatch):
+    model, X, _ = fitted
+    model, mapped = copy.deepcopy(model), []
+    own = representations.Representation.__call__
+
+    def counted(self, batch):
+        mapped.append(batch is model.landmarks_)
+        return own(self, batch)
+
+    monkeypatch.setattr(representations.Representation, "__call__", counted)
+    expected = model.decision_function(X)
+    for x in X[:5]:
+        model.predict([x])
+        slts.explain(model, x)
+    assert sum(mapped) == len(model.comparisons_)
+    again = pickle.loads(pickle.dumps(model))
+    assert "_prepared" not in again.__dict__
+    np.testing.assert_array_equal(again.decision_function(X), expected)
+
+
+def test_replaced_attributes_are_used_at_once(fitted):
+    model, X, _ = fitted
+    model = copy.deepcopy(model)
+    decisions, explained = model.decision_function(X), slts.explain(model, X[0]).decision
+    model.snippet_coef_ = 2 * model.snippet_coef_
+    model.local_metrics_ = tuple(2 * metrics for metrics in model.local_metrics_)
+    np.testing.assert_allclose(
+        model.decision_function(X) - model.intercept_, 2 * (decisions - model.intercept_)
+    )
+    np.testing.assert_allclose(
+        slts.explain(model, X[0]).decision - model.intercept_, 2 * (explained - model.intercept_)
+    )
+
+
+def test_threads_that_start_together_share_a_model(fitted):
+    model, X, _ = fitted
+    expected, fresh, start = model.decision_function(X), copy.deepcopy(model), Barrier(4)
+
+    def decide(_):
+        start.wait()
+        return fresh.decision_function(X)
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(decide, range(4)):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_threads_change_no_bit_of_snippets(three):

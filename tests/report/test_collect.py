@@ -332,6 +332,21 @@ def test_similarities_to_references_are_computed_once(kind, method, three, monke
     assert sorted(sizes) == sorted([30, 12] if kind == "local" else [30])
 
 
+def test_series_are_predicted_once(three, monkeypatch):
+    """The certificate uses the predictions of the report."""
+    model, sizes = fitted("local"), []
+    own = type(model)._decide
+
+    def counted(self, batch):
+        sizes.append(len(batch))
+        return own(self, batch)
+
+    monkeypatch.setattr(type(model), "_decide", counted)
+    content = collect(model, three.X_test, three.y_test)
+    assert content["certificate"]["given"]
+    assert sizes == [len(three.X_test)]
+
+
 def test_many_series_are_sampled_misclassified_first(content, model, three, monkeypatch):
     monkeypatch.setattr(explorer, "MOST_SERIES", 12)
     found = collect(model, three.X_test, three.y_test)

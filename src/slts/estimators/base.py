@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
 from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
+
+T = TypeVar("T")
 
 
 class Outputs(NamedTuple):
@@ -77,8 +79,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
     verbose: Any
 
-    # Aligners with the landmarks of the fitted model; not part of pickles and model files.
-    _aligners: dict[Any, tuple[tuple[Any, ...], Aligner]]
+    # What is prepared from the fitted model once; not part of pickles and model files.
+    _prepared: dict[Any, tuple[tuple[Any, ...], Any]]
 
     @property
     def _calibrates(self) -> bool:
@@ -241,9 +243,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the aligners out: they are made again when they are needed."""
+        """Leave out what is prepared: it is made again when it is needed."""
         state = dict(super().__getstate__())
-        state.pop("_aligners", None)
+        state.pop("_prepared", None)
         return state
 
     def _seed(self) -> int:
@@ -253,6 +255,20 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels: npt.NDArray[Any] = self.classes_[two_sided(decisions).argmax(axis=1)]
         return labels
 
+    def _prepare(self, name: Any, inputs: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """Return something that depends on fitted attributes only, the `inputs`.
+
+        It is made at the first call, and again if one of the inputs was replaced. Threads that call
+        at the same time may make it twice; both are the same.
+        """
+        kept = self.__dict__.setdefault("_prepared", {})
+        known, found = kept.get(name, (None, None))
+        if known is None or any(a is not b for a, b in zip(known, inputs, strict=True)):
+            found = make()
+            kept[name] = inputs, found
+        value: T = found
+        return value
+
     def _aligner(
         self,
         name: Any,
@@ -260,17 +276,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         landmarks: Callable[[], SeriesBatch],
         inputs: tuple[Any, ...],
     ) -> Aligner:
-        """Return the aligner with some landmarks of the fitted model.
-
-        It is made at the first call, and again if one of the `inputs` that determine the landmarks
-        was replaced.
-        """
-        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
-        known, aligner = kept.get(name, (None, None))
-        same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
-        if aligner is None or not same:
-            aligner = Aligner(landmarks(), settings)
-            kept[name] = inputs, aligner
+        """Return the aligner with some landmarks of the fitted model; see `_prepare`."""
+        aligner = self._prepare(name, inputs, lambda: Aligner(landmarks(), settings))
         return replace(aligner, device=self.device, n_jobs=self.n_jobs)
 
     def _progress(self, description: str) -> Any:
@@ -280,7 +287,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fitting(self) -> Iterator[None]:
         """Forget the former fit; restore it if the new one fails."""
         before = dict(self.__dict__)
-        self._aligners = {}
+        self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
             yield

@@ -241,15 +241,14 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return LinearForm(
             name="",
             positives=self.positive_classes_,
-            landmarks=self.row_map_(self.landmarks_[used]),
+            aligner=self._landmark_aligner("used"),
             landmark_indices=self.landmark_indices_[used],
             coef=self.coef_[:, used],
-            local_metrics=self.metrics_[:, np.newaxis, np.newaxis],
+            factors=self.metrics_[:, np.newaxis, np.newaxis],
             groups=np.zeros(len(used), dtype=np.int64),
             group_names=("all",),
             intercept=np.zeros(len(self.coef_)),
             rows=self.row_map_,
-            settings=self.row_map_.settings,
         )
 
     def linear_forms(self) -> tuple[LinearForm, ...]:

@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
+from slts.alignment import Aligner
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
 from slts.learning.calibration import fit_scale, two_sided
@@ -218,10 +219,13 @@ class SimilaritySVC(SeriesClassifier):
         return self._similarities(self.row_map_(self.check_series(X)))
 
     def _similarities(self, rows: SeriesBatch) -> FloatArray:
-        kept = self.training_rows_
-        aligner = self._aligner("all", self.row_map_.settings, lambda: kept, (kept,))
+        aligner = self._training_aligner()
         with self._progress("Aligning") as progress:
             return np.asarray(aligner.similarities(rows, progress=progress), dtype=np.float64)
+
+    def _training_aligner(self) -> Aligner:
+        kept = self.training_rows_
+        return self._aligner("all", self.row_map_.settings, lambda: kept, (kept,))
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         return self._similarities(self.row_map_(batch)) @ self.coef_.T + self.intercept_
@@ -237,15 +241,14 @@ class SimilaritySVC(SeriesClassifier):
         return LinearForm(
             name="",
             positives=self.positive_classes_,
-            landmarks=self.training_rows_,
+            aligner=self._training_aligner(),
             landmark_indices=self.training_indices_,
             coef=self.coef_,
-            local_metrics=np.broadcast_to(np.eye(d), (len(self.coef_), 1, 1, d, d)),
+            factors=np.broadcast_to(np.eye(d), (len(self.coef_), 1, 1, d, d)),
             groups=np.zeros(len(self.training_rows_), dtype=np.int64),
             group_names=("all",),
             intercept=self.intercept_,
             rows=self.row_map_,
-            settings=self.row_map_.settings,
         )
 
     def linear_forms(self) -> tuple[LinearForm, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
@@ -20,6 +20,9 @@ from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
 from slts.training.prediction import apply_with_labels
 from slts.training.source import is_source
+
+# Labels, decision values and probabilities of a classifier, None where it has none.
+Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,23 @@ class HeldOut:
     overlap: DataError | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any = None) -> HeldOut:
-        """Apply a classifier to series in memory and their labels, or to a scan with labels."""
+    def of(cls, model: Any, X: Any, y: Any = None, outputs: Predicted | None = None) -> HeldOut:
+        """Apply a classifier to series in memory and their labels, or to a scan with labels.
+
+        `outputs` are those of the classifier for series in memory, if they are known already.
+        """
         inner = _inner_model(model)
         if inner is None:
             labels = check_labels(model, y)
-            return cls(model, labels, np.asarray(model.predict(X)))
+            return cls(model, labels, outputs[0] if outputs else np.asarray(model.predict(X)))
         if is_source(X):
             decisions, keys, y = apply_with_labels(inner, X, type(inner).decision_function, _keys)
-            labels = check_labels(model, y)
+            labels, outputs = check_labels(model, y), inner.outputs_from(decisions)
         else:
             labels = check_labels(model, y)
             batch = check_batch(inner, X, labels)
-            decisions, keys = inner.decision_function(batch), _keys(inner, batch)
-        return cls(model, labels, *inner.outputs_from(decisions), _overlap(inner, keys))
+            outputs, keys = outputs or inner.outputs(batch), _keys(inner, batch)
+        return cls(model, labels, *outputs, _overlap(inner, keys))
 
     def bounds(self, delta: float, n_models: int) -> list[Bound]:
         """Clopper-Pearson bounds on the error, and on that of the signs if there are landmarks."""

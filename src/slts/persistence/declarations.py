@@ -37,7 +37,7 @@ from slts.learning.regularized_metric import REGULARIZERS
 from slts.models.comparisons import Comparison
 from slts.models.representations import REPRESENTATIONS, Representation
 from slts.models.row_map import RowMap
-from slts.models.snippets import MOST_THRESHOLDS, Snippets
+from slts.models.snippets import Snippets
 from slts.persistence.schema import (
     BOOL,
     FINITE,
@@ -183,9 +183,7 @@ _SNIPPETS = _record(
     channels=array("int64", _SNIPPET_ROWS),
     dilations=array("int64", _SNIPPET_AXIS),
     shape_only=array("bool", _SNIPPET_AXIS),
-    thresholds=array("float64", _SNIPPET_AXIS, "thresholds").where(
-        f"at most {MOST_THRESHOLDS} for each snippet", lambda v: v.shape[1] <= MOST_THRESHOLDS
-    ),
+    thresholds=array("float64", _SNIPPET_AXIS, "thresholds"),
     shares=array("float64", _SNIPPET_AXIS, "thresholds"),
     series=array("int64", _SNIPPET_AXIS).where("not negative", lambda v: v.min() >= 0),
     starts=array("int64", _SNIPPET_AXIS),

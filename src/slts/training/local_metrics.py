@@ -12,7 +12,13 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.execution import progress_bar
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
-from slts.models.comparisons import CHUNK_BYTES, Comparison, GroupFeatures, with_rows
+from slts.models.comparisons import (
+    CHUNK_BYTES,
+    Comparison,
+    GroupFeatures,
+    group_weights,
+    with_rows,
+)
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -125,6 +131,7 @@ def learn_local_metrics(
     grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in phases}
     comparisons: list[Comparison] = []
     aligners: list[Aligner] = []
+    means = group_weights(training.groups)
     # Features of the anchors become metrics in the end. They are kept if they fit.
     kept: list[list[GroupFeatures]] | None = []
     with progress_bar("Aligning with landmarks", show=verbose) as progress:
@@ -132,9 +139,9 @@ def learn_local_metrics(
             rows, landmarks = representation(training.batch), representation(training.landmarks)
             for how in settings:
                 comparison = Comparison.fit(representation, how, landmarks, metric_rank)
-                aligner = Aligner(landmarks, how, device, n_jobs)
+                aligner = replace(comparison.aligner(landmarks), device=device, n_jobs=n_jobs)
                 parts = []
-                for part, found in comparison.features(rows, aligner, training.groups, phases[-1]):
+                for part, found in comparison.features(rows, aligner, means, phases[-1]):
                     for n, gram in grams.items():
                         gram.add(fewer_phases(found, n))
                     if kept is not None:
@@ -193,7 +200,7 @@ def _anchor_features(
     anchors = training.batch[training.anchors]
     with progress_bar("Aligning the anchors again", show=verbose) as progress:
         for k, (comparison, rows) in enumerate(with_rows(comparisons, anchors)):
-            yield comparison.features(rows, aligners[k], training.groups, n_phases)
+            yield comparison.features(rows, aligners[k], group_weights(training.groups), n_phases)
             if progress is not None:
                 progress(k + 1, len(comparisons))
 

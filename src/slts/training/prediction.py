@@ -64,8 +64,8 @@ def _over_parts(
     check_scan_channels(source, model.channel_names_in_)
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
     quiet = copy.copy(model)
-    # Copies leave the aligners out; threads share those of the model.
-    quiet.__dict__["_aligners"] = model.__dict__.setdefault("_aligners", {})
+    # Copies leave out what is prepared; threads share that of the model.
+    quiet.__dict__["_prepared"] = model.__dict__.setdefault("_prepared", {})
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
     shared = (quiet, methods, labels)
