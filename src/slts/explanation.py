@@ -322,7 +322,7 @@ class _CountedForm:
     def occurrences(self, position: int) -> IntArray:
         """Number of thresholds of one snippet that each step meets."""
         ((_, met),) = self.form.occurrences(self.batch, np.array([position]))
-        return np.asarray(met[0])
+        return np.asarray(met[0], dtype=np.int64)
 
 
 class _AlignedForm:

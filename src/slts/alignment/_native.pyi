@@ -117,7 +117,7 @@ def align_pair(
     objective: int,
     band_kind: int,
     band_parameter: float,
-) -> tuple[npt.NDArray[np.int64], float] | None: ...
+) -> tuple[npt.NDArray[np.int64], int, float] | None: ...
 
 class Windows:
     # Rows of the values before each window, in the order of `window_begin` and `window_end`.

@@ -224,5 +224,5 @@ def align_pair(
         # Raises an error if the reason is an unknown instruction set.
         selected_target()
         return None
-    path, similarity = found
-    return Alignment(path, len(path), similarity)
+    # The constructor takes a tenth of the time of a short alignment.
+    return tuple.__new__(Alignment, found)

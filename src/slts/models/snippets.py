@@ -375,7 +375,7 @@ class SnippetForm:
         Shape (snippets, steps), for one series.
         """
         for part, found in self.snippets.distances(series, which):
-            met = np.zeros(found.shape, dtype=np.int64)
+            met = np.zeros(found.shape, dtype=np.uint8)
             for limits in self.snippets.thresholds[part].T:
                 met += found <= limits[:, np.newaxis]
             yield part, met
@@ -446,21 +446,24 @@ class SnippetForm:
         which = np.arange(len(snippets)) if which is None else which
         weights = self._step_weights(n)
         n_levels = weights.shape[1]
-        terms = np.zeros((n, series.n_channels, c))
+        terms = np.zeros((series.n_channels, n, c))
         by_snippet = []
         step = max(1, _DISTANCES // (n * c))
         for begin in range(0, len(which), step):
             for part, met in self.occurrences(series, which[begin : begin + step]):
-                # Shape (steps, snippets, problems).
-                added = np.take(weights.reshape(-1, c), part * n_levels + met.T, axis=0)
-                by_snippet.append(added.sum(axis=0))
+                own = weights[part]
+                steps = [np.count_nonzero(met == level, axis=1) for level in range(n_levels)]
+                by_snippet.append(np.einsum("ls,slc->sc", np.array(steps, dtype=np.float64), own))
+                # Shape (snippets, steps, problems).
+                place = np.arange(len(part))[:, np.newaxis] * n_levels + met
+                added = np.take(own.reshape(-1, c), place, axis=0)
                 shares, dilations = snippets.channel_shares[part].T, snippets.dilations[part]
                 bounds = np.append(np.flatnonzero(np.diff(dilations, prepend=0)), len(part))
                 for same in map(slice, bounds[:-1].tolist(), bounds[1:].tolist()):
-                    mixed = shares[:, same] @ added[:, same]
+                    mixed = shares[:, same] @ added[same].reshape(-1, n * c)
                     gap = int(dilations[same.start])
-                    _spread_under_windows(terms, mixed, gap, snippets.n_steps)
-        return terms.transpose(2, 0, 1), np.concatenate(by_snippet).T
+                    _spread_under_windows(terms, mixed.reshape(terms.shape), gap, snippets.n_steps)
+        return terms.transpose(2, 1, 0), np.concatenate(by_snippet).T
 
 
 def _spread_under_windows(
@@ -468,16 +471,16 @@ def _spread_under_windows(
 ) -> None:
     """Add to every step what the windows that cover it add at their centres.
 
-    Shape (steps, channels, problems).
+    Shape (channels, steps, problems).
     """
-    n = len(terms)
+    n = terms.shape[1]
     # Further apart, all steps of a window but one are beyond the ends.
     gap = min(dilation, n)
     before = n_steps // 2 * gap
-    wide = np.zeros((n + (n_steps - 1) * gap, *terms.shape[1:]))
+    wide = np.zeros((len(terms), n + (n_steps - 1) * gap, terms.shape[2]))
     for k in range(n_steps):
-        wide[k * gap : k * gap + n] += added
-    terms += wide[before : before + n]
+        wide[:, k * gap : k * gap + n] += added
+    terms += wide[:, before : before + n]
     # A window beyond an end covers the first or last step.
-    terms[0] += wide[:before].sum(axis=0)
-    terms[-1] += wide[before + n :].sum(axis=0)
+    terms[:, 0] += wide[:, :before].sum(axis=1)
+    terms[:, -1] += wide[:, before + n :].sum(axis=1)

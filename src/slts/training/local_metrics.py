@@ -44,8 +44,8 @@ def training_bytes(
     """Estimate the memory that learning uses, beside the series.
 
     Inner products of all series with the anchors exist eleven times; the features of some groups
-    twice, `n_channels` x `n_channels` before they are reduced to `rank` directions; the features
-    of the anchors are kept for the metrics.
+    twice, from a GPU `n_channels` x `n_channels` before they are reduced to `rank` directions; the
+    features of the anchors are kept for the metrics.
     """
     products = 11 * 8.0 * n_series * n_anchors
     per_group = 8.0 * n_series * n_phases * n_channels**2

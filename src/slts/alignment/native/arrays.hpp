@@ -7,7 +7,6 @@
 namespace slts {
 
 template <class T, int N>
-using Array =
-    nanobind::ndarray<T, nanobind::ndim<N>, nanobind::c_contig, nanobind::device::cpu>;
+using Array = nanobind::ndarray<T, nanobind::ndim<N>, nanobind::c_contig, nanobind::device::cpu>;
 
 }  // namespace slts

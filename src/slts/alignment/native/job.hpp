@@ -91,8 +91,8 @@ struct Workspace {
     T* bounds = nullptr;            // series steps x 2 x width: band [start, stop) per lane
     std::uint8_t* moves = nullptr;  // tiles x columns x width
     std::int32_t* ends = nullptr;   // per walk, first and last aligned step of each series step
-    T* sums = nullptr;  // groups x phases x series steps x stride: summed rows per series row
-    Span* touched = nullptr;   // groups x phases: series steps with sums that are not zero
+    T* sums = nullptr;        // groups x phases x series steps x stride: summed rows per series row
+    Span* touched = nullptr;  // groups x phases: series steps with sums that are not zero
     const T* zeros = nullptr;  // stride
     T* product = nullptr;      // channels x stride
 };

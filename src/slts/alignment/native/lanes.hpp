@@ -72,8 +72,7 @@ SLTS_NATIVE(float64x2_t, vmaxq_f64, vminq_f64)
 #if defined(__AVX__)
 SLTS_NATIVE(__m256, _mm256_max_ps, _mm256_min_ps)
 SLTS_NATIVE(__m256d, _mm256_max_pd, _mm256_min_pd)
-SLTS_NATIVE_COUNT(__m256d,
-                  __builtin_popcount(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ))))
+SLTS_NATIVE_COUNT(__m256d, __builtin_popcount(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ))))
 #endif
 #if defined(__AVX512F__)
 SLTS_NATIVE(__m512, _mm512_max_ps, _mm512_min_ps)

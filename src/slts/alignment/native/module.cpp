@@ -34,8 +34,8 @@ RowStore<T> make_rows(Array<const double, 2> values, Array<const std::int64_t, 1
                        static_cast<std::int64_t>(values.shape(1)), shift ? shift->data() : nullptr);
 }
 
-// What `grouped` sums if there is a basis (channels x directions): the rows times the basis. Each row
-// is computed alone, so that its bits do not depend on the others.
+// What `grouped` sums if there is a basis (channels x directions): the rows times the basis. Each
+// row is computed alone, so that its bits do not depend on the others.
 template <class T>
 std::optional<RowStore<T>> make_summed(Array<const double, 2> values,
                                        Array<const std::int64_t, 1> offsets,
@@ -297,9 +297,9 @@ struct PairSide {
     }
 };
 
-// Returns the path of one pair, shape (length, 2), and the mean affinity along it. Returns None if
-// a series or a setting is invalid or the band admits no path; the caller finds out which. Avoids
-// the layouts above, because their set-up takes as long as the alignment of a short pair.
+// Returns the path of one pair, shape (length, 2), its length and the mean affinity. Returns None
+// if a series or a setting is invalid or the band admits no path; the caller finds out which.
+// Avoids the layouts above, because their set-up takes as long as the alignment of a short pair.
 nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize,
                       int objective_code, int band_kind, double band_parameter) {
     const auto d = static_cast<std::int64_t>(a.shape(0));
@@ -360,7 +360,7 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
                 total += (x.rows[c[0] * d + k] + centre[k]) * (y.rows[c[1] * d + k] + centre[k]);
     }
     const std::size_t shape[] = {static_cast<std::size_t>(length), 2};
-    return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(path, 2, shape, owner),
+    return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(path, 2, shape, owner), length,
                           total / static_cast<double>(length));
 }
 
@@ -394,8 +394,8 @@ NB_MODULE(_native, m) {
             return rows;
         },
         "kind"_a, "parameter"_a, "n"_a, "m"_a);
-    m.def("align_pair", &align_pair, "a"_a.noconvert(), "b"_a.noconvert(), "normalize"_a, "objective"_a, "band_kind"_a,
-          "band_parameter"_a);
+    m.def("align_pair", &align_pair, "a"_a.noconvert(), "b"_a.noconvert(), "normalize"_a,
+          "objective"_a, "band_kind"_a, "band_parameter"_a);
     bind_windows(m);
     bind<float>(m, "Rows32", "Landmarks32");
     bind<double>(m, "Rows64", "Landmarks64");

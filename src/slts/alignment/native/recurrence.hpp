@@ -175,8 +175,8 @@ struct Walk {
 };
 
 // Walks K lanes back from their ends in turns, so that the walks hide each other's latency. The
-// direction of a path is hard to predict: nothing branches on it. The recurrence never moves off the
-// grid: there is nothing but -inf.
+// direction of a path is hard to predict: nothing branches on it. The recurrence never moves off
+// the grid: there is nothing but -inf.
 template <int W, int K>
 SLTS_INLINE void walk_back(std::uint8_t* moves, std::int64_t columns, int lane, Walk* walks) {
     static_assert(kUp == 1 && kLeft == 2);

@@ -101,7 +101,7 @@ class LandmarkStore {
     }
 
     Landmarks<T> view() const {
-        return {rows_.view(),  (summed_ ? *summed_ : rows_).view(),
+        return {rows_.view(),   (summed_ ? *summed_ : rows_).view(),
                 packed_.data(), shift_.data(),
                 packs_.data(),  order_.data(),
                 rows_.count()};

@@ -41,7 +41,7 @@ struct WindowJob {
     // Whether columns are made for windows that are not `shape_only` too.
     bool use_columns = false;
     std::int64_t pad = 0, stride = 0;
-    const double* padded = nullptr;  // channels x stride: the series with `pad` steps before it
+    const double* padded = nullptr;      // channels x stride: the series with `pad` steps before it
     const std::int64_t* used = nullptr;  // channels of the windows
     std::int64_t n_used = 0;
     double* columns = nullptr;       // channels x length x vectors: the values at each distance

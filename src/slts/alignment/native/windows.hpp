@@ -150,7 +150,8 @@ void run_windows(const WindowJob& job) {
     static_assert(kWindowVectors == 4 && W <= kMostLanes);
     std::int64_t most = kWindowVectors;
     if (job.shape_only || job.use_columns) {
-        const std::int64_t size = job.n_used * job.windows.length * W * std::int64_t{sizeof(double)};
+        const std::int64_t size =
+            job.n_used * job.windows.length * W * std::int64_t{sizeof(double)};
         while (most > 2 && most * size > kColumnsBytes) --most;
     }
     for (std::int64_t i = job.step_begin; i < job.step_end;) {
