@@ -39,8 +39,8 @@ _MOST_CHANNELS = 9
 _SHAPE_SHARE = 0.5
 # Channels that a description names.
 _MOST_NAMED = 4
-# As in native/window_bindings.cpp: smaller variances are rounding of flat parts.
-_FLAT = 1e-6
+# Added to the variance of a window, as in native/window_bindings.cpp.
+_FLAT = 1e-2
 # Distances are rounded; those at a threshold must not depend on it.
 _ROUNDING = 1e-9
 # About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
