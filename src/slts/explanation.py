@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, Alignment, align
+from slts.alignment import Aligner, Alignment
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.models.snippets import SnippetForm
@@ -328,20 +328,16 @@ class _AlignedForm:
 
     def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
         self.form, self.batch = form, batch
-        self.rows = form.rows(batch).values
-        settings, alignments = form.settings, []
+        rows = form.rows(batch)
+        self.rows = rows.values
+        aligner = Aligner(form.landmarks, form.settings)
+        self.alignments = tuple(aligner.path(rows, j) for j in range(len(form.landmarks)))
         # s_ij by landmark, phase, step of the series and channel.
         self.sums = np.zeros((len(form.landmarks), form.n_phases, *self.rows.shape))
-        for j, landmark in enumerate(form.landmarks):
-            found = align(
-                self.rows.T, landmark,
-                objective=settings.objective, band=settings.band, normalize=False,
-            )  # fmt: skip
+        for j, (landmark, found) in enumerate(zip(form.landmarks, self.alignments, strict=True)):
             i, k = found.path.T
             phase = k * form.n_phases // landmark.shape[1]
             np.add.at(self.sums[j], (phase, i), landmark.T[k] / found.length)
-            alignments.append(found)
-        self.alignments = tuple(alignments)
 
     def contributions(self, landmarks: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
         """Contributions through some landmarks, and their constant part: see `Rows.attribute`."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import align
+from slts.alignment import Aligner
 from slts.explanation import explain_with
 from slts.models.linear_form import LinearForm
 from slts.report.downsampling import Bins
@@ -183,10 +183,7 @@ class Neighbours:
         model, other = self.model, self.rows[j : j + 1]
         if hasattr(model, "metric_"):
             rows, other = (transform_rows(batch, model.metric_) for batch in (rows, other))
-        settings = model.row_map_.settings
-        return align(
-            rows[0], other[0], objective=settings.objective, band=settings.band, normalize=False
-        ).path
+        return Aligner(other, model.row_map_.settings).path(rows, 0).path
 
 
 References = Landmarks | Neighbours
