@@ -20,7 +20,7 @@ from slts.learning import (
     MetricSolution,
     SeparatorSolution,
     one_vs_rest_features,
-    solve_regularized_path,
+    solve_metric_path,
     solve_separator,
     solve_separator_path,
 )
@@ -146,7 +146,7 @@ class SampleAlignments:
 
         def solve(positive: int) -> MetricSolution:
             Z = one_vs_rest_features(sums, positive, self.n_landmarks)
-            return solve_regularized_path(
+            return solve_metric_path(
                 Z, self.labels(positive), pairs=[(gamma, lam)], regularizer=self.regularizer,
                 sample_weight=self.weights,
             )[0]  # fmt: skip
@@ -204,7 +204,7 @@ class SampleAlignments:
         def decide(positive: int) -> FloatArray:
             Z = one_vs_rest_features(sums, positive, self.n_landmarks)[train]
             labels, weights = self.labels(positive)[train], self.weights[train]
-            metrics = solve_regularized_path(
+            metrics = solve_metric_path(
                 Z, labels, pairs=distinct, regularizer=self.regularizer, sample_weight=weights
             )
             values = []
