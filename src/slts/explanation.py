@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, Alignment
-from slts.models.linear_form import LinearForm
+from slts.models.linear_form import LinearForm, decision_of
 from slts.models.row_map import RowMap
 from slts.models.snippets import SnippetForm
 from slts.series import SeriesBatch, as_series
@@ -215,17 +215,7 @@ class Explanation:
         sign : float
             1 or -1: the factor for decision, offset and contributions.
         """
-        known = self.labels.tolist()
-        wanted = self.predicted if label is None else label
-        if wanted not in known:
-            names = ", ".join(map(repr, known))
-            raise ValueError(
-                f"The 'label' parameter must be one of {names}. Got {label!r} instead."
-            )
-        position = known.index(wanted)
-        if len(self.decision) == len(known):
-            return position, 1.0
-        return 0, 1.0 if position else -1.0
+        return decision_of(self.labels, self.predicted if label is None else label)
 
     def __repr__(self) -> str:
         decisions, steps, channels = self.contributions.shape
@@ -446,8 +436,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     assert isinstance(form, LinearForm)
     pairs = singular_values = None
     strength = effect = np.empty((len(form.positives), 0))
-    one_metric = len(forms) == 1 and form.local_metrics.shape[1:3] == (1, 1)
-    if one_metric and isinstance(form.rows, RowMap):
+    if len(forms) == 1 and form.has_one_metric and isinstance(form.rows, RowMap):
         rows = form.landmarks if X is None else form.rows(model.check_series(as_series(X)))
         # Shape (series, decisions, d, d).
         terms = np.zeros((1, *form.metrics.shape))

@@ -234,11 +234,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             names = [f"class{c}_{name}" for c in self.positive_classes_ for name in names]
         return np.asarray(names, dtype=object)
 
-    def linear_form(self) -> LinearForm:
-        """The fitted model as a linear form of aligned products, which `slts.explain` uses."""
+    def linear_forms(self) -> tuple[LinearForm, ...]:
+        """The linear forms whose sum is the decision, for `slts.explain`: one."""
         check_is_fitted(self)
         used = np.flatnonzero(self.coef_.any(axis=0))
-        return LinearForm(
+        form = LinearForm(
             name="",
             positives=self.positive_classes_,
             landmarks=self.row_map_(self.landmarks_[used]),
@@ -251,10 +251,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             rows=self.row_map_,
             settings=self.row_map_.settings,
         )
-
-    def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The linear forms whose sum is the decision: one."""
-        return (self.linear_form(),)
+        return (form,)
 
 
 class TunedLandmarkClassifier(LandmarkClassifier):

@@ -230,11 +230,11 @@ class SimilaritySVC(SeriesClassifier):
     def _calibrates(self) -> bool:
         return self.calibration_cv is not None
 
-    def linear_form(self) -> LinearForm:
-        """The fitted model as a linear form of aligned products, which `slts.explain` uses."""
+    def linear_forms(self) -> tuple[LinearForm, ...]:
+        """The linear forms whose sum is the decision, for `slts.explain`: one."""
         check_is_fitted(self)
         d = self.training_rows_.n_channels
-        return LinearForm(
+        form = LinearForm(
             name="",
             positives=self.positive_classes_,
             landmarks=self.training_rows_,
@@ -247,10 +247,7 @@ class SimilaritySVC(SeriesClassifier):
             rows=self.row_map_,
             settings=self.row_map_.settings,
         )
-
-    def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The linear forms whose sum is the decision: one."""
-        return (self.linear_form(),)
+        return (form,)
 
     def _require_all_classes(self, codes: IntArray) -> None:
         missing = np.setdiff1d(np.arange(len(self.classes_)), codes)

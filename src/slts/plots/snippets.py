@@ -54,7 +54,7 @@ def plot_snippets(
         show what the snippet adds at each step where it occurs.
     """
     form = _snippet_form(model)
-    position, sign = _decision_of(model.classes_.tolist(), label)
+    position, sign = model.decision_of(label)
     landmarks = model.landmarks_[even_choice(len(model.landmarks_))]
     strength, effect = (found[position] for found in snippet_strength(form, landmarks))
     weights = sign * np.sign(effect) * strength
@@ -172,12 +172,3 @@ def _snippet_form(model: Any) -> SnippetForm:
     raise TypeError(
         f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=1000)."
     )
-
-
-def _decision_of(classes: list[Any], label: Any) -> tuple[int, float]:
-    """Position of the decision value of a class, and its sign; two classes share one value."""
-    if label not in classes:
-        names = ", ".join(map(repr, classes))
-        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
-    position = classes.index(label)
-    return (position, 1.0) if len(classes) > 2 else (0, 1.0 if position else -1.0)

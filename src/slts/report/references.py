@@ -130,7 +130,7 @@ class Landmarks:
     @property
     def weighted(self) -> bool:
         """Whether landmarks have weights; otherwise metrics distinguish them."""
-        return len(self.forms) == 1 and self.forms[0].local_metrics.shape[1:3] == (1, 1)
+        return len(self.forms) == 1 and self.forms[0].has_one_metric
 
     def shares(self, similarities: FloatArray | None) -> FloatArray:
         """Share of each landmark in each decision, shape (decisions, landmarks).

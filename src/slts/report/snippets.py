@@ -68,9 +68,9 @@ class DrawnSnippets:
 
     def occurring(self, series: SeriesBatch, classes: IntArray, bins: Bins) -> Occurring:
         """Find what snippets add to the scores of some classes in each bin of one series."""
-        decisions, signs = self._decisions(classes)
-        form = self.form
-        weights = signs[:, np.newaxis, np.newaxis] * form.step_weights(series.n_steps)[decisions]
+        form, steps = self.form, self.form.step_weights(series.n_steps)
+        chosen = [self.model.decision_of(label) for label in self.model.classes_[classes]]
+        weights = np.stack([sign * steps[position] for position, sign in chosen])
         added = np.empty((len(classes), len(form.snippets), bins.count))
         occurs = np.empty(added.shape[1:], dtype=bool)
         for part, met in form.occurrences(series, np.arange(len(form.snippets))):
@@ -170,12 +170,6 @@ class DrawnSnippets:
         terms = form.step_weights(n)[decision, snippet][met[0]]
         place = {"length": n, "bins": bins.count, "centre": int(distances[0].argmin())}
         return place, bins.sample(series.values[:, own]).T, bins.sums(terms)
-
-    def _decisions(self, classes: IntArray) -> tuple[IntArray, FloatArray]:
-        """Position and sign of the decision value of each class; two classes share one value."""
-        if len(self.form.coef) > 1:
-            return classes, np.ones(len(classes))
-        return np.zeros_like(classes), np.where(classes == 0, -1.0, 1.0)
 
     def _name(self, snippet: int) -> int:
         return self.named.setdefault(snippet, len(self.named))
