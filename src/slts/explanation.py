@@ -266,7 +266,7 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
     counted = next((form for form in traced if isinstance(form, _CountedForm)), None)
     parts = [form.contributions() for form in traced]
     contributions = np.asarray(sum(terms for terms, _ in parts))
-    intercept = np.asarray(sum(form.intercept for form in forms))
+    intercept = np.asarray(sum(one.form.intercept for one in aligned))
     if counted is not None:
         intercept = intercept + counted.form.baseline(batch.n_steps)
     offset = intercept + np.asarray(sum(constant for _, constant in parts))

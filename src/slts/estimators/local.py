@@ -312,24 +312,19 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 landmarks=landmarks,
                 landmark_indices=self.landmark_indices_,
                 coef=coef,
-                local_metrics=metrics @ comparison.basis.T,
+                local_metrics=self.local_metrics_[k] @ comparison.basis.T,
                 groups=self.groups_,
                 group_names=self.group_names_,
-                intercept=self.intercept_ / len(self.comparisons_),
+                intercept=self.intercept_ if k == 0 else np.zeros_like(self.intercept_),
                 rows=comparison.representation,
                 settings=comparison.settings,
             )
-            for (comparison, landmarks), metrics in zip(
-                with_rows(self.comparisons_, self.landmarks_), self.local_metrics_, strict=True
+            for k, (comparison, landmarks) in enumerate(
+                with_rows(self.comparisons_, self.landmarks_)
             )
         ]
         if self.snippets_ is not None and self.snippet_coef_ is not None:
-            nothing = np.zeros_like(self.intercept_)
-            forms.append(
-                SnippetForm(
-                    "snippets", self.positive_classes_, self.snippets_, self.snippet_coef_, nothing
-                )
-            )
+            forms.append(SnippetForm(self.positive_classes_, self.snippets_, self.snippet_coef_))
         return tuple(forms)
 
     @property

@@ -186,7 +186,7 @@ def plot_contributions(
 
 def _single_form(model: Any) -> LinearForm:
     """The linear form of a model with one metric per class."""
-    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
+    forms: tuple[Any, ...] = model.linear_forms() if hasattr(model, "linear_forms") else ()
     form: LinearForm | None = forms[0] if len(forms) == 1 else None
     # A local classifier may have one metric too, but not of the channels of the data.
     if form is not None and form.has_one_metric and isinstance(form.rows, RowMap):
