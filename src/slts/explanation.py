@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -474,10 +474,9 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     )
 
 
-def even_choice(count: int) -> IntArray:
-    """Positions of at most 100 of `count` series, evenly chosen."""
-    chosen = np.linspace(0, count - 1, min(count, _MOST_EXPLAINED)).round()
-    return np.unique(chosen.astype(np.int64))
+def even_choice(count: int, most: int = _MOST_EXPLAINED) -> IntArray:
+    """Positions of at most `most` of `count` series, evenly chosen."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
 def snippet_strength(
@@ -490,3 +489,48 @@ def snippet_strength(
     terms = form.contributions(batch, n_jobs)
     effect = terms.mean(axis=0)
     return np.abs(terms - effect).mean(axis=0), effect
+
+
+class ShownSnippet(NamedTuple):
+    """A snippet that counts for or against a class, and a series in which it adds most.
+
+    Attributes
+    ----------
+    snippet
+        Its position in the model's `snippets_`.
+    weight
+        Its importance over the landmarks, with the sign of its mean effect; see `ModelSummary`.
+    example, adds
+        Position of the series, and what the snippet adds in it.
+    """
+
+    snippet: int
+    weight: float
+    example: int
+    adds: float
+
+
+def snippets_to_show(
+    model: Any, batch: SeriesBatch | None, count: int
+) -> list[tuple[list[ShownSnippet], list[ShownSnippet]]]:
+    """For each decision value, up to `count` snippets for it and against it, strongest first.
+
+    Examples are chosen among at most 100 series of the batch; None takes the landmarks.
+    """
+    form, landmarks = model.linear_forms()[-1], model.landmarks_
+    strength, effect = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
+    weights = np.sign(effect) * strength
+    batch = landmarks if batch is None else batch
+    places = even_choice(len(batch))
+    added = form.contributions(batch[places], model.n_jobs)
+
+    def side(decision: int, sign: float) -> list[ShownSnippet]:
+        own, terms = weights[decision], added[:, decision]
+        order = np.argsort(-np.abs(own), kind="stable")
+        found = []
+        for k in order[sign * own[order] > 0][:count].tolist():
+            best = int(np.argmax(sign * terms[:, k]))
+            found.append(ShownSnippet(k, float(own[k]), int(places[best]), float(terms[best, k])))
+        return found
+
+    return [(side(decision, 1.0), side(decision, -1.0)) for decision in range(len(weights))]

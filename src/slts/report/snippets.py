@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import even_choice, snippet_strength
+from slts.explanation import snippets_to_show
 from slts.models.snippets import SnippetForm
 from slts.report.downsampling import Bins
 from slts.report.packing import pack, rounded
@@ -124,38 +124,30 @@ class DrawnSnippets:
         self, predictions: Predictions | None
     ) -> tuple[list[dict[str, Any]], list[FloatArray], list[FloatArray]]:
         """Snippets for and against each class; the examples' rows, and what is added in them."""
-        form, landmarks = self.form, self.model.landmarks_
-        some = landmarks[even_choice(len(landmarks))]
-        strength, effect = snippet_strength(form, some, self.model.n_jobs)
-        weights = np.sign(effect) * strength
-        batch = landmarks if predictions is None else predictions.batch
-        places = even_choice(len(batch))
-        adds = form.contributions(batch[places], self.model.n_jobs)
-        count = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(weights))))
+        batch = self.model.landmarks_ if predictions is None else predictions.batch
+        count = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(self.form.coef))))
         gallery: list[dict[str, Any]] = []
         rows: list[FloatArray] = []
         added: list[FloatArray] = []
-        for decision, own in enumerate(weights):
-            order = np.argsort(-np.abs(own), kind="stable")
-            sides: dict[str, Any] = {}
-            for name, sign in (("for", 1.0), ("against", -1.0)):
-                sides[name] = []
-                for k in order[sign * own[order] > 0][:count].tolist():
-                    best = int(np.argmax(sign * adds[:, decision, k]))
-                    at = int(places[best])
-                    example, values, terms = self._example(k, decision, batch[at : at + 1])
+        for decision, sides in enumerate(snippets_to_show(self.model, batch, count)):
+            gallery.append({"for": [], "against": []})
+            for name, side in zip(("for", "against"), sides, strict=True):
+                for one in side:
+                    at = one.example
+                    example, values, terms = self._example(
+                        one.snippet, decision, batch[at : at + 1]
+                    )
                     if predictions is None:
                         at = int(self.model.landmark_indices_[at])
                     else:
                         truth = predictions.truth
                         example["truth"] = None if truth is None else int(truth[at])
                     example["id"] = str(at) if predictions is None else predictions.ids[at]
-                    example["adds"] = rounded(adds[best, decision, k])
+                    example["adds"] = rounded(one.adds)
                     rows.append(values)
                     added.append(terms)
-                    item = {"snippet": self._name(k), "weight": rounded(own[k])}
-                    sides[name].append({**item, "example": example})
-            gallery.append(sides)
+                    item = {"snippet": self._name(one.snippet), "weight": rounded(one.weight)}
+                    gallery[-1][name].append({**item, "example": example})
         return gallery, rows, added
 
     def _example(
