@@ -13,6 +13,7 @@ landmark_fit.py            BBS and SLTS: the whole sequence
 local_fit.py               the local classifier: the whole sequence
 snippet_features.py        features of snippets for the local classifier
 local_metrics.py           features, Gram matrix and metrics of the local classifier
+similarity_fit.py          the SVM on similarities; calibration of nearest neighbours
 logdet_cycles.py           LDMLT: triplets, ranked and rebuilt in cycles
 prediction.py              apply a fitted model to a source, part by part
 """

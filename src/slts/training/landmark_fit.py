@@ -5,7 +5,7 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,8 +185,17 @@ def _choose_parameters(
     counts = _landmark_counts(options, found, data.n_landmarks)
     if not splits:
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
+    candidates = [{"n_landmarks": n, **given} for n in counts for given in options.parameters]
+
+    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+        for count in counts:
+            first = data.first_landmarks(count)
+            yield from first.held_out_decisions(train, test, options.parameters)
+
     with options.bar("Trying parameters on held-out series") as progress:
-        best = search(data, counts, options.parameters, splits, multiplicities, progress=progress)
+        best = search(
+            decide, candidates, splits, data.codes, data.weights, multiplicities, progress=progress
+        )
     return best.best_params, best
 
 
