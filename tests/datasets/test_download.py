@@ -13,6 +13,7 @@ import pytest
 
 from slts.datasets import catalogue, download, fetch, info, load
 from slts.errors import DataError
+from slts.execution import silent
 from tests.datasets import miniature
 from tests.datasets.miniature import to_tar, to_zip
 from tests.datasets.server import serving
@@ -216,7 +217,7 @@ def test_progress_counts_every_byte_once(server, robots, monkeypatch):
     @contextmanager
     def bar(description, *, show):
         assert description == "Downloading robot_failures.zip"
-        yield (lambda done, total: calls.append((done, total))) if show else None
+        yield (lambda done, total: calls.append((done, total))) if show else silent
 
     monkeypatch.setattr(download, "progress_bar", bar)
     monkeypatch.setattr(download, "_CHUNK", 4096)

@@ -134,7 +134,7 @@ def _store(response: Any, new: Path, path: Path, progress: bool, broken: type[Ex
         ):
             for chunk in response.iter_content(_CHUNK):
                 done += file.write(chunk)
-                if report is not None and total is not None:
+                if total is not None:
                     report(done, total)
     except broken:
         return False

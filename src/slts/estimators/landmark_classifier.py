@@ -176,8 +176,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 part = slice(begin, begin + step)
                 sums = aligner.grouped(rows[part], coef)
                 values[part] = np.einsum("icde,cde->ic", sums, self.metrics_)
-                if progress is not None:
-                    progress(min(begin + step, len(rows)), len(rows))
+                progress(min(begin + step, len(rows)), len(rows))
         return values
 
     def _landmark_aligner(self, name: str) -> Aligner:

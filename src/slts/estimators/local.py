@@ -361,8 +361,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                     )
                     for part, found in comparison.features(rows, aligner, groups, metrics.shape[2]):
                         yield which, metrics, part, found
-                    if progress is not None:
-                        progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
+                    progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
 
     def _with_snippets(self, batch: SeriesBatch) -> Iterator[tuple[slice, Snippets, FloatArray]]:
         """Yield some series at a time, the snippets and their coefficients; nothing without any."""

@@ -147,8 +147,7 @@ def _explore(
     with progress_bar("Explaining", show=verbose) as progress:
         for k, index in enumerate(kept.tolist()):
             explorer.add(index, None if similarities is None else similarities[k])
-            if progress is not None:
-                progress(k + 1, len(kept))
+            progress(k + 1, len(kept))
     return explorer, similarities, space
 
 

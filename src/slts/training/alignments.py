@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, one_blas_thread
+from slts.execution import Progress, one_blas_thread, silent
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -68,7 +68,7 @@ class SampleAlignments:
         rows: SeriesBatch,
         *,
         learns_metric: bool,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         **fields: Any,
     ) -> SampleAlignments:
         """Align series; keep T if metrics are learned, else K_I. `fields` are the rest."""
@@ -139,7 +139,7 @@ class SampleAlignments:
         return np.asarray(self.projected(metrics[problem][np.newaxis])[0])
 
     def solve_metrics(
-        self, gamma: float, lam: float, progress: Progress | None = None
+        self, gamma: float, lam: float, progress: Progress = silent
     ) -> list[MetricSolution]:
         """Learn the metric of every problem."""
         sums = self.class_sums()
@@ -154,7 +154,7 @@ class SampleAlignments:
         return self._for_each_problem(solve, progress)
 
     def solve_separators(
-        self, metrics: FloatArray | None, gamma: float, progress: Progress | None = None
+        self, metrics: FloatArray | None, gamma: float, progress: Progress = silent
     ) -> tuple[list[SeparatorSolution], bool]:
         """Learn the separator of every problem; say whether some decision is positive."""
 
@@ -217,7 +217,7 @@ class SampleAlignments:
         return np.stack(self._for_each_problem(decide), axis=-1)
 
     def _for_each_problem(
-        self, solve: Callable[[int], Item], progress: Progress | None = None
+        self, solve: Callable[[int], Item], progress: Progress = silent
     ) -> list[Item]:
         """Solve the problems in threads, each with one BLAS thread."""
         with one_blas_thread():
@@ -225,6 +225,5 @@ class SampleAlignments:
             results = []
             for result in pool(delayed(solve)(positive) for positive in self.positives):
                 results.append(result)
-                if progress is not None:
-                    progress(len(results), len(self.positives))
+                progress(len(results), len(self.positives))
             return results

@@ -147,8 +147,7 @@ def learn_local_metrics(
                     kept.append(parts)
                     if sum(found.nbytes for own in kept for _, found in own) > _KEPT_BYTES:
                         kept = None
-                if progress is not None:
-                    progress(len(comparisons), len(representations) * len(settings))
+                progress(len(comparisons), len(representations) * len(settings))
     snippets = training.snippets
     counted = None
     if snippets is not None:
@@ -158,8 +157,7 @@ def learn_local_metrics(
                 # They do not depend on the number of phases.
                 for gram in grams.values():
                     gram.add_products(products)
-                if progress is not None:
-                    progress(counted.n_done, len(snippets))
+                progress(counted.n_done, len(snippets))
         for gram in grams.values():
             gram.end_comparison(_SNIPPET_SHARE * len(comparisons))
     ridges = {
@@ -194,8 +192,7 @@ def _anchor_features(
     with progress_bar("Aligning the anchors again", show=verbose) as progress:
         for k, (comparison, rows) in enumerate(with_rows(comparisons, anchors)):
             yield comparison.features(rows, aligners[k], training.groups, n_phases)
-            if progress is not None:
-                progress(k + 1, len(comparisons))
+            progress(k + 1, len(comparisons))
 
 
 def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[GroupFeatures]) -> FloatArray:

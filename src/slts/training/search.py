@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from slts._typing import FloatArray, IntArray
-from slts.execution import Progress
+from slts.execution import Progress, silent
 from slts.learning.calibration import fit_scale, two_sided
 from slts.training.splits import Split
 
@@ -58,7 +58,7 @@ def search(
     weights: FloatArray,
     multiplicities: FloatArray,
     *,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> SearchResult:
     """Score every candidate by held-out accuracy.
 
@@ -88,8 +88,7 @@ def search(
             correct = values.argmax(axis=1) == codes[test]
             scores[c, k] = np.average(correct, weights=weights[test])
             held_out[c].append(values)
-            if progress is not None:
-                progress(k * len(candidates) + c + 1, scores.size)
+            progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
     tested = np.concatenate([test for _, test in splits])
     scale = fit_scale(np.concatenate(held_out[best]), codes[tested], multiplicities[tested])
