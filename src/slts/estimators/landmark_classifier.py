@@ -18,7 +18,8 @@ from slts.estimators.base import SeriesClassifier, check_positive, checked_setti
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
+from slts.training.landmark_fit import LandmarkFit, fit_landmarks
+from slts.training.options import LandmarkOptions
 from slts.training.prediction import apply_to_source
 from slts.training.search import SearchResult
 from slts.training.source import is_source

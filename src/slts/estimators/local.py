@@ -24,7 +24,8 @@ from slts.models.linear_form import LinearForm
 from slts.models.representations import REPRESENTATIONS
 from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
-from slts.training.local_fit import LocalOptions, fit_local
+from slts.training.local_fit import fit_local
+from slts.training.options import LocalOptions
 from slts.training.prediction import apply_to_source
 from slts.training.source import is_source
 

@@ -12,7 +12,8 @@ from slts.estimators.all_series import AllSeriesClassifier
 from slts.estimators.base import check_positive, checked_settings
 from slts.models.linear_form import LinearForm
 from slts.series import SeriesBatch
-from slts.training.similarity_fit import SvmOptions, fit_svm
+from slts.training.options import SvmOptions
+from slts.training.similarity_fit import fit_svm
 from slts.training.source import is_source
 
 # What C is chosen from, ascending: ties go to the smaller one.

@@ -3,6 +3,7 @@
 source.py                  series in parts: arrays and scans; who reads them
 sampling.py                a sample by hashes of the series
 first_pass.py              count series and classes, draw the sample
+options.py                 checked parameters
 landmark_choice.py         landmarks given as indices, or chosen in the sample
 splits.py                  training and validation splits from `cv`
 memory_plan.py             estimate the memory, decide what is held in memory

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.svm import LinearSVC
@@ -13,22 +12,12 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.learning.calibration import fit_scale
 from slts.training.first_pass import FirstPass, class_weights
+from slts.training.options import SvmOptions
 from slts.training.search import search
 from slts.training.splits import Split, make_splits
 
 # Folds that C is chosen on if nothing is held out for calibration.
 _FOLDS = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class SvmOptions:
-    """Parameters of `SimilaritySVC`, checked; `C` has the candidates, ascending."""
-
-    C: Sequence[float]
-    fit_intercept: bool
-    class_weight: Any
-    calibration_cv: Any
-    bar: Callable[[str], Any]
 
 
 @dataclass(frozen=True)
