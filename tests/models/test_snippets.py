@@ -169,7 +169,7 @@ def test_every_stored_number_is_counted():
 def test_contributions_are_those_of_the_reference(case):
     batch, drawn = case
     coef = coefficients(drawn)
-    form = SnippetForm("snippets", np.arange(2), drawn, coef, np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coef)
     for p in (0, 3):
         x, n = batch[p : p + 1], batch.lengths[p]
         terms, by_snippet = form.attribute(x)
@@ -185,14 +185,14 @@ def test_snippets_of_the_training_series_add_nothing_on_average():
     batch = make_batch([24] * 6, 3)
     drawn = Snippets.draw(batch, CODES, COUNT, seed=3)
     drawn = replace(drawn, shares=drawn.counts(batch).mean(axis=0) / 24)
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     parts = [form.attribute(batch[p : p + 1])[1] for p in range(6)]
     np.testing.assert_allclose(np.mean(parts, axis=0), 0.0, atol=1e-12)
 
 
 def test_contributions_of_some_snippets_are_parts_of_all(case):
     batch, drawn = case
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     x = batch[4:5]
     terms, by_snippet = form.attribute(x)
     which = np.array([0, 7, 15, 16, 29])
@@ -204,7 +204,7 @@ def test_contributions_of_some_snippets_are_parts_of_all(case):
 
 def test_few_distances_at_a_time_give_the_same_contributions(case, monkeypatch):
     batch, drawn = case
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     terms, by_snippet = form.attribute(batch[2:3])
     monkeypatch.setattr(snippets_module, "_DISTANCES", 50)
     again = form.attribute(batch[2:3])
@@ -214,7 +214,7 @@ def test_few_distances_at_a_time_give_the_same_contributions(case, monkeypatch):
 
 def test_occurrences_are_the_steps_within_the_thresholds(case):
     batch, drawn = case
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     which = np.array([2, 20])
     ((given, met),) = form.occurrences(batch[1:2], which)
     np.testing.assert_array_equal(given, which)

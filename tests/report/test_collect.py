@@ -13,8 +13,8 @@ from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson
 from slts.report import collect, downsampling, explorer
 from slts.report.card import model_fingerprint
-from slts.report.packing import unpack, unpack_indices, unpack_path
 from tests.report.conftest import DATA, KINDS, Data, fitted
+from tests.report.unpacking import unpack, unpack_indices, unpack_path
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
+from slts.models.linear_form import decision_of
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
@@ -97,6 +98,27 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def positive_classes_(self) -> npt.NDArray[Any]:
         """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+
+    def decision_of(self, label: Any) -> tuple[int, float]:
+        """Find the decision value of a class and its sign.
+
+        Two classes share one decision value, which supports the second class. Multiplied by -1, it
+        supports the first class.
+
+        Parameters
+        ----------
+        label
+            One of `classes_`.
+
+        Returns
+        -------
+        position : int
+            Column of the decision value; 0 for two classes.
+        sign : float
+            1 or -1.
+        """
+        check_is_fitted(self)
+        return decision_of(self.classes_, label)
 
     def check_series(self, X: Any) -> SeriesBatch:
         """Convert X and compare it with the training series.

@@ -18,7 +18,8 @@ from slts.estimators.base import SeriesClassifier, check_positive, checked_setti
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
+from slts.training.landmark_fit import LandmarkFit, fit_landmarks
+from slts.training.options import LandmarkOptions
 from slts.training.prediction import apply_to_source
 from slts.training.search import SearchResult
 from slts.training.source import is_source
@@ -176,8 +177,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 part = slice(begin, begin + step)
                 sums = aligner.grouped(rows[part], coef)
                 values[part] = np.einsum("icde,cde->ic", sums, self.metrics_)
-                if progress is not None:
-                    progress(min(begin + step, len(rows)), len(rows))
+                progress(min(begin + step, len(rows)), len(rows))
         return values
 
     def _landmark_aligner(self, name: str) -> Aligner:
@@ -234,11 +234,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             names = [f"class{c}_{name}" for c in self.positive_classes_ for name in names]
         return np.asarray(names, dtype=object)
 
-    def linear_form(self) -> LinearForm:
-        """The fitted model as a linear form of aligned products, which `slts.explain` uses."""
+    def linear_forms(self) -> tuple[LinearForm, ...]:
+        """The linear forms whose sum is the decision, for `slts.explain`: one."""
         check_is_fitted(self)
         used = np.flatnonzero(self.coef_.any(axis=0))
-        return LinearForm(
+        form = LinearForm(
             name="",
             positives=self.positive_classes_,
             landmarks=self.row_map_(self.landmarks_[used]),
@@ -251,10 +251,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             rows=self.row_map_,
             settings=self.row_map_.settings,
         )
-
-    def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The linear forms whose sum is the decision: one."""
-        return (self.linear_form(),)
+        return (form,)
 
 
 class TunedLandmarkClassifier(LandmarkClassifier):

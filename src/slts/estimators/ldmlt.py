@@ -10,7 +10,6 @@ from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.neighbors import NearestNeighbor
 from slts.learning.logdet import LogDetSolution
-from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
 from slts.training.logdet_cycles import learn_logdet_metric
@@ -117,11 +116,7 @@ class LDMLTClassifier(NearestNeighbor):
         with self._fitting():
             settings = AlignmentSettings("distance", None, self.normalize)
             found = self._read_training_data(X, y)
-            series = found.sample.series
-            self._keep(
-                found,
-                RowMap.fit(series, settings, homogeneous=self.homogeneous, scale=self.scale),
-            )
+            self._keep(found, settings)
             with self._progress("Learning the metric") as progress:
                 self.report_ = learn_logdet_metric(
                     self.training_rows_,

@@ -24,7 +24,8 @@ from slts.models.linear_form import LinearForm
 from slts.models.representations import REPRESENTATIONS
 from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
-from slts.training.local_fit import LocalOptions, fit_local
+from slts.training.local_fit import fit_local
+from slts.training.options import LocalOptions
 from slts.training.prediction import apply_to_source
 from slts.training.source import is_source
 
@@ -312,24 +313,19 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 landmarks=landmarks,
                 landmark_indices=self.landmark_indices_,
                 coef=coef,
-                local_metrics=metrics @ comparison.basis.T,
+                local_metrics=self.local_metrics_[k] @ comparison.basis.T,
                 groups=self.groups_,
                 group_names=self.group_names_,
-                intercept=self.intercept_ / len(self.comparisons_),
+                intercept=self.intercept_ if k == 0 else np.zeros_like(self.intercept_),
                 rows=comparison.representation,
                 settings=comparison.settings,
             )
-            for (comparison, landmarks), metrics in zip(
-                with_rows(self.comparisons_, self.landmarks_), self.local_metrics_, strict=True
+            for k, (comparison, landmarks) in enumerate(
+                with_rows(self.comparisons_, self.landmarks_)
             )
         ]
         if self.snippets_ is not None and self.snippet_coef_ is not None:
-            nothing = np.zeros_like(self.intercept_)
-            forms.append(
-                SnippetForm(
-                    "snippets", self.positive_classes_, self.snippets_, self.snippet_coef_, nothing
-                )
-            )
+            forms.append(SnippetForm(self.positive_classes_, self.snippets_, self.snippet_coef_))
         return tuple(forms)
 
     @property
@@ -366,8 +362,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                     )
                     for part, found in comparison.features(rows, aligner, groups, metrics.shape[2]):
                         yield which, metrics, part, found
-                    if progress is not None:
-                        progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
+                    progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
 
     def _with_snippets(self, batch: SeriesBatch) -> Iterator[tuple[slice, Snippets, FloatArray]]:
         """Yield some series at a time, the snippets and their coefficients; nothing without any."""

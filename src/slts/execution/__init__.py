@@ -15,7 +15,7 @@ from slts.execution.blocks import Block, partition
 from slts.execution.dask_runner import DaskRunner
 from slts.execution.mapping import map_blocks
 from slts.execution.memory import release_memory, usable_memory
-from slts.execution.progress import Progress, duration, progress_bar, progress_lines
+from slts.execution.progress import Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.spill import free_disk
 from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped, one_blas_thread
 
@@ -34,5 +34,6 @@ __all__ = [
     "progress_bar",
     "progress_lines",
     "release_memory",
+    "silent",
     "usable_memory",
 ]

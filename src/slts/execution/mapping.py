@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from joblib import effective_n_jobs
 
 from slts.execution.blocks import Block
-from slts.execution.progress import Progress
+from slts.execution.progress import Progress, silent
 
 
 def map_blocks(
@@ -17,7 +17,7 @@ def map_blocks(
     *,
     n_jobs: int | None = None,
     cancel: Callable[[], None] = lambda: None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> None:
     """Call `task` on every block; each writes its own part of the result.
 
@@ -43,8 +43,7 @@ def map_blocks(
         for block in blocks:
             task(block)
             done += block.cost
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
         return
     # Largest first, so that no thread is left with a large block at the end.
     waiting = sorted(blocks, key=lambda block: block.cost)
@@ -61,7 +60,7 @@ def map_blocks(
                 for future in finished:
                     done += running.pop(future)
                     future.result()
-                if progress is not None and finished:
+                if finished:
                     progress(done, total)
         except BaseException:
             cancel()

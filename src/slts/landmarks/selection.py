@@ -134,7 +134,7 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
     )
 
 
-def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress | None) -> IntArray:
+def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress) -> IntArray:
     K = aligner.similarities(aligner.landmarks, progress=progress)
     # K is symmetric except for ties, which are broken in favour of one of the two series.
     mean = 0.5 * (K + K.T)
@@ -145,7 +145,7 @@ def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress | None)
     return find_medoids(dissimilarity, count, random_state=seed).indices
 
 
-def _diverse(aligner: Aligner, count: int, progress: Progress | None) -> IntArray:
+def _diverse(aligner: Aligner, count: int, progress: Progress) -> IntArray:
     """Start with the first series, which are in random order."""
     series = aligner.landmarks
     chosen = np.zeros(count, dtype=np.int64)
@@ -156,8 +156,7 @@ def _diverse(aligner: Aligner, count: int, progress: Progress | None) -> IntArra
         sums += aligner.similarities(series[newest])[0]
         sums[newest] = np.inf
         chosen[done] = np.argmin(sums)
-        if progress is not None:
-            progress(done, count - 1)
+        progress(done, count - 1)
     return chosen
 
 

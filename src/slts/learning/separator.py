@@ -73,11 +73,6 @@ class SeparatorSolution:
     converged: bool
     vertex: bool
 
-    @property
-    def n_nonzero(self) -> int:
-        """Number of landmarks in use."""
-        return int(np.count_nonzero(self.coef))
-
 
 def solve_separator(
     K: npt.NDArray[np.floating],

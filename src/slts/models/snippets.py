@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -325,23 +325,20 @@ class SnippetForm:
 
     Parameters
     ----------
-    name
-        Name of the comparison.
     positives
         The class that each decision value supports, shape (problems,).
     snippets
         The snippets.
     coef
         Shape (problems, snippets, thresholds, kinds).
-    intercept
-        Shape (problems,).
     """
 
-    name: str
+    # Among the names of comparisons.
+    name: ClassVar[str] = "snippets"
+
     positives: npt.NDArray[Any]
     snippets: Snippets
     coef: FloatArray
-    intercept: FloatArray
 
     def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
         """Return what each snippet adds in each series, compared with a mean training series.

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.errors import warn
-from slts.execution import TaskRunner, progress_bar
+from slts.execution import TaskRunner
 from slts.landmarks import select_landmarks
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, fetch
+from slts.training.options import FitOptions
 
 # K-medoids needs all pairs: it chooses among this many series.
 _MEDOID_POOL = 2_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitOptions:
-    """Parameters that all classifiers over landmarks have; `owner` names it in messages."""
-
-    owner: str
-    n_landmarks: Any
-    landmarks: Any
-    class_weight: Any
-    device: str
-    n_jobs: int | None
-    memory_limit: Any
-    seed: int
-    verbose: bool
-
-    def bar(self, description: str) -> Any:
-        """Return a progress bar if progress is to be shown."""
-        return progress_bar(description, show=self.verbose)
 
 
 def choose_landmarks(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
@@ -22,7 +22,6 @@ from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, first_pass
 from slts.training.landmark_choice import (
-    FitOptions,
     choose_landmarks,
     landmark_positions,
     warn_about_missing_classes,
@@ -33,6 +32,7 @@ from slts.training.local_metrics import (
     learn_local_metrics,
     training_bytes,
 )
+from slts.training.options import LocalOptions
 from slts.training.sampling import SampleSize, shuffled
 from slts.training.source import memory_limit, task_runner
 
@@ -51,26 +51,6 @@ _CELLS, _SHORT, _LONG = 1e10, 128, 2**14
 _FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
 # Anchors are drawn independently of landmarks, which are the series with the smallest keys.
 _ANCHOR_PURPOSE = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalOptions(FitOptions):
-    """Parameters of `LocalSLTSClassifier`, checked."""
-
-    n_snippets: int
-    representations: tuple[str, ...]
-    settings: tuple[AlignmentSettings, ...]
-    metrics: str
-    phases: tuple[int, ...]
-    n_components: int
-    metric_rank: int
-    max_length: int | None
-    penalties: FloatArray
-
-    @property
-    def n_comparisons(self) -> int:
-        """Number of comparisons: representations times objectives."""
-        return len(self.representations) * len(self.settings)
 
 
 @dataclass(frozen=True)
@@ -139,13 +119,7 @@ def fit_local(
             snippets,
         ),
         representations,
-        options.settings,
-        options.phases,
-        options.penalties,
-        metric_rank=options.metric_rank,
-        device=options.device,
-        n_jobs=options.n_jobs,
-        verbose=options.verbose,
+        options,
     )
     # Snippets name their series by their numbers in the source.
     named = solution.snippets

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
-from slts.execution import progress_bar
+from slts.alignment import Aligner
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
 from slts.models.comparisons import CHUNK_BYTES, Comparison, GroupFeatures, with_rows
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
+from slts.training.options import LocalOptions
 from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weight of the snippets for each comparison with whole landmarks.
@@ -94,47 +95,65 @@ class LocalSolution:
 
 
 def learn_local_metrics(
-    training: LocalTraining,
-    representations: Sequence[Representation],
-    settings: Sequence[AlignmentSettings],
-    phases: Sequence[int],
-    penalties: FloatArray,
-    *,
-    metric_rank: int,
-    device: str,
-    n_jobs: int | None,
-    verbose: bool,
+    training: LocalTraining, representations: Sequence[Representation], options: LocalOptions
 ) -> LocalSolution:
     """Align with the landmarks once for all candidates, and learn.
 
-    Parameters
-    ----------
-    training
-        Series and landmarks.
-    representations, settings
-        Every representation is compared with every objective.
-    phases
-        Numbers of phases to choose from, ascending; the last is a multiple of the others.
-    penalties
-        Relative penalties to choose from, ascending.
-    metric_rank
-        Rank of the metrics.
-    device, n_jobs, verbose
-        As for the classifier.
+    Every representation is compared with every objective. Numbers of phases are chosen by the
+    leave-one-out error; the largest is a multiple of the others.
     """
-    grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in phases}
+    grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in options.phases}
+    aligned = _align(training, representations, options, grams)
+    counted = _count_snippets(training, options, grams, len(aligned.comparisons))
+    ridges = {
+        n: gram.solve(training.targets, training.weights, options.penalties)
+        for n, gram in grams.items()
+    }
+    n_phases, selection = choose_phases(
+        ridges, training.targets, training.codes, training.weights, options.penalties
+    )
+    ridge, weights = ridges[n_phases], grams[n_phases].comparison_weights
+    features = aligned.anchors or _align_anchors(training, aligned, n_phases, options)
+    metrics = tuple(
+        _metrics(weight * ridge.weights, n_phases, parts)
+        for weight, parts in zip(weights, features, strict=False)
+    )
+    intercept, coef, snippets = ridge.intercept, None, training.snippets
+    if counted is not None:
+        coef, shift = counted.coefficients(weights[-1] * ridge.weights)
+        intercept = intercept + shift
+        snippets = replace(counted.snippets, shares=counted.shares())
+    comparisons = tuple(aligned.comparisons)
+    return LocalSolution(comparisons, metrics, snippets, coef, intercept, ridge, selection)
+
+
+class _Aligned(NamedTuple):
+    """Comparisons, their aligners, and the anchors' features, None if they are too large."""
+
+    comparisons: list[Comparison]
+    aligners: list[Aligner]
+    anchors: list[list[GroupFeatures]] | None
+
+
+def _align(
+    training: LocalTraining,
+    representations: Sequence[Representation],
+    options: LocalOptions,
+    grams: dict[int, FeatureGram],
+) -> _Aligned:
+    """Align in every comparison, and add the features to the Gram matrices."""
     comparisons: list[Comparison] = []
     aligners: list[Aligner] = []
     # Features of the anchors become metrics in the end. They are kept if they fit.
     kept: list[list[GroupFeatures]] | None = []
-    with progress_bar("Aligning with landmarks", show=verbose) as progress:
+    with options.bar("Aligning with landmarks") as progress:
         for representation in representations:
             rows, landmarks = representation(training.batch), representation(training.landmarks)
-            for how in settings:
-                comparison = Comparison.fit(representation, how, landmarks, metric_rank)
-                aligner = Aligner(landmarks, how, device, n_jobs)
-                parts = []
-                for part, found in comparison.features(rows, aligner, training.groups, phases[-1]):
+            for how in options.settings:
+                comparison = Comparison.fit(representation, how, landmarks, options.metric_rank)
+                aligner = Aligner(landmarks, how, options.device, options.n_jobs)
+                most, parts = options.phases[-1], []
+                for part, found in comparison.features(rows, aligner, training.groups, most):
                     for n, gram in grams.items():
                         gram.add(fewer_phases(found, n))
                     if kept is not None:
@@ -147,55 +166,41 @@ def learn_local_metrics(
                     kept.append(parts)
                     if sum(found.nbytes for own in kept for _, found in own) > _KEPT_BYTES:
                         kept = None
-                if progress is not None:
-                    progress(len(comparisons), len(representations) * len(settings))
-    snippets = training.snippets
-    counted = None
-    if snippets is not None:
-        counted = SnippetFeatures(snippets, training.batch, training.anchors, n_jobs)
-        with progress_bar("Counting snippets", show=verbose) as progress:
-            for products in counted.products():
-                # They do not depend on the number of phases.
-                for gram in grams.values():
-                    gram.add_products(products)
-                if progress is not None:
-                    progress(counted.n_done, len(snippets))
-        for gram in grams.values():
-            gram.end_comparison(_SNIPPET_SHARE * len(comparisons))
-    ridges = {
-        n: gram.solve(training.targets, training.weights, penalties) for n, gram in grams.items()
-    }
-    n_phases, selection = choose_phases(
-        ridges, training.targets, training.codes, training.weights, penalties
-    )
-    ridge = ridges[n_phases]
-    weights = grams[n_phases].comparison_weights
-    anchor_features = kept or _anchor_features(training, comparisons, aligners, n_phases, verbose)
-    metrics = tuple(
-        _metrics(weight * ridge.weights, n_phases, parts)
-        for weight, parts in zip(weights, anchor_features, strict=False)
-    )
-    intercept, coef = ridge.intercept, None
-    if counted is not None:
-        coef, shift = counted.coefficients(weights[-1] * ridge.weights)
-        intercept = intercept + shift
-        snippets = replace(counted.snippets, shares=counted.shares())
-    return LocalSolution(tuple(comparisons), metrics, snippets, coef, intercept, ridge, selection)
+                progress(len(comparisons), options.n_comparisons)
+    return _Aligned(comparisons, aligners, kept)
 
 
-def _anchor_features(
+def _count_snippets(
     training: LocalTraining,
-    comparisons: Sequence[Comparison],
-    aligners: Sequence[Aligner],
-    n_phases: int,
-    verbose: bool,
+    options: LocalOptions,
+    grams: dict[int, FeatureGram],
+    n_comparisons: int,
+) -> SnippetFeatures | None:
+    """Count the snippets, if there are any, and add their features to the Gram matrices."""
+    snippets = training.snippets
+    if snippets is None:
+        return None
+    counted = SnippetFeatures(snippets, training.batch, training.anchors, options.n_jobs)
+    with options.bar("Counting snippets") as progress:
+        for products in counted.products():
+            # They do not depend on the number of phases.
+            for gram in grams.values():
+                gram.add_products(products)
+            progress(counted.n_done, len(snippets))
+    for gram in grams.values():
+        gram.end_comparison(_SNIPPET_SHARE * n_comparisons)
+    return counted
+
+
+def _align_anchors(
+    training: LocalTraining, aligned: _Aligned, n_phases: int, options: LocalOptions
 ) -> Iterator[Iterator[GroupFeatures]]:
+    """Compute the anchors' features again."""
     anchors = training.batch[training.anchors]
-    with progress_bar("Aligning the anchors again", show=verbose) as progress:
-        for k, (comparison, rows) in enumerate(with_rows(comparisons, anchors)):
-            yield comparison.features(rows, aligners[k], training.groups, n_phases)
-            if progress is not None:
-                progress(k + 1, len(comparisons))
+    with options.bar("Aligning the anchors again") as progress:
+        for k, (comparison, rows) in enumerate(with_rows(aligned.comparisons, anchors)):
+            yield comparison.features(rows, aligned.aligners[k], training.groups, n_phases)
+            progress(k + 1, len(aligned.comparisons))
 
 
 def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[GroupFeatures]) -> FloatArray:
