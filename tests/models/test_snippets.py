@@ -137,15 +137,22 @@ def test_no_series_have_no_counts(case):
 
 def test_a_subset_is_some_of_the_snippets(case):
     batch, drawn = case
-    part = drawn.subset(slice(10, 25))
-    assert len(part) == 15
-    for k in range(15):
-        np.testing.assert_array_equal(part.values_of(k), drawn.values_of(10 + k))
-        np.testing.assert_array_equal(part.channels_of(k), drawn.channels_of(10 + k))
-    np.testing.assert_array_equal(part.counts(batch), drawn.counts(batch)[:, 10:25])
-    np.testing.assert_array_equal(part.series, drawn.series[10:25])
-    assert len(drawn.subset(slice(20, 100))) == 10
+    which = np.array([0, 4, 5, 11, 29])
+    part = drawn.subset(which)
+    assert len(part) == 5
+    for k, own in enumerate(which):
+        np.testing.assert_array_equal(part.values_of(k), drawn.values_of(own))
+        np.testing.assert_array_equal(part.channels_of(k), drawn.channels_of(own))
+    np.testing.assert_array_equal(part.counts(batch), drawn.counts(batch)[:, which])
+    np.testing.assert_array_equal(part.series, drawn.series[which])
     assert part.n_numbers < drawn.n_numbers
+
+
+@pytest.mark.parametrize("which", [[COUNT], [-1, 3]])
+def test_snippets_that_do_not_exist_are_an_error(case, which):
+    batch, drawn = case
+    with pytest.raises(IndexError, match=f"There are {COUNT} snippets"):
+        next(drawn.distances(batch[:1], np.array(which)))
 
 
 def test_copies_are_equal(case):

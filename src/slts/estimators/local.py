@@ -66,7 +66,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Number of landmarks, or fraction of the distinct training series. None takes 10 of each
         class, fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
     n_snippets
-        Number of snippets, drawn equally from all classes. 0 leaves them out.
+        Number of snippets. Five times as many are drawn, equally from all classes, and those with
+        the largest coefficients are kept. 0 leaves them out.
     landmarks
         ``"random"`` draws equally from all classes; ``"kmedoids"`` and ``"dselect"`` choose as
         `slts.select_landmarks` does; or indices of training series.
@@ -166,7 +167,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self,
         n_landmarks: int | float | None = None,
         *,
-        n_snippets: int = 1000,
+        n_snippets: int = 200,
         landmarks: Any = "random",
         representations: Sequence[str] = ("values", "changes"),
         objective: str | Sequence[str] = "affinity",

@@ -256,14 +256,14 @@ class Snippets:
                 values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
         return values
 
-    def subset(self, which: slice) -> Snippets:
-        """Return some successive snippets."""
-        which = slice(*which.indices(len(self)))
-        rows = slice(self.first[which.start], self.first[which.stop])
+    def subset(self, which: IntArray) -> Snippets:
+        """Return some snippets, in ascending order."""
+        widths = np.diff(self.first)
+        rows = np.flatnonzero(np.repeat(np.isin(np.arange(len(self)), which), widths))
         return replace(
             self,
             values=self.values[rows],
-            first=self.first[which.start : which.stop + 1] - self.first[which.start],
+            first=np.append(0, np.cumsum(widths[which])),
             channels=self.channels[rows],
             **{
                 name: getattr(self, name)[which]
@@ -290,6 +290,8 @@ class Snippets:
 
         Shape (snippets, steps). `which` is in ascending order.
         """
+        if len(which) and not 0 <= which[0] <= which[-1] < len(self):
+            raise IndexError(f"There are {len(self)} snippets, 0 to {len(self) - 1}. Got {which}.")
         target = selected_target().index
         step = max(1, _DISTANCES // series.n_steps)
         for begin in range(0, len(which), step):

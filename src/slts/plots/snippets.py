@@ -164,5 +164,5 @@ def _snippet_form(model: Any) -> SnippetForm:
     if forms and isinstance(forms[-1], SnippetForm):
         return forms[-1]
     raise TypeError(
-        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=1000)."
+        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=200)."
     )

@@ -27,6 +27,8 @@ from slts.training.landmark_choice import (
     warn_about_missing_classes,
 )
 from slts.training.local_metrics import (
+    CANDIDATES,
+    JUDGES,
     LocalSolution,
     LocalTraining,
     learn_local_metrics,
@@ -105,7 +107,8 @@ def fit_local(
     groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
     snippets = None
     if options.n_snippets:
-        snippets = Snippets.draw(batch, codes, options.n_snippets, options.seed)
+        snippets = Snippets.draw(batch, codes, CANDIDATES * options.n_snippets, options.seed)
+    order = shuffled(found.sample.keys, _ANCHOR_PURPOSE)
     targets = np.where(codes[:, np.newaxis] == np.arange(len(classes)), 1.0, -1.0)
     solution = learn_local_metrics(
         LocalTraining(
@@ -113,7 +116,8 @@ def fit_local(
             codes,
             weights / weights.mean(),
             targets[:, 1:] if len(classes) == 2 else targets,
-            stratified(codes, _ANCHORS, shuffled(found.sample.keys, _ANCHOR_PURPOSE)),
+            stratified(codes, _ANCHORS, order),
+            stratified(codes, JUDGES, order),
             landmarks,
             groups,
             snippets,
@@ -125,7 +129,7 @@ def fit_local(
     named = solution.snippets
     if named is not None:
         named = replace(named, series=found.indices[named.series])
-    scale = fit_scale(solution.ridge.left_out, codes, multiplicities)
+    scale = fit_scale(solution.left_out, codes, multiplicities)
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
         landmarks, indices, groups, group_names, named, solution, scale,

@@ -21,6 +21,8 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weight of the snippets for each comparison with whole landmarks.
 _SNIPPET_SHARE = 2.0
+# Snippets are chosen from this many times as many, by a fit to at most so many series.
+CANDIDATES, JUDGES = 5, 1000
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
@@ -47,7 +49,13 @@ def training_bytes(
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
     anchors = 8.0 * n_anchors * n_groups * n_phases * n_channels * min(rank, n_channels)
     aligned = 2 * chunk + min(n_comparisons * anchors, _KEPT_BYTES + anchors)
-    return products + aligned + snippet_bytes(n_series, n_anchors, n_snippets)
+    judges = min(n_series, JUDGES)
+    return (
+        products
+        + aligned
+        + snippet_bytes(n_series, n_anchors, n_snippets)
+        + snippet_bytes(judges, judges, CANDIDATES * n_snippets)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +67,13 @@ class LocalTraining:
     batch, codes, weights, targets
         Series, their classes, weights of mean 1, and +1 or -1 for each problem.
     anchors
-        Indices of the series that span the solution.
+        Indices of the series that span the solution, ascending.
+    judges
+        Those of the anchors by which snippets are chosen.
     landmarks, groups
         Landmarks, and the group of each.
     snippets
-        Short landmarks, or None.
+        Short landmarks to choose from, or None.
     """
 
     batch: SeriesBatch
@@ -71,6 +81,7 @@ class LocalTraining:
     weights: FloatArray
     targets: FloatArray
     anchors: IntArray
+    judges: IntArray
     landmarks: SeriesBatch
     groups: IntArray
     snippets: Snippets | None
@@ -82,7 +93,8 @@ class LocalSolution:
 
     Comparisons and their metrics (problems, groups, phases, d, r); the snippets and their
     coefficients (problems, snippets, thresholds, kinds), if there are any; intercept, regression,
-    candidates.
+    candidates. `left_out` has a decision for each series by a fit to other series, with snippets
+    that were chosen without it, shape (series, problems).
     """
 
     comparisons: tuple[Comparison, ...]
@@ -91,6 +103,7 @@ class LocalSolution:
     snippet_coef: FloatArray | None
     intercept: FloatArray
     ridge: RidgeFit
+    left_out: FloatArray
     selection: tuple[Choice, ...]
 
 
@@ -104,7 +117,11 @@ def learn_local_metrics(
     """
     grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in options.phases}
     aligned = _align(training, representations, options, grams)
-    counted = _count_snippets(training, options, grams, len(aligned.comparisons))
+    counted = judged = None
+    if training.snippets is not None:
+        chosen, judged = _choose_snippets(training, training.snippets, options, grams)
+        counted = SnippetFeatures(chosen, training.batch, training.anchors, options.n_jobs)
+        _count_snippets("Counting snippets", counted, list(grams.values()), options)
     ridges = {
         n: gram.solve(training.targets, training.weights, options.penalties)
         for n, gram in grams.items()
@@ -118,13 +135,17 @@ def learn_local_metrics(
         _metrics(weight * ridge.weights, n_phases, parts)
         for weight, parts in zip(weights, features, strict=False)
     )
-    intercept, coef, snippets = ridge.intercept, None, training.snippets
-    if counted is not None:
+    intercept, coef, snippets, left_out = ridge.intercept, None, None, ridge.left_out
+    if counted is not None and judged is not None:
+        left_out = left_out.copy()
+        left_out[training.judges] = judged
         coef, shift = counted.coefficients(weights[-1] * ridge.weights)
         intercept = intercept + shift
         snippets = replace(counted.snippets, shares=counted.shares())
     comparisons = tuple(aligned.comparisons)
-    return LocalSolution(comparisons, metrics, snippets, coef, intercept, ridge, selection)
+    return LocalSolution(
+        comparisons, metrics, snippets, coef, intercept, ridge, left_out, selection
+    )
 
 
 class _Aligned(NamedTuple):
@@ -170,26 +191,45 @@ def _align(
     return _Aligned(comparisons, aligners, kept)
 
 
-def _count_snippets(
+def _choose_snippets(
     training: LocalTraining,
+    candidates: Snippets,
     options: LocalOptions,
     grams: dict[int, FeatureGram],
-    n_comparisons: int,
-) -> SnippetFeatures | None:
-    """Count the snippets, if there are any, and add their features to the Gram matrices."""
-    snippets = training.snippets
-    if snippets is None:
-        return None
-    counted = SnippetFeatures(snippets, training.batch, training.anchors, options.n_jobs)
-    with options.bar("Counting snippets") as progress:
+) -> tuple[Snippets, FloatArray]:
+    """Keep the snippets with the largest coefficients in a fit with all candidates.
+
+    Returns
+    -------
+    Snippets
+        Those that are kept.
+    ndarray of shape (judges, problems)
+        Leave-one-out decisions of that fit. Decisions with the chosen snippets would be too good:
+        the series that is left out has helped to choose them.
+    """
+    judges = training.judges
+    gram = grams[options.phases[0]].restricted(np.searchsorted(training.anchors, judges))
+    counted = SnippetFeatures(
+        candidates, training.batch[judges], np.arange(len(judges)), options.n_jobs
+    )
+    _count_snippets("Choosing snippets", counted, [gram], options)
+    ridge = gram.solve(training.targets[judges], training.weights[judges], options.penalties)
+    order = np.argsort(-counted.effects(ridge.weights), kind="stable")
+    return candidates.subset(np.sort(order[: options.n_snippets])), ridge.left_out
+
+
+def _count_snippets(
+    title: str, counted: SnippetFeatures, grams: Sequence[FeatureGram], options: LocalOptions
+) -> None:
+    """Add the features of snippets to Gram matrices."""
+    with options.bar(title) as progress:
         for products in counted.products():
             # They do not depend on the number of phases.
-            for gram in grams.values():
+            for gram in grams:
                 gram.add_products(products)
-            progress(counted.n_done, len(snippets))
-    for gram in grams.values():
-        gram.end_comparison(_SNIPPET_SHARE * n_comparisons)
-    return counted
+            progress(counted.n_done, len(counted.snippets))
+    for gram in grams:
+        gram.end_comparison(_SNIPPET_SHARE * options.n_comparisons)
 
 
 def _align_anchors(
