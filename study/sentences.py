@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from study.cues import CUES as FAMILIES
-from study.markdown import p_value
+from study.markdown import Table, p_value
 from study.methods import BY_NAME, CENTRE
 from study.paper import (
     COLUMNS,
@@ -20,8 +20,6 @@ from study.paper import (
 )
 from study.protocol import DATASET_TITLES
 from study.statistics import SIGNIFICANT, TIE
-
-Table = dict[str, Any]
 
 # The paper's study.
 

@@ -95,7 +95,7 @@ def solve_in_memory(
     problem
         The problem.
     rows
-        All rows, no two of them equal.
+        All rows; the fewer of them are equal, the faster.
     size
         Rows to begin with; up to twice as many are solved at once.
     start
@@ -183,8 +183,8 @@ class ConstraintGeneration:
     tol, max_iter
         Relative duality gap, and iterations allowed for each reduced problem.
     in_memory
-        Whether the rows are one part in memory, no two of them equal. Passes are then cheap: the
-        search starts with fewer rows and coarser solutions.
+        Whether the rows are one part in memory. Passes are then cheap: the search starts with fewer
+        rows and coarser solutions, and does not look for equal rows.
     """
 
     def __init__(
@@ -441,7 +441,7 @@ class ConstraintGeneration:
 def _sample_by_weight(rows: HingeRows, count: int) -> HingeRows:
     """Draw about ``count`` rows with probabilities in proportion to their weights.
 
-    Heavy rows, such as those that stand for many equal rows, are always drawn.
+    Heavy rows are always drawn.
     """
     weights = rows.weights
     light = np.minimum(weights, weights.sum() / count)

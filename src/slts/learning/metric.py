@@ -23,7 +23,7 @@ from slts.learning.constraint_generation import (
     most_sampled,
     solve_in_memory,
 )
-from slts.learning.hinge import Certified, HingeRows, Multipliers, merge_equal_rows, ray_minimiser
+from slts.learning.hinge import Certified, HingeRows, Multipliers, ray_minimiser
 from slts.learning.interior import minimise
 from slts.learning.newton_systems import SquaredNorm, SquaredNormSystem
 
@@ -139,7 +139,7 @@ def solve_frobenius_path(
     check_pairs(pairs)
     Z = np.asarray(Z)
     rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
-    rows, basis = _span(merge_equal_rows(rows))
+    rows, basis = _span(rows)
     coef = None if start is None else start.ravel() / pairs[0][0]
     if coef is not None and basis is not None:
         coef = coef @ basis
