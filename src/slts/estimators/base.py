@@ -29,6 +29,9 @@ from slts.training.first_pass import FirstPass, read_everything
 from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
 
+# Copies of all series that are in memory at once: as read, as distinct series, and as rows.
+_COPIES = 3
+
 
 class Outputs(NamedTuple):
     """Everything a classifier says about series, from one set of alignments."""
@@ -339,11 +342,13 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read_training_data(self, X: Any, y: Any, sample_weight: Any = None) -> FirstPass:
         """Read all training series into memory and remember their shape."""
         source, class_names = self._training_source(X, y, sample_weight)
-        size = getattr(source, "n_bytes", None) or 0
+        size = _COPIES * (source.n_bytes or 0)
         if size > usable_memory():
             raise DataError(
-                f"{type(self).__name__} needs all training series in memory, but {source.name} has "
-                f"about {format_bytes(size)}: use LocalSLTSClassifier or SLTSClassifier instead."
+                f"{type(self).__name__} needs all training series in memory: about "
+                f"{format_bytes(size)} for {source.name}, but the process may use "
+                f"{format_bytes(usable_memory())}. Use LocalSLTSClassifier or SLTSClassifier "
+                f"instead."
             )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             found = read_everything(source, runner, seed=self._seed(), progress=progress)

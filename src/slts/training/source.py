@@ -41,12 +41,18 @@ class ArraySource:
     weights: FloatArray | None = None
     name = "X"
     in_rows = False
+    columns = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the values."""
+        return int(self.series.values.nbytes)
 
     def parts(self, *, labels: bool = True) -> list[Dataset]:
         """Cut the series into parts for several threads."""
         n = len(self.series)
         whole = Dataset(self.series, self.labels, np.arange(n), self.name, weights=self.weights)
-        n_parts = min(_ARRAY_PARTS, 1 + self.series.values.nbytes // _LEAST_BYTES)
+        n_parts = min(_ARRAY_PARTS, 1 + self.n_bytes // _LEAST_BYTES)
         size = max(1, min(-(-n // n_parts), _MOST_SERIES))
         return list(whole.batches(labels=labels, batch_size=size))
 
@@ -75,7 +81,7 @@ def is_source(X: Any) -> bool:
 
 def require_labels(source: SeriesSource) -> None:
     """Raise an error for a table without a label column, before anything is read."""
-    columns = getattr(source, "columns", None)
+    columns = source.columns
     if columns is not None and columns.label is None:
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
@@ -86,7 +92,7 @@ def require_labels(source: SeriesSource) -> None:
 
 def check_scan_channels(source: SeriesSource, expected: Sequence[str] | None) -> None:
     """Raise an error if a scan has another number of channels than a model was fitted on."""
-    columns = getattr(source, "columns", None)
+    columns = source.columns
     if expected is not None and columns is not None and len(columns.channels) != len(expected):
         raise DataError(
             f"{source.name} was scanned with the channels {', '.join(columns.channels)}, but the "
