@@ -21,12 +21,12 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
+from slts.estimators.prediction import apply_to_source, apply_with_labels
 from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
-from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
 
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
@@ -268,13 +268,18 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         It is made at the first call, and again if one of the `inputs` that determine the landmarks
         was replaced.
         """
-        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
+        kept = self._shared_aligners()
         known, aligner = kept.get(name, (None, None))
         same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
         if aligner is None or not same:
             aligner = Aligner(landmarks(), settings)
             kept[name] = inputs, aligner
         return replace(aligner, device=self.device, n_jobs=self.n_jobs)
+
+    def _shared_aligners(self) -> dict[Any, tuple[tuple[Any, ...], Aligner]]:
+        """Return the aligners made so far; models that were loaded or unpickled have none."""
+        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
+        return kept
 
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, check_dtype, require_device
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
+from slts.estimators.prediction import apply_to_source
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
-from slts.training.prediction import apply_to_source
 from slts.training.search import SearchResult
 from slts.training.source import is_source
 

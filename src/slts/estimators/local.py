@@ -17,6 +17,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
+from slts.estimators.prediction import apply_to_source
 from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
 from slts.models.comparisons import Comparison, with_rows
@@ -25,7 +26,6 @@ from slts.models.representations import REPRESENTATIONS
 from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.local_fit import LocalOptions, fit_local
-from slts.training.prediction import apply_to_source
 from slts.training.source import is_source
 
 OBJECTIVES = ("cost", "affinity")

@@ -12,13 +12,13 @@ from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
 from slts.guarantees.bound_inputs import signs_of
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.statements import INDEPENDENT, Conditions
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
-from slts.training.prediction import apply_with_labels
 from slts.training.source import is_source
 
 

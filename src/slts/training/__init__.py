@@ -14,5 +14,4 @@ local_fit.py               the local classifier: the whole sequence
 snippet_features.py        features of snippets for the local classifier
 local_metrics.py           features, Gram matrix and metrics of the local classifier
 logdet_cycles.py           LDMLT: triplets, ranked and rebuilt in cycles
-prediction.py              apply a fitted model to a source, part by part
 """

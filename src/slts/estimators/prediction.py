@@ -1,4 +1,4 @@
-"""Apply a fitted model to a source, part by part."""
+"""Apply a fitted classifier to a source, part by part."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _over_parts(
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
     quiet = copy.copy(model)
     # Copies leave the aligners out; threads share those of the model.
-    quiet.__dict__["_aligners"] = model.__dict__.setdefault("_aligners", {})
+    quiet._aligners = model._shared_aligners()
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
     shared = (quiet, methods, labels)
