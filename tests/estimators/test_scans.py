@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 import slts
 from slts import DataError
+from slts.estimators import prediction
 from slts.files.parquet_parts import ParquetPart
 from slts.training import landmark_fit, local_fit, memory_plan
 from slts.training.sampling import SampleSize
@@ -346,3 +347,10 @@ def test_the_local_classifier_samples_what_fits(scan, batch, monkeypatch, caplog
     assert 10 <= counts[0] < counts[1] < N
     assert counts[2] is None
     assert f"a sample of {counts[0]} of {N} series (memory_limit: 2 MB)" in caplog.text
+
+
+def test_identifiers_of_series_in_lists_are_not_hashed(data, batch, tmp_path, monkeypatch):
+    model = quick(slts.OneNNClassifier).fit(batch[:60], data[1][:60])
+    scan = scan_of(write_lists(tmp_path / "lists.parquet", *data))
+    monkeypatch.setattr(prediction, "digests_in", None)
+    assert model.predict(scan).tolist() == model.predict(batch).tolist()
