@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ from slts.training.source import ArraySource, is_source, task_runner
 
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
 _COPIES = 3
+# Threads that predict with one model wait for its aligner. A lock of a model could not be pickled.
+_MAKING = Lock()
 
 
 class Outputs(NamedTuple):
@@ -269,11 +272,12 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         was replaced.
         """
         kept = self._shared_aligners()
-        known, aligner = kept.get(name, (None, None))
-        same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
-        if aligner is None or not same:
-            aligner = Aligner(landmarks(), settings)
-            kept[name] = inputs, aligner
+        with _MAKING:
+            known, aligner = kept.get(name, (None, None))
+            same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
+            if aligner is None or not same:
+                aligner = Aligner(landmarks(), settings)
+                kept[name] = inputs, aligner
         return replace(aligner, device=self.device, n_jobs=self.n_jobs)
 
     def _shared_aligners(self) -> dict[Any, tuple[tuple[Any, ...], Aligner]]:
