@@ -22,7 +22,7 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
-from slts.estimators.prediction import apply_to_source, apply_with_labels
+from slts.estimators.prediction import Method, apply_to_source, apply_with_labels
 from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
@@ -152,11 +152,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
         """
-        check_is_fitted(self)
-        require_device(self.device, type(self).__name__)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).decision_function)
-        values = self._decide(self.check_series(X))
+        values = self._apply(type(self)._decide, X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -251,6 +247,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         state.pop("_aligners", None)
         return state
+
+    def _apply(self, method: Method, X: Any) -> FloatArray:
+        """Apply a method to checked series, or to the series of a scan part by part."""
+        check_is_fitted(self)
+        require_device(self.device, type(self).__name__)
+        if is_source(X):
+            return apply_to_source(self, X, method)
+        return method(self, self.check_series(X))
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

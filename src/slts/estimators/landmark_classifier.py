@@ -13,15 +13,13 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, check_dtype, require_device
+from slts.alignment import Aligner, check_dtype
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
-from slts.estimators.prediction import apply_to_source
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
 from slts.training.search import SearchResult
-from slts.training.source import is_source
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -203,11 +201,10 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         ndarray
             Shape (series, features), named by `get_feature_names_out`.
         """
-        check_is_fitted(self)
-        require_device(self.device, type(self).__name__)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).transform)
-        rows = self.row_map_(self.check_series(X))
+        return self._apply(type(self)._transform, X)
+
+    def _transform(self, batch: SeriesBatch) -> FloatArray:
+        rows = self.row_map_(batch)
         aligner = self._landmark_aligner("all")
         with self._progress("Aligning") as progress:
             if not self.learns_metric:

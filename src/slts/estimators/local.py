@@ -17,7 +17,6 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
-from slts.estimators.prediction import apply_to_source
 from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
 from slts.models.comparisons import Comparison, with_rows
@@ -26,7 +25,6 @@ from slts.models.representations import REPRESENTATIONS
 from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.local_fit import LocalOptions, fit_local
-from slts.training.source import is_source
 
 OBJECTIVES = ("cost", "affinity")
 # Series whose features are held at once in prediction.
@@ -264,10 +262,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             Shape (series, problems * (landmarks + snippets)), named by `get_feature_names_out`;
             with the intercept, the columns of a class sum to its decision value.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).transform)
-        batch = self.check_series(X)
+        return self._apply(type(self)._transform, X)
+
+    def _transform(self, batch: SeriesBatch) -> FloatArray:
         n_landmarks, n_snippets = len(self.landmarks_), len(self.snippets_ or ())
         shares = np.zeros((len(batch), len(self.intercept_), n_landmarks + n_snippets))
         for rows, metrics, part, found in self._features(batch, np.arange(n_landmarks)):

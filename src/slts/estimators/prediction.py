@@ -25,7 +25,7 @@ from slts.training.source import (
     task_runner,
 )
 
-# One row per series, from a model and some series.
+# One row per series, from a model and some series that it has checked.
 Method: TypeAlias = Callable[[Any, SeriesBatch], AnyArray]
 
 
@@ -87,7 +87,8 @@ def _apply(
     rows: list[list[AnyArray]] = []
     digests = []
     for piece in pieces(part, labels=labels):
-        rows.append([method(model, piece.series) for method in methods])
+        series = model.check_series(piece.series)
+        rows.append([method(model, series) for method in methods])
         if in_rows:
             digests.append(digests_in(piece))
         if labels:

@@ -123,9 +123,8 @@ def _inner_model(model: Any) -> SeriesClassifier | None:
     return model if isinstance(model, SeriesClassifier) else None
 
 
-def _keys(model: SeriesClassifier, X: Any) -> Digests:
+def _keys(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
     """Hashes by which series are recognised that a model keeps from training."""
-    batch = model.check_series(X)
     # Models without landmarks keep the rows of their training series, as they are aligned.
     return _rounded_keys(batch if hasattr(model, "landmarks_") else model.row_map_(batch))
 
