@@ -254,15 +254,7 @@ def explain(model: Any, x: Any) -> Explanation:
         Contributions by landmark, step and channel. With the offset they sum to
         `model.decision_function([x])`.
     """
-    if hasattr(model, "linear_forms"):
-        return explain_with(model, model.linear_forms(), x)
-    name = type(model).__name__
-    if hasattr(model, "best_estimator_"):
-        raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
-    raise TypeError(
-        f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
-        f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
-    )
+    return explain_with(model, _linear_forms(model), x)
 
 
 def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any) -> Explanation:
@@ -365,6 +357,20 @@ class _AlignedForm:
         return values * form.coef
 
 
+def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
+    """Return the linear forms of a model, or raise an error that says what has them."""
+    if hasattr(model, "linear_forms"):
+        forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
+        return forms
+    name = type(model).__name__
+    if hasattr(model, "best_estimator_"):
+        raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
+    raise TypeError(
+        f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
+        f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
+    )
+
+
 def _one_series(x: Any) -> SeriesBatch:
     # A list of (channels, time) arrays is a collection, any other list is one series.
     collection = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
@@ -438,14 +444,15 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         Series to average over; None averages over the model's own landmarks. For a model with
         several metrics per class, about 100 of them are used.
     n_jobs
-        Number of threads, by joblib's convention, for a model with one metric per class.
+        Number of threads, by joblib's convention, for snippets and for the alignments of a model
+        with one metric per class. Other models are explained series by series.
 
     Returns
     -------
     ModelSummary
         Importances, weights, singular values and sizes.
     """
-    forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
+    forms = _linear_forms(model)
     form = forms[0]
     assert isinstance(form, LinearForm)
     pairs = singular_values = None
