@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import column_or_1d
 
@@ -30,9 +29,13 @@ from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, 
 from slts.learning.calibration import fit_scale
 from slts.learning.separator import solve_separator
 from slts.series import SeriesBatch, as_series
+from slts.series.source import series_keys
+from slts.training.splits import Split, make_splits
 
 # Fields of a solve report that a new separator replaces.
 _SOLVED = ("objective", "gap", "n_iter", "converged")
+# Folds of the part for separators that probabilities are calibrated on.
+_FOLDS = 3
 
 
 def fit_certified(
@@ -117,7 +120,10 @@ def _bounds_on_parts(
     schemes = _fit_separators(model, inputs, weights)
     if model.probability_scale_ is not None:
         codes = np.searchsorted(model.classes_, labels[second])
-        model.probability_scale_ = _calibrate(model, inputs, codes, weights)
+        splits = make_splits(
+            _FOLDS, codes, series_keys(batch[second], seed=0), name="calibration_cv"
+        )
+        model.probability_scale_ = _calibrate(model, inputs, codes, weights, splits)
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(delta, n_models, "second part's", checked, (INDEPENDENT,))
     bounds = [statements.compression(model, inputs.labels, schemes, conditions)]
@@ -166,24 +172,24 @@ def _fit_separators(
 
 
 def _calibrate(
-    model: LandmarkClassifier, inputs: BoundInputs, codes: IntArray, weights: FloatArray
+    model: LandmarkClassifier,
+    inputs: BoundInputs,
+    codes: IntArray,
+    weights: FloatArray,
+    splits: Sequence[Split],
 ) -> float:
     """Scale of the probabilities, from cross-validated decisions of the new separators."""
-    gamma, smallest_class = parameters_of(model)[0], int(np.bincount(codes).min())
-    if smallest_class < 2:
-        raise DataError(
-            "the part for separators has a class with one series only, and probabilities need at "
-            "least two of every class: give it a larger share, or set calibration_cv=None."
-        )
-    folds = StratifiedKFold(min(3, smallest_class), shuffle=True, random_state=0)
+    gamma = parameters_of(model)[0]
     decisions = np.empty((len(codes), len(inputs.labels)))
-    for train, test in folds.split(codes, codes):
+    for train, test in splits:
         for c, (K, signs) in enumerate(zip(inputs.similarities, inputs.labels, strict=True)):
             solution = solve_separator(
                 K[train], signs[train], gamma=gamma, sample_weight=weights[train]
             )
             decisions[test, c] = K[test] @ solution.coef
-    return fit_scale(decisions[:, 0] if len(inputs.labels) == 1 else decisions, codes)
+    # The only series of a class is in no test part.
+    tested = np.concatenate([test for _, test in splits])
+    return fit_scale(decisions[tested], codes[tested])
 
 
 def _class_weights(class_weight: Any, labels: AnyArray) -> FloatArray:
