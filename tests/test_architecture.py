@@ -250,6 +250,30 @@ def test_a_text_defines_a_private_name_only_where_it_names_an_attribute():
     assert private_definitions(module) == {"_slot", "_set"}
 
 
+def fitted_attributes_stored(module: ast.Module) -> set[str]:
+    """Fitted attributes, such as `coef_`, that a module stores in another object."""
+    return {
+        node.attr
+        for node in ast.walk(module)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if node.attr.endswith("_") and not node.attr.startswith("_") and not is_own(node)
+    }
+
+
+def test_only_estimators_change_fitted_models():
+    found = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in sources()
+        if part_of(path) != "estimators" and (names := fitted_attributes_stored(tree(path)))
+    }
+    assert not found
+
+
+def test_the_check_sees_changed_models():
+    module = ast.parse("model.coef_ = 1\nself.own_ = 2\nmodel.name = 3\nmodel.coef_.T")
+    assert fitted_attributes_stored(module) == {"coef_"}
+
+
 def test_every_package_opens_with_a_map_of_its_modules():
     for init in ROOT.rglob("__init__.py"):
         if init.parent == ROOT:
