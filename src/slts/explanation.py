@@ -56,7 +56,8 @@ class Explanation:
     decision
         Decision values, shape (decisions,).
     offset
-        The part of no step and channel: intercept and constant channel, shape (decisions,).
+        The part that belongs to no step and no channel: intercept and constant channel, shape
+        (decisions,).
     contributions
         Shape (decisions, steps, channels).
     landmark_indices
@@ -67,9 +68,9 @@ class Explanation:
         The part of each snippet, compared with a mean training series, shape (decisions,
         snippets); no columns if the model has none.
     intercept
-        The part of no landmark and snippet, shape (decisions,): the model's intercept, and what
-        the snippets of a mean training series with as many steps add. ``intercept +
-        by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
+        The part that belongs to no landmark and no snippet, shape (decisions,): the model's
+        intercept, and what the snippets of a mean training series with as many steps add.
+        ``intercept + by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
     comparison_names, by_comparison
         The comparisons of the model and the part of each, shape (decisions, comparisons). These
         values plus the intercept sum to the decision.
@@ -305,7 +306,7 @@ class _CountedForm:
         self._all, self.by_snippet = form.attribute(batch)
 
     def contributions(self, which: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Contributions of some or all snippets; nothing of them is constant."""
+        """Contributions of some or all snippets; they have no constant part."""
         terms = self._all if which is None else self.form.attribute(self.batch, which)[0]
         return terms, np.zeros(len(terms))
 
@@ -336,7 +337,10 @@ class _AlignedForm:
         self.alignments = tuple(alignments)
 
     def contributions(self, landmarks: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Contributions through some landmarks, and their constant part: see `Rows.attribute`."""
+        """Contributions through some landmarks, and their constant part.
+
+        See `RowMapping.attribute`.
+        """
         form = self.form
         slopes = np.zeros((len(form.coef), *self.rows.shape))
         groups, coef, sums = form.groups[landmarks], form.coef[:, landmarks], self.sums[landmarks]

@@ -73,7 +73,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         ``"cost"``, ``"affinity"`` or both; see `slts.align`.
     metrics
         ``"class"``: one metric for the landmarks of each class; ``"landmark"``: one for each
-        landmark; ``"shared"``: one for all. Every class to be recognised has its own in any case.
+        landmark; ``"shared"``: one for all. Each class has its own metrics in all three cases.
     n_phases
         Number of equal parts of a landmark with metrics of their own, or ``"auto"``: 3 if the
         leave-one-out error is clearly lower, else 1.

@@ -1,6 +1,6 @@
 """The steps of learning, the same for arrays, files and clusters. Knows no estimator.
 
-source.py                  series in parts: arrays and scans; who reads them
+source.py                  series in parts: arrays and scans; which workers read the parts
 sampling.py                a sample by hashes of the series
 first_pass.py              count series and classes, draw the sample
 landmark_choice.py         landmarks given as indices, or chosen in the sample

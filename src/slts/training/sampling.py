@@ -1,8 +1,8 @@
 """A uniform sample drawn in one pass: the distinct series with the smallest keys.
 
 The key of a series is a hash of the seed and its values (`series_keys`). So the sample does not
-depend on the order of the series, on how they are cut into parts, or on who reads them. A series
-that occurs twice with the same label is one series of weight two.
+depend on the order of the series, on how they are cut into parts, or on which workers read the
+parts. A series that occurs twice with the same label is one series of weight two.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class SampleSize:
     n_series, n_bytes
         Limits of the uniform sample; the first that is reached counts.
     at_least
-        Fewest series, whatever their size.
+        Smallest number of series, regardless of their size.
     per_class
         Every class is topped up to this number, or to all its series; to fewer, but at least two,
         if the classes together would need more than `n_bytes` again.

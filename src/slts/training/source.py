@@ -14,7 +14,9 @@ from slts.bytesize import parse_bytes
 from slts.errors import DataError
 from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
 from slts.extras import running_client
-from slts.files import Dataset, is_collection, is_path_like
+from slts.files import Dataset
+from slts.files.dask_collections import is_collection
+from slts.files.paths import is_path_like
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_digests
 
@@ -102,7 +104,7 @@ def check_scan_channels(source: SeriesSource, expected: Sequence[str] | None) ->
 
 
 def task_runner(n_jobs: int | None, source: SeriesSource) -> TaskRunner:
-    """Decide who reads the parts: a running Dask cluster, or threads of this process."""
+    """Decide which workers read the parts: a running Dask cluster, or threads of this process."""
     # Arrays stay in the memory of this process.
     client = None if isinstance(source, ArraySource) else running_client()
     return ThreadRunner(n_jobs) if client is None else DaskRunner(client)
