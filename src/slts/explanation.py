@@ -56,7 +56,8 @@ class Explanation:
     decision
         Decision values, shape (decisions,).
     offset
-        The part of no step and channel: intercept and constant channel, shape (decisions,).
+        The part that belongs to no step and no channel: intercept and constant channel, shape
+        (decisions,).
     contributions
         Shape (decisions, steps, channels).
     landmark_indices
@@ -67,9 +68,9 @@ class Explanation:
         The part of each snippet, compared with a mean training series, shape (decisions,
         snippets); no columns if the model has none.
     intercept
-        The part of no landmark and snippet, shape (decisions,): the model's intercept, and what
-        the snippets of a mean training series with as many steps add. ``intercept +
-        by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
+        The part that belongs to no landmark and no snippet, shape (decisions,): the model's
+        intercept, and what the snippets of a mean training series with as many steps add.
+        ``intercept + by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
     comparison_names, by_comparison
         The comparisons of the model and the part of each, shape (decisions, comparisons). These
         values plus the intercept sum to the decision.
@@ -244,15 +245,7 @@ def explain(model: Any, x: Any) -> Explanation:
         Contributions by landmark, step and channel. With the offset they sum to
         `model.decision_function([x])`.
     """
-    if hasattr(model, "linear_forms"):
-        return explain_with(model, model.linear_forms(), x)
-    name = type(model).__name__
-    if hasattr(model, "best_estimator_"):
-        raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
-    raise TypeError(
-        f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
-        f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
-    )
+    return explain_with(model, _linear_forms(model), x)
 
 
 def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any) -> Explanation:
@@ -303,7 +296,7 @@ class _CountedForm:
         self._all, self.by_snippet = form.attribute(batch)
 
     def contributions(self, which: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Contributions of some or all snippets; nothing of them is constant."""
+        """Contributions of some or all snippets; they have no constant part."""
         terms = self._all if which is None else self.form.attribute(self.batch, which)[0]
         return terms, np.zeros(len(terms))
 
@@ -330,7 +323,10 @@ class _AlignedForm:
             np.add.at(self.sums[j], (phase, i), landmark.T[k] / found.length)
 
     def contributions(self, landmarks: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Contributions through some landmarks, and their constant part: see `Rows.attribute`."""
+        """Contributions through some landmarks, and their constant part.
+
+        See `RowMapping.attribute`.
+        """
         form = self.form
         slopes = np.zeros((len(form.coef), *self.rows.shape))
         groups, coef, sums = form.groups[landmarks], form.coef[:, landmarks], self.sums[landmarks]
@@ -349,6 +345,20 @@ class _AlignedForm:
             mapped = self.rows @ form.local_metrics[:, g]
             values[:, own] = np.tensordot(mapped, self.sums[own], axes=([1, 2, 3], [1, 2, 3]))
         return values * form.coef
+
+
+def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
+    """Return the linear forms of a model, or raise an error that says what has them."""
+    if hasattr(model, "linear_forms"):
+        forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
+        return forms
+    name = type(model).__name__
+    if hasattr(model, "best_estimator_"):
+        raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
+    raise TypeError(
+        f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
+        f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
+    )
 
 
 def _one_series(x: Any) -> SeriesBatch:
@@ -424,14 +434,15 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         Series to average over; None averages over the model's own landmarks. For a model with
         several metrics per class, about 100 of them are used.
     n_jobs
-        Number of threads, by joblib's convention, for a model with one metric per class.
+        Number of threads, by joblib's convention, for snippets and for the alignments of a model
+        with one metric per class. Other models are explained series by series.
 
     Returns
     -------
     ModelSummary
         Importances, weights, singular values and sizes.
     """
-    forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
+    forms = _linear_forms(model)
     form = forms[0]
     assert isinstance(form, LinearForm)
     pairs = singular_values = None

@@ -192,6 +192,16 @@ def test_neighbours_are_the_nearest_of_their_class(three):
     assert found["importance"]["channels"] is None
 
 
+@pytest.mark.parametrize("kind", ["1nn", "ldmlt"])
+def test_neighbours_have_their_positions_in_the_training_series(kind, three):
+    model = fitted(kind)
+    found = collect(model, three.X_test[:5], three.y_test[:5])["references"]
+    drawn = unpack(found["rows"])
+    for index, rows, length in zip(found["index"], drawn, found["length"], strict=True):
+        expected = model.row_map_(three.X[index : index + 1]).values
+        np.testing.assert_allclose(rows.reshape(length, -1), expected, atol=1e-4)
+
+
 def test_a_metric_of_all_classes_is_drawn_once():
     (found,) = collect(fitted("ldmlt"))["importance"]["metrics"]
     assert found["decision"] is None

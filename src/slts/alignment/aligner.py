@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -174,8 +174,15 @@ class Aligner:
         return found
 
     def subset(self, indices: slice | Sequence[int] | npt.NDArray[Any]) -> Aligner:
-        """Aligner of some landmarks, with the same settings, device and threads."""
-        return Aligner(self.landmarks[indices], self.settings, self.device, self.n_jobs)
+        """Aligner of some landmarks, with the same settings, device and threads.
+
+        The landmarks are laid out once: later subsets with the same indices share the layout.
+        """
+        chosen = np.arange(len(self.landmarks))[indices]
+        some = self._layouts.get(
+            ("subset", chosen.tobytes()), lambda: replace(self, landmarks=self.landmarks[chosen])
+        )
+        return replace(some, device=self.device, n_jobs=self.n_jobs)
 
     def _empty(self, *shape: int) -> Result:
         return np.empty(shape, dtype=self.settings.dtype)

@@ -1,6 +1,7 @@
 """scikit-learn classifiers: they check parameters, call the steps of `training`, and store.
 
 base.py                 input, labels and weights; prediction
+prediction.py           apply a fitted classifier to a source, part by part
 landmark_classifier.py  what BBS and SLTS share, and their CV variants
 bbs.py, slts.py         the classifiers over landmarks
 local.py                local metrics over several representations

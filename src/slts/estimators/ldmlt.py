@@ -26,11 +26,11 @@ class LDMLTClassifier(NearestNeighbor):
     n_cycles
         Most cycles; triplets are rebuilt under the current M in each.
     triplets_per_series
-        Triplets of the first cycle, per training series.
+        Triplets per ranked series in the first cycle.
     margin
         Margin by which the series of the same class must be nearer.
     ranking_limit
-        Most training series that a series is ranked against in a cycle; None ranks all pairs.
+        Largest number of series that a cycle ranks and draws triplets from; None for all.
     scale
         Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
         standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with

@@ -26,8 +26,6 @@ from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.local_fit import fit_local
 from slts.training.options import LocalOptions
-from slts.training.prediction import apply_to_source
-from slts.training.source import is_source
 
 OBJECTIVES = ("cost", "affinity")
 # Series whose features are held at once in prediction.
@@ -77,7 +75,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         ``"cost"``, ``"affinity"`` or both; see `slts.align`.
     metrics
         ``"class"``: one metric for the landmarks of each class; ``"landmark"``: one for each
-        landmark; ``"shared"``: one for all. Every class to be recognised has its own in any case.
+        landmark; ``"shared"``: one for all. Each class has its own metrics in all three cases.
     n_phases
         Number of equal parts of a landmark with metrics of their own, or ``"auto"``: 3 if the
         leave-one-out error is clearly lower, else 1.
@@ -266,10 +264,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             Shape (series, problems * (landmarks + snippets)), named by `get_feature_names_out`;
             with the intercept, the columns of a class sum to its decision value.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).transform)
-        batch = self.check_series(X)
+        return self._apply(type(self)._transform, X)
+
+    def _transform(self, batch: SeriesBatch) -> FloatArray:
         n_landmarks, n_snippets = len(self.landmarks_), len(self.snippets_ or ())
         shares = np.zeros((len(batch), len(self.intercept_), n_landmarks + n_snippets))
         for rows, metrics, part, found in self._features(batch, np.arange(n_landmarks)):

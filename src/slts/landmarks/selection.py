@@ -90,9 +90,23 @@ def select_landmarks(
         return order[:count]
     aligner = Aligner(settings.prepare(batch[order]), settings, device, n_jobs)
     with progress_bar("Choosing landmarks", show=verbose) as progress:
-        if method == "kmedoids":
-            return np.sort(order[_medoids(aligner, count, seed, progress)])
-        return order[_diverse(aligner, count, progress)]
+        chosen = order[choose_in_order(aligner, count, method, seed, progress)]
+    return np.sort(chosen) if method == "kmedoids" else chosen
+
+
+def choose_in_order(
+    aligner: Aligner, count: int, method: str, seed: int, progress: Progress
+) -> IntArray:
+    """Choose among the landmarks of an aligner, which are in random order.
+
+    The order is the caller's, so rounding errors of the rows do not change it. Medoids are
+    ascending, other landmarks are in order of choice.
+    """
+    if method == "random":
+        return np.arange(count)
+    if method == "kmedoids":
+        return _medoids(aligner, count, seed, progress)
+    return _diverse(aligner, count, progress)
 
 
 def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_landmarks") -> int:

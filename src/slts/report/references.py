@@ -159,7 +159,7 @@ class Neighbours:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.rows = model.training_rows_
-        self.indices = np.arange(len(self.rows))
+        self.indices = model.training_indices_
         # An explanation needs paths to the nearest series only.
         effort = _effort(self.rows) / max(1, len(self.rows))
         self.n_alignments = round(STRONGEST * len(model.classes_) * effort)

@@ -1,6 +1,6 @@
 """The steps of learning, the same for arrays, files and clusters. Knows no estimator.
 
-source.py                  series in parts: arrays and scans; who reads them
+source.py                  series in parts: arrays and scans; which workers read the parts
 sampling.py                a sample by hashes of the series
 first_pass.py              count series and classes, draw the sample
 options.py                 checked parameters
@@ -16,5 +16,4 @@ snippet_features.py        features of snippets for the local classifier
 local_metrics.py           features, Gram matrix and metrics of the local classifier
 similarity_fit.py          the SVM on similarities; calibration of nearest neighbours
 logdet_cycles.py           LDMLT: triplets, ranked and rebuilt in cycles
-prediction.py              apply a fitted model to a source, part by part
 """

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from slts._typing import AnyArray, IntArray
-from slts.alignment import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.execution import TaskRunner
-from slts.landmarks import select_landmarks
+from slts.landmarks import choose_in_order
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
@@ -52,14 +53,12 @@ def landmark_positions(
             f"are chosen among {pool} series: use fewer, or raise memory_limit. (Medoids are "
             f"chosen among at most {_MEDOID_POOL} series.)"
         )
-    if method == "random":
-        return np.arange(count)
-    chosen = select_landmarks(
-        rows[:pool], count, method=method, objective=settings.objective, band=settings.band,
-        normalize=False, random_state=options.seed, device=options.device, n_jobs=options.n_jobs,
-    )  # fmt: skip
+    # The choice must not depend on the precision of the model.
+    settings = replace(settings, dtype="float64")
+    aligner = Aligner(rows[:pool], settings, options.device, options.n_jobs)
     # Medoids have no order; the order of the keys makes the first few a random choice of them.
-    return np.sort(chosen) if method == "kmedoids" else chosen
+    with options.bar("Choosing landmarks") as progress:
+        return choose_in_order(aligner, count, method, options.seed, progress)
 
 
 def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> None:

@@ -110,7 +110,7 @@ class PartitionedAlignments:
     Parameters
     ----------
     source, runner
-        The series, and who aligns their parts.
+        The series, and what runs tasks on their parts.
     part_aligner
         How parts are aligned.
     sample
