@@ -14,8 +14,8 @@ inline constexpr std::int64_t kWindowSlack = kWindowVectors * kMostLanes;
 // Steps that one call compares with all windows of a kind: whole vectors.
 inline constexpr std::int64_t kWindowSteps = 1024;
 
-// Variances below this are rounding of flat parts: their standardised values are nearly zero.
-inline constexpr double kFlat = 1e-6;
+// Added to the variance of a window, where that of a channel is 1: noise is not scaled up to a shape.
+inline constexpr double kFlat = 1e-2;
 
 // Short windows of some channels. Window w has the channels first[w], ..., first[w + 1] - 1 of
 // `channels`, and as many times `length` values. Its results go to row id[w].
