@@ -451,10 +451,12 @@ class SnippetForm:
         for begin in range(0, len(which), step):
             for part, met in self.occurrences(series, which[begin : begin + step]):
                 own = weights[part]
+                # From counts of levels: series in which they are the same have equal sums.
+                steps = [np.count_nonzero(met == level, axis=1) for level in range(n_levels)]
+                by_snippet.append(np.einsum("ls,slc->sc", np.array(steps, dtype=np.float64), own))
                 # Shape (snippets, steps, problems).
                 place = np.arange(len(part))[:, np.newaxis] * n_levels + met
                 added = np.take(own.reshape(-1, c), place, axis=0)
-                by_snippet.append(np.einsum("sic->sc", added))
                 shares, dilations = snippets.channel_shares[part].T, snippets.dilations[part]
                 bounds = np.append(np.flatnonzero(np.diff(dilations, prepend=0)), len(part))
                 for same in map(slice, bounds[:-1].tolist(), bounds[1:].tolist()):
