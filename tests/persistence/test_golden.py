@@ -76,6 +76,11 @@ def test_the_golden_file_holds_the_parameters_it_was_made_with(name):
     assert facts["training"]["series"] == 6 * len(labels)
 
 
+@every_file
+def test_a_file_from_before_validation_has_none(name):
+    assert slts.load(FOLDER / f"{name}.slts").validation_ is None
+
+
 def test_a_file_from_before_snippets_has_none(tmp_path):
     model = slts.load(FOLDER / "v2-local.slts")
     assert (model.n_snippets, model.snippets_, model.snippet_coef_) == (0, None, None)

@@ -36,7 +36,7 @@ class Messages:
     Parameters
     ----------
     quiet
-        Print nothing.
+        Print nothing, on standard output neither: results of commands that write a file.
     verbose
         Print details too.
     """
@@ -55,6 +55,11 @@ class Messages:
         if text not in self._printed:
             self._printed.add(text)
             self.say(text)
+
+    def done(self, text: str) -> None:
+        """Print on standard output what a command has written, unless quiet."""
+        if not self.quiet:
+            typer.echo(text)
 
     def detail(self, text: str) -> None:
         """Print a line if verbose."""

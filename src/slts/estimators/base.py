@@ -22,7 +22,8 @@ from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.execution import progress_bar, usable_memory
-from slts.learning.calibration import probabilities, two_sided
+from slts.files.tables import first_missing
+from slts.learning.calibration import Validation, probabilities, two_sided
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
@@ -61,6 +62,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Number of training series, and of their steps.
     probability_scale_ : float or None
         Scale of the calibrated probabilities; None if calibration was skipped.
+    validation_ : Validation or None
+        Accuracy on training series that `fit` held out; None if it held out none.
     """
 
     classes_: npt.NDArray[Any]
@@ -71,6 +74,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_series_in_: int
     n_steps_in_: int
     probability_scale_: float | None
+    validation_: Validation | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None
@@ -92,6 +96,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from series and labels; each classifier documents how."""
         raise NotImplementedError
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """Names of the channels in training; not defined if they had none, as in scikit-learn."""
+        names = getattr(self, "channel_names_in_", None)
+        if names is None:
+            raise AttributeError(f"this {type(self).__name__} was not fitted on named channels")
+        return np.asarray(names, dtype=object)
 
     @property
     def positive_classes_(self) -> npt.NDArray[Any]:
@@ -232,7 +244,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         if y is not None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        predicted, labels = apply_with_labels(self, X, type(self).predict)
+        (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -290,7 +302,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
 
     def _training_source(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> tuple[SeriesSource, AnyArray | None]:
         """Check the training data; return a source, and the labels that its codes stand for.
 
@@ -303,6 +315,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(
                     f"{name} takes no sample_weight with a scan. Use class_weight, or read the "
                     f"series into memory: scan.read()."
+                )
+            if groups is not None:
+                raise DataError(
+                    "groups must be None for a scan: name their column with "
+                    "scan_series(..., groups='...')."
                 )
             self.n_columns_in_ = None
             return X, None
@@ -334,11 +351,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"series whose sample_weight is positive. Leave the class out instead."
                 )
         self.n_columns_in_ = _columns_of_table(X)
-        return ArraySource(batch, codes.astype(np.int64), weights), classes
+        known = None if groups is None else check_groups(groups, len(batch))
+        return ArraySource(batch, codes.astype(np.int64), weights, known), classes
 
-    def _read_training_data(self, X: Any, y: Any, sample_weight: Any = None) -> FirstPass:
+    def _read_training_data(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> FirstPass:
         """Read all training series into memory and remember their shape."""
-        source, class_names = self._training_source(X, y, sample_weight)
+        source, class_names = self._training_source(X, y, sample_weight, groups)
         size = getattr(source, "n_bytes", None) or 0
         if size > usable_memory():
             raise DataError(
@@ -394,6 +414,19 @@ def checked_settings(
             f"Got {objective!r} instead."
         )
     return AlignmentSettings(objective, band, normalize, dtype)
+
+
+def check_groups(groups: Any, n_series: int) -> AnyArray:
+    """Return one group per series, or raise an error."""
+    found: AnyArray = column_or_1d(groups)
+    if len(found) != n_series:
+        raise DataError(
+            f"X and groups have inconsistent lengths: {n_series} series and {len(found)} groups."
+        )
+    missing = first_missing(found.tolist())
+    if missing is not None:
+        raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
+    return np.asarray(found.tolist()) if found.dtype == object else found
 
 
 def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
-from slts.learning.calibration import fit_scale, two_sided
+from slts.learning.calibration import Validation, fit_scale, two_sided
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
@@ -116,7 +116,7 @@ class SimilaritySVC(SeriesClassifier):
     training_indices_: IntArray
     row_map_: RowMap
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Align all training series with each other, choose C and train the SVM.
 
         Parameters
@@ -127,6 +127,9 @@ class SimilaritySVC(SeriesClassifier):
             Labels of any type, one per series; None for a scan, which has its own.
         sample_weight
             Non-negative weight of each series in the loss; None is 1 for all.
+        groups
+            Group of each series, such as the subject: a group is held out as a whole. None for a
+            scan, which has its own (``scan_series(..., groups="subject")``).
 
         Returns
         -------
@@ -136,7 +139,7 @@ class SimilaritySVC(SeriesClassifier):
         with self._fitting():
             candidates = self._candidates()
             settings = checked_settings(self, self.objective, self.band, self.normalize)
-            found = self._read_training_data(X, y, sample_weight)
+            found = self._read_training_data(X, y, sample_weight, groups)
             series, codes = found.sample.series, found.codes
             weights = found.sample.weights
             by_class = class_weights(self.class_weight, self.classes_, found.totals)
@@ -163,7 +166,7 @@ class SimilaritySVC(SeriesClassifier):
         return make_splits(
             self.calibration_cv if calibrates else _FOLDS, found.codes, found.sample.keys,
             name="calibration_cv" if calibrates else "C='auto'",
-            indices=indices, n_series=found.n_series,
+            groups=found.sample.groups, indices=indices, n_series=found.n_series,
         )  # fmt: skip
 
     def _choose(
@@ -175,7 +178,7 @@ class SimilaritySVC(SeriesClassifier):
         candidates: Sequence[float],
     ) -> float:
         """Return the C with the best held-out accuracy; calibrate on its held-out decisions."""
-        self.probability_scale_ = None
+        self.probability_scale_ = self.validation_ = None
         if not splits:
             return candidates[0]
         codes, multiplicities = found.codes, found.sample.weights
@@ -193,12 +196,14 @@ class SimilaritySVC(SeriesClassifier):
                     if progress is not None:
                         progress(k * len(candidates) + c + 1, scores.size)
         best = int(np.argmax(scores.mean(axis=1)))
+        tested = np.concatenate([test for _, test in splits])
+        decisions, share = np.concatenate(held_out[best]), multiplicities[tested]
+        groups = None if found.sample.groups is None else found.sample.groups[tested]
+        self.validation_ = Validation.of(
+            "held-out", decisions, codes[tested], share, series=tested, groups=groups
+        )
         if self.calibration_cv is not None:
-            tested = np.concatenate([test for _, test in splits])
-            share = multiplicities[tested] / multiplicities[tested].mean()
-            self.probability_scale_ = fit_scale(
-                np.concatenate(held_out[best]), codes[tested], share
-            )
+            self.probability_scale_ = fit_scale(decisions, codes[tested], share / share.mean())
         return candidates[best]
 
     def nearness(self, X: Any) -> FloatArray:

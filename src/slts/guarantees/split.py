@@ -115,6 +115,8 @@ def _bounds_on_parts(
     inputs = bound_inputs(model, batch[second], labels[second], landmark_labels)
     weights = _class_weights(model.class_weight, labels[second])
     schemes = _fit_separators(model, inputs, weights)
+    # It was measured with other separators.
+    model.validation_ = None
     if model.probability_scale_ is not None:
         codes = np.searchsorted(model.classes_, labels[second])
         model.probability_scale_ = _calibrate(model, inputs, codes, weights)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from slts._typing import FloatArray
+from slts._typing import AnyArray, FloatArray
 from slts.execution import Progress
-from slts.learning.calibration import fit_scale, two_sided
+from slts.learning.calibration import Validation, fit_scale, two_sided
 from slts.training.alignments import SampleAlignments
 from slts.training.splits import Split
 
@@ -21,13 +21,14 @@ class SearchResult:
     """Accuracy of every candidate on every split, and the best candidate.
 
     Ties go to the candidate that comes first. `scale` calibrates probabilities on the held-out
-    decisions of the best one.
+    decisions of the best one, and `validation` is their accuracy.
     """
 
     candidates: Sequence[dict[str, Any]]
     scores: FloatArray
     best: int
     scale: float
+    validation: Validation
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def search(
     splits: Sequence[Split],
     multiplicities: FloatArray,
     *,
+    groups: AnyArray | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
     """Score every (number of landmarks, parameters) by held-out accuracy.
@@ -76,6 +78,8 @@ def search(
         Pairs (train, test).
     multiplicities
         How many series each series stands for, for calibration.
+    groups
+        Groups that were held out as a whole.
     progress
         Called after each split and number of landmarks.
     """
@@ -95,5 +99,10 @@ def search(
                 progress(k * len(counts) + c + 1, len(splits) * len(counts))
     best = int(np.argmax(scores.mean(axis=1)))
     tested = np.concatenate([test for _, test in splits])
-    scale = fit_scale(np.concatenate(held_out[best]), data.codes[tested], multiplicities[tested])
-    return SearchResult(candidates, scores, best, scale)
+    decisions, codes = np.concatenate(held_out[best]), data.codes[tested]
+    scale = fit_scale(decisions, codes, multiplicities[tested])
+    validation = Validation.of(
+        "held-out", decisions, codes, multiplicities[tested], series=tested,
+        groups=None if groups is None else groups[tested],
+    )  # fmt: skip
+    return SearchResult(candidates, scores, best, scale, validation)
