@@ -119,9 +119,11 @@ def test_clopper_pearson_of_the_best_of_several_models(rng):
     assert np.count_nonzero(upper_bounds(errors, n) < rate) > DELTA * CHEAP_DRAWS
 
 
-@pytest.mark.parametrize(("n_groups", "rate", "spread"), [(10, 0.1, 0.5), (40, 0.05, 4.0)])
+@pytest.mark.parametrize(
+    ("n_groups", "rate", "spread"), [(20, 0.3, 0.02), (10, 0.1, 0.5), (40, 0.05, 4.0)]
+)
 def test_the_error_of_a_new_group(n_groups, rate, spread, rng):
-    """Error rates differ between groups (beta), and so do their sizes."""
+    """Error rates differ between groups (beta; nearly all or nothing at 0.02), sizes too."""
     parameters = spread * rate, spread * (1 - rate)
     failures = {"groups": 0, "series": 0}
     for _ in range(CHEAP_DRAWS):
