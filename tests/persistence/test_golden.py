@@ -31,7 +31,7 @@ every_file = pytest.mark.parametrize("name", HASHES)
 
 def test_every_classifier_has_a_golden_file():
     kept = {type(estimator).__name__ for estimator, *_ in MODELS.values()}
-    assert kept == set(estimators.__all__)
+    assert kept == set(estimators.__all__) - {"SeriesScaler"}
     assert {path.stem for path in FOLDER.glob("v2-*.slts")} == set(HASHES) == set(MODELS)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, check_random_state
@@ -21,6 +21,7 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
+from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import progress_bar, usable_memory
 from slts.files.tables import first_missing
 from slts.learning.calibration import Validation, probabilities, two_sided
@@ -43,7 +44,7 @@ def _is_calibrated(self: SeriesClassifier) -> bool:
     return self._calibrates
 
 
-class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
@@ -67,10 +68,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     classes_: npt.NDArray[Any]
-    n_features_in_: int
-    n_channels_in_: int
-    channel_names_in_: tuple[str, ...] | None
-    n_columns_in_: int | None
     n_series_in_: int
     n_steps_in_: int
     probability_scale_: float | None
@@ -98,52 +95,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     @property
-    def feature_names_in_(self) -> npt.NDArray[Any]:
-        """Names of the channels in training; not defined if they had none, as in scikit-learn."""
-        names = getattr(self, "channel_names_in_", None)
-        if names is None:
-            raise AttributeError(f"this {type(self).__name__} was not fitted on named channels")
-        return np.asarray(names, dtype=object)
-
-    @property
     def positive_classes_(self) -> npt.NDArray[Any]:
         """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-
-    def check_series(self, X: Any) -> SeriesBatch:
-        """Convert X and compare it with the training series.
-
-        Parameters
-        ----------
-        X
-            Anything `slts.as_series` takes.
-
-        Returns
-        -------
-        SeriesBatch
-            The series, with the channels in the order of training.
-        """
-        check_is_fitted(self)
-        columns = _columns_of_table(X)
-        if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
-            raise DataError(
-                f"X has {columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_columns_in_} features as input: it was fitted on a table with as many "
-                f"columns. Pass series of other lengths as a list: list(X)."
-            )
-        batch = as_series(X)
-        if batch.n_channels != self.n_channels_in_:
-            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_
-            hint = (
-                "X is one series, not a collection: pass [x]."
-                if one_series
-                else "Is the layout time_first? Then use as_series(X, layout='time_first')."
-            )
-            raise DataError(
-                f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
-                f"{self.n_channels_in_}. {hint}"
-            )
-        return self._in_training_order(batch)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values: the larger the value, the more likely the class.
@@ -247,11 +201,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave the aligners out: they are made again when they are needed."""
         state = dict(super().__getstate__())
@@ -350,7 +299,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
                     f"series whose sample_weight is positive. Leave the class out instead."
                 )
-        self.n_columns_in_ = _columns_of_table(X)
+        self.n_columns_in_ = columns_of_table(X)
         known = None if groups is None else check_groups(groups, len(batch))
         return ArraySource(batch, codes.astype(np.int64), weights, known), classes
 
@@ -377,8 +326,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Remember the shape of the training data; `series` are some of them."""
         self.classes_ = classes
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
-        self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
-        self.n_features_in_ = self.n_columns_in_ or series.n_channels
+        self._remember_channels(series)
 
     def _refuse_labels(self, y: Any) -> None:
         if y is not None:
@@ -386,22 +334,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "y must be None for a scan, which has labels of its own: name their column with "
                 "scan_series(..., label='...')."
             )
-
-    def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
-        """Order channels by name. Entirely different names are taken by position."""
-        known = self.channel_names_in_
-        if known is None or batch.channel_names is None:
-            return batch
-        if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
-            return batch
-        if set(batch.channel_names) != set(known):
-            raise DataError(
-                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {', '.join(known)}."
-            )
-        order = [batch.channel_names.index(name) for name in known]
-        values = np.ascontiguousarray(batch.values[:, order])
-        return SeriesBatch.from_checked(values, batch.offsets, known)
 
 
 def checked_settings(
@@ -444,18 +376,3 @@ def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "")
             f"{otherwise}. Got {value!r} instead."
         )
     return number
-
-
-def _columns_of_table(X: Any) -> int | None:
-    """Return the number of columns if X is a table of numbers, else None.
-
-    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
-    """
-    shape = getattr(X, "shape", None)
-    if shape is not None and not isinstance(X, SeriesBatch):
-        return int(shape[1]) if len(shape) == 2 else None
-    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
-        widths = {len(row) for row in X}
-        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
-            return widths.pop()
-    return None
