@@ -8,7 +8,11 @@ import numpy as np
 from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_support
 
 from slts._typing import AnyArray, FloatArray
-from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
+from slts.guarantees.bounds import (
+    accuracy_interval,
+    group_accuracy_interval,
+    mean_over_groups,
+)
 from slts.learning.calibration import Validation
 
 
@@ -24,16 +28,14 @@ def accuracy(
     found = _measured(len(truth), int(np.count_nonzero(right)))
     if groups is None:
         return found
-    members = np.unique(groups, return_inverse=True)[1]
-    means = np.bincount(members, weights=right) / np.bincount(members)
-    return found | _measured_groups(len(means), float(means.mean()))
+    return found | _measured_groups(*mean_over_groups(right, groups))
 
 
 def validation_accuracy(found: Validation) -> dict[str, Any]:
     """Return the accuracy on series that a fit held out, as `accuracy` does."""
     content = {"kind": found.kind, **_measured(found.n_series, found.accuracy * found.n_series)}
     if found.n_groups is not None and found.group_accuracy is not None:
-        content |= _measured_groups(found.n_groups, found.group_accuracy)
+        content |= _measured_groups(found.group_accuracy, found.n_groups)
     return content
 
 
@@ -42,7 +44,7 @@ def _measured(n: int, right: float) -> dict[str, Any]:
     return {"n": n, "right": round(right), "accuracy": right / n, "interval": interval}
 
 
-def _measured_groups(n: int, mean: float) -> dict[str, Any]:
+def _measured_groups(mean: float, n: int) -> dict[str, Any]:
     interval = list(group_accuracy_interval(mean, n))
     return {"n_groups": n, "group_accuracy": mean, "interval": interval}
 

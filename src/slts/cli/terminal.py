@@ -36,7 +36,7 @@ class Messages:
     Parameters
     ----------
     quiet
-        Print nothing, on standard output neither: results of commands that write a file.
+        Print neither messages nor what was written; results that are asked for are printed.
     verbose
         Print details too.
     """

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from slts._typing import FloatArray
+from slts._typing import AnyArray, FloatArray
 from slts.guarantees.tail_inversion import binomial_upper, kl_inverse, log_binomial
 
 # Grids of the PAC-Bayes bound: scales of the posterior mean, and margins.
@@ -163,6 +163,13 @@ def clopper_pearson(errors: int, n: int, delta: float, *, n_models: int = 1) -> 
     It holds for all of `n_models` models that are compared on the same examples.
     """
     return binomial_upper(errors, n, math.log(delta / n_models))
+
+
+def mean_over_groups(values: AnyArray, groups: AnyArray) -> tuple[float, int]:
+    """Return the mean over the groups of the mean value in each, and the number of groups."""
+    members = np.unique(groups, return_inverse=True)[1]
+    means = np.bincount(members, weights=values) / np.bincount(members)
+    return float(means.mean()), len(means)
 
 
 def group_error_bound(error: float, n_groups: int, delta: float) -> float:

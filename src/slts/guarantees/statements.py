@@ -51,23 +51,17 @@ class Conditions:
     unchecked: tuple[str, ...] = ()
     groups: AnyArray | None = None
 
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return 0 if self.groups is None else len(np.unique(self.groups))
-
     def rate(self, events: AnyArray) -> float:
         """Return how often an event occurs: in all series, or on average in a group."""
         if self.groups is None:
             return float(np.mean(events))
-        members = np.unique(self.groups, return_inverse=True)[1]
-        return float(np.mean(np.bincount(members, weights=events) / np.bincount(members)))
+        return bounds.mean_over_groups(events, self.groups)[0]
 
     def error_bound(self, wrong: AnyArray, delta: float) -> float:
         """Bound the error from the errors among held-out series, or held-out groups."""
         if self.groups is None:
             return bounds.clopper_pearson(int(np.count_nonzero(wrong)), len(wrong), delta)
-        return bounds.group_error_bound(self.rate(wrong), self.n_groups, delta)
+        return bounds.group_error_bound(*bounds.mean_over_groups(wrong, self.groups), delta)
 
     def share(self, n_problems: int) -> float:
         """Probability of failure of one one-vs-rest problem of one model."""
@@ -128,7 +122,7 @@ class Conditions:
 def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions) -> Bound:
     """Bound for the multiclass classifier: Clopper-Pearson, or over the means of groups."""
     wrong = predicted != truth
-    errors, n, rate = int(np.count_nonzero(wrong)), len(truth), conditions.rate(wrong)
+    errors, n = int(np.count_nonzero(wrong)), len(truth)
     value = conditions.error_bound(wrong, conditions.delta / conditions.n_models)
     base_rate = min(conditions.rate(truth != label) for label in np.unique(truth))
     claim = (
@@ -137,8 +131,9 @@ def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions)
     )
     details: dict[str, Any] = {"errors": errors, "n": n, "trivial": base_rate}
     if conditions.groups is not None:
-        details |= {"n_groups": conditions.n_groups, "mean_of_groups": rate}
-        claim += f"; the mean over the {conditions.n_groups} groups is {rate:.2%}"
+        rate, n_groups = bounds.mean_over_groups(wrong, conditions.groups)
+        details |= {"n_groups": n_groups, "mean_of_groups": rate}
+        claim += f"; the mean over the {n_groups} groups is {rate:.2%}"
     claim += "."
     if value >= base_rate:
         claim += " Always predicting the most frequent class might do as well."
