@@ -88,7 +88,15 @@ Groups = Annotated[
 ]
 RandomState = Annotated[int, typer.Option("--random-state", min=0, help="Seed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print only warnings and errors, and the scores, explanations, predictions or JSON "
+        "that are asked for.",
+    ),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details.")]
 
 
