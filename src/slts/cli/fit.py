@@ -120,7 +120,7 @@ def fit(
     save(estimator, model)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
-    result = _Result(estimator, model, seconds, given, scan.scan.columns, len(folds), tested)
+    result = _Result(estimator, model, seconds, given, scan.columns, len(folds), tested)
     if common.as_json:
         show_json(result.content())
     else:
