@@ -176,7 +176,8 @@ def certificate(model: Any, predictions: Predictions | None) -> dict[str, Any]:
     if predictions.labels is None:
         return {"given": False, "reason": "No labels were given to this report."}
     try:
-        held_out = HeldOut.of(model, predictions.given, predictions.labels, predictions.outputs)
+        given, labels = predictions.given, predictions.labels
+        held_out = HeldOut.of(model, given, labels, outputs=predictions.outputs)
         found = held_out.certificate().to_dict()
     except DataError as error:
         reason = str(error)
