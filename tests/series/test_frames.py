@@ -107,11 +107,12 @@ def test_id_may_be_any_type(make, ids):
     assert batch.lengths.tolist() == [3, 2]
 
 
-def test_boolean_columns_are_channels_only_if_named(make):
+def test_boolean_columns_are_channels(make):
     data = long_data() | {"on": [True, False, True, True, False]}
-    assert as_series(make(data), id="who").channel_names == ("when", "u", "v")
-    batch = as_series(make(data), id="who", channels=["on"])
-    np.testing.assert_array_equal(batch[0].ravel(), [1, 1, 0])
+    batch = as_series(make(data), id="who")
+    assert batch.channel_names == ("when", "u", "v", "on")
+    np.testing.assert_array_equal(batch[0][3], [1, 1, 0])
+    np.testing.assert_array_equal(as_series(make(data), id="who", channels=["on"])[0], [[1, 1, 0]])
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), min_size=1, unique=True))
@@ -134,13 +135,22 @@ def test_a_missing_value_is_located(make):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({}, {"id": "x"}, r"id='x' is not a column of the frame; it has \['who', 'when'"),
-        ({}, {"id": "who", "time": "x"}, "time='x' is not a column"),
-        ({}, {"id": "who", "label": "x"}, "label='x' is not a column"),
-        ({}, {"id": "who", "channels": ["u", "x"]}, "channels holds 'x', which is not a column"),
+        ({}, {"id": "x"}, r"no column 'x' \(id\); its columns are 'who', 'when'"),
+        ({}, {"id": "who", "time": "x"}, r"no column 'x' \(time\)"),
+        ({}, {"id": "who", "label": "x"}, r"no column 'x' \(label\)"),
+        ({}, {"id": "who", "channels": ["u", "x"]}, r"no column 'x' \(channels\)"),
+        (
+            {},
+            {"id": "who", "time": "when", "channels": ["u", "x"]},
+            "channels holds 'x', which is not a column",
+        ),
         ({}, {"id": "who", "channels": []}, r"channels must be one or more distinct.*got \[\]"),
         ({}, {"id": "who", "channels": ["u", "u"]}, "channels must be one or more distinct"),
-        ({}, {"id": "who", "channels": ["word"]}, "channel 'word' has dtype String, expected"),
+        (
+            {},
+            {"id": "who", "channels": ["word"]},
+            "channel 'word' holds text such as 'yes', expected",
+        ),
         ({}, {"id": "who", "padded": True}, "padded=True is for arrays"),
         (
             {"who": ["b", None, "b", "a", "b"]},
@@ -181,25 +191,29 @@ def test_an_empty_frame_has_no_samples(make):
 
 
 def test_a_frame_without_numbers_is_explained(make):
-    with pytest.raises(DataError, match=r"no numeric column left for the values; it has .*String"):
+    with pytest.raises(
+        DataError, match=r"no numeric column left for the channels; its columns are 'who'"
+    ):
         as_series(make({"who": [1, 2], "word": ["a", "b"]}), id="who")
 
 
 def test_times_of_mixed_types_cannot_be_sorted():
     frame = pd.DataFrame({"i": [1, 1], "t": pd.Series([1, "a"], dtype=object), "x": [0.0, 1.0]})
     with pytest.raises(DataError, match="the time column cannot be sorted"):
+        as_series(frame, id="i", time="t", channels="x")
+    with pytest.raises(DataError, match="values have several types"):
         as_series(frame, id="i", time="t")
 
 
 def test_id_is_only_for_frames():
-    with pytest.raises(DataError, match=r"id= reads a pandas or polars DataFrame .* got ndarray"):
+    with pytest.raises(DataError, match=r"id= names a column of a pandas .* got ndarray"):
         as_series(np.zeros((2, 3)), id="who")
     with pytest.raises(DataError, match=r"got LazyFrame: collect\(\) it first"):
         as_series(pl.DataFrame(long_data()).lazy(), id="who")
 
 
-def test_a_long_frame_without_id_is_explained(make):
-    with pytest.raises(DataError, match=r"name the column that identifies .*id=.*X.to_numpy\(\)"):
+def test_a_long_frame_whose_series_are_not_clear_is_explained(make):
+    with pytest.raises(DataError, match=r"which column identifies the series. Name it .*\(id=\)"):
         as_series(make(long_data()))
 
 

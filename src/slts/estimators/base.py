@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
-from slts.errors import DataError
+from slts.errors import DataError, warn
 from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
 from slts.series import SeriesBatch, as_series
@@ -368,11 +368,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
-        """Order channels by name. Entirely different names are taken by position."""
+        """Order channels by name. Entirely different names are taken by position; this warns."""
         known = self.channel_names_in_
-        if known is None or batch.channel_names is None:
+        if known is None or batch.channel_names is None or batch.channel_names == known:
             return batch
-        if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
+        if set(known).isdisjoint(batch.channel_names):
+            warn(
+                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {', '.join(known)}: they are used in this order"
+            )
             return batch
         if set(batch.channel_names) != set(known):
             raise DataError(

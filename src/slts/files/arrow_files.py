@@ -10,9 +10,10 @@ from typing import Any
 
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.columns import FROM_FOLDER, NUMERIC, kind_of
-from slts.files.dataset import Columns
-from slts.files.tables import BATCH_BYTES, SAMPLE_ROWS, plain_type
+from slts.files.tables import BATCH_BYTES, plain_type
+from slts.series.column_facts import FROM_FOLDER
+from slts.series.columns import Columns
+from slts.series.table_rows import NUMERIC, SAMPLE_ROWS, kind_of
 
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
@@ -236,7 +237,8 @@ def check_schema(
         found, other = schema.field(name).type, expected.field(name).type
         # Numbers of any type are read as float64.
         numbers = kind_of(found) in NUMERIC and kind_of(other) in NUMERIC
-        if plain_type(found) != plain_type(other) and not (name in columns.channels and numbers):
+        is_value = name in (*columns.channels, *columns.constant)
+        if plain_type(found) != plain_type(other) and not (is_value and numbers):
             raise DataError(
                 f"{file}: column {name!r} has type {found}, but {other} in {first}: files that are "
                 f"read as one table must have the same schema"
