@@ -23,6 +23,7 @@ from slts.execution import duration
 from slts.files import Columns
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
+from slts.plural import count
 
 METHODS = {
     "local": "LocalSLTSClassifier",
@@ -105,7 +106,7 @@ def _open_test(test: str, common: options.CommonOptions, training: CommandScan) 
     found = read_labels(scan)
     if found.n_channels != known.n_channels:
         raise DataError(
-            f"{scan.name} has {found.n_channels} channels, but the training series have "
+            f"{scan.name} has {count(found.n_channels, 'channel')}, but the training series have "
             f"{known.n_channels}"
         )
     return scan
@@ -208,7 +209,7 @@ def _print(
     sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
     typer.echo(
         f"{name} trained on {sample}{estimator.n_series_in_} series "
-        f"({estimator.n_channels_in_} channels, "
+        f"({count(estimator.n_channels_in_, 'channel')}, "
         f"{len(estimator.classes_)} classes) in {duration(seconds)}"
         + (f"; chosen: {settings}" if settings else "")
     )

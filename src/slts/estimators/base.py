@@ -23,6 +23,7 @@ from slts.bytesize import format_bytes
 from slts.errors import DataError, warn
 from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
+from slts.plural import count
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
@@ -128,8 +129,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 else "Is the layout time_first? Then use as_series(X, layout='time_first')."
             )
             raise DataError(
-                f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
-                f"{self.n_channels_in_}. {hint}"
+                f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
+                f"on {self.n_channels_in_}. {hint}"
             )
         return self._in_training_order(batch)
 

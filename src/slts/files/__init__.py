@@ -13,17 +13,17 @@ folders           a folder with one CSV file per series; labels in a file, or a 
 arrays            `.npz`, `.ts` and published data sets, which are read at once
 
 CSV, Parquet and Arrow need the extra ``io`` (pyarrow, narwhals). Nothing here knows about learning.
-Which column is id, time, label and channel is found in `slts.series.column_roles`.
+The roles of columns are found in `slts.columns`.
 """
 
 from __future__ import annotations
 
+from slts.columns import Columns
 from slts.files.dask_collections import is_collection
 from slts.files.dataset import Dataset
 from slts.files.paths import is_path_like
 from slts.files.reading import iter_series, read_series, scan_series
 from slts.files.scan import SeriesScan
-from slts.series.columns import Columns
 
 __all__ = [
     "Columns",

@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from slts.columns import Columns
+from slts.columns.facts import FROM_FOLDER
+from slts.columns.rows import NUMERIC, SAMPLE_ROWS, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.tables import BATCH_BYTES, plain_type
-from slts.series.column_facts import FROM_FOLDER
-from slts.series.columns import Columns
-from slts.series.table_rows import NUMERIC, SAMPLE_ROWS, kind_of
 
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")

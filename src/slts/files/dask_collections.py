@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule, dask_client
 from slts.files.dataset import Dataset
 from slts.files.scan import SeriesScan
 from slts.files.tables import TablePart, first_missing
 from slts.series import as_series
-from slts.series.column_roles import resolve_columns
-from slts.series.columns import Columns, RequestedColumns
-from slts.series.table_rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")

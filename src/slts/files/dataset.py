@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray
+from slts.columns import Columns
 from slts.errors import DataError
 from slts.series import SeriesBatch
-from slts.series.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)

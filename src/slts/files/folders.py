@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import SAMPLE_ROWS, Chunk
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.paths import TEXT_SUFFIXES, base_suffix
 from slts.files.tables import TablePart
 from slts.files.text_files import CsvTable, open_text
-from slts.series.column_roles import resolve_columns
-from slts.series.columns import Columns, RequestedColumns
-from slts.series.table_rows import SAMPLE_ROWS, Chunk
 
 pa: Any = LazyModule("pyarrow", "io")
 

@@ -18,15 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slts._typing import AnyArray
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import Chunk
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
 from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
 from slts.files.tables import TablePart, is_small, plain_column
-from slts.series.column_roles import resolve_columns
-from slts.series.columns import Columns, RequestedColumns
-from slts.series.table_rows import Chunk
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")

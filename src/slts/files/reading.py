@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
 from slts.datasets import list_datasets
 from slts.errors import DataError
 from slts.extras import LazyModule
@@ -34,10 +36,7 @@ from slts.files.paths import (
 from slts.files.scan import SeriesScan
 from slts.files.tables import TablePart, is_small
 from slts.files.text_files import CsvTable, open_text
-from slts.series.column_roles import resolve_columns
-from slts.series.columns import Columns, RequestedColumns
 from slts.series.frames import is_frame
-from slts.series.table_rows import SAMPLE_ROWS, Chunk, arrow_table
 
 pa: Any = LazyModule("pyarrow", "io")
 

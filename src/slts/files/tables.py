@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.columns import Columns
+from slts.columns.rows import Chunk, TimeForm, parse_times
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.dataset import Dataset
 from slts.series import SeriesBatch
-from slts.series.columns import Columns
 from slts.series.frames import read_long
 from slts.series.source import Digests, identifier_digests
-from slts.series.table_rows import Chunk, TimeForm, parse_times
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")

@@ -19,12 +19,11 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import Chunk, is_number, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.paths import STDIN, OnePath
-from slts.series.column_roles import resolve_columns
-from slts.series.columns import Columns, RequestedColumns
-from slts.series.table_rows import Chunk, is_number, kind_of
 
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
@@ -182,9 +181,14 @@ class CsvTable:
 
     @cached_property
     def sample(self) -> Chunk:
-        """The first block, with inferred types."""
+        """The first block, with inferred types; moments are text, as in other tables."""
         end = self._data.rfind(b"\n") + 1 if self._is_cut else None
-        return self._parse(self._data[:end], 1 + self.has_header, self._names, {})
+        block, line = self._data[:end], 1 + self.has_header
+        found = self._parse(block, line, self._names, {})
+        moments = [field.name for field in found.rows.schema if kind_of(field.type) == "moment"]
+        if not moments:
+            return found
+        return self._parse(block, line, self._names, dict.fromkeys(moments, pa.string()))
 
     def resolve(self, requested: RequestedColumns) -> Columns:
         """Find the role of each column of a table."""
@@ -244,8 +248,8 @@ class CsvTable:
         kind = kind_of(found)
         if name in (*columns.channels, *columns.constant):
             return found if kind == "boolean" else pa.float64()
-        if name != columns.time or kind in ("moment", "text"):
-            # Text, as in .ts files: 007 is not 7. Moments may have more digits in later rows.
+        if name != columns.time or kind == "text":
+            # Text, as in .ts files: 007 is not 7.
             return pa.string()
         if kind == "integer":
             largest = np.abs(self.sample.rows[name].drop_null().to_numpy()).max(initial=0)

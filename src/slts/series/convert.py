@@ -9,10 +9,10 @@ from typing import overload
 import numpy as np
 
 from slts._typing import AnyArray, Layout
+from slts.columns import RequestedColumns
 from slts.errors import DataError
 from slts.series import frames
 from slts.series.batch import SeriesBatch
-from slts.series.columns import RequestedColumns
 from slts.series.flatten import (
     as_numbers,
     check_layout,

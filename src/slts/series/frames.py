@@ -9,21 +9,9 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
-from slts.errors import DataError, warn
-from slts.extras import LazyModule, import_extra
-from slts.series.batch import SeriesBatch
-from slts.series.column_facts import SeriesRows
-from slts.series.column_roles import resolve_columns
-from slts.series.columns import Columns, RequestedColumns
-from slts.series.flatten import (
-    as_numbers,
-    check_finite,
-    flatten_array,
-    flatten_cells,
-    flatten_list,
-    offsets_of,
-)
-from slts.series.table_rows import (
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.facts import SeriesRows
+from slts.columns.rows import (
     NUMERIC,
     SAMPLE_ROWS,
     Chunk,
@@ -31,6 +19,17 @@ from slts.series.table_rows import (
     kind_of,
     parse_times,
     time_form,
+)
+from slts.errors import DataError, warn
+from slts.extras import LazyModule, import_extra
+from slts.series.batch import SeriesBatch
+from slts.series.flatten import (
+    as_numbers,
+    check_finite,
+    flatten_array,
+    flatten_cells,
+    flatten_list,
+    offsets_of,
 )
 
 pa: Any = LazyModule("pyarrow", "io")

@@ -6,10 +6,9 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from slts import DataError
+from slts.columns import RequestedColumns, resolve_columns
+from slts.columns.rows import Chunk
 from slts.files import Columns
-from slts.series.column_roles import resolve_columns
-from slts.series.columns import RequestedColumns
-from slts.series.table_rows import Chunk
 
 
 def frame(**columns):

@@ -120,7 +120,7 @@ def time_form(column: Any) -> TimeForm | None:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from slts.series.table_rows import time_form
+    >>> from slts.columns.rows import time_form
     >>> time_form(pa.array(["2024-03-01 00:00:03.25", "2024-03-01T00:00:04"]))
     'moment'
     >>> time_form(pa.array(["01.03.2024"]))

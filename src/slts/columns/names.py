@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 ID_NAMES = (
-    "id", "seriesid", "series", "caseid", "case", "instanceid", "instance", "sampleid",
+    "id", "seriesid", "series", "caseid", "case", "instanceid", "instance", "sampleid", "rec",
     "recordingid", "recording", "recordid", "record", "sequenceid", "sequence", "seqid", "seq",
     "trialid", "trial", "sessionid", "session", "episodeid", "episode", "runid", "run", "trackid",
     "track", "utterance", "unitid", "unit", "uid", "uuid", "key", "sample", "subject", "patient",
@@ -46,7 +46,7 @@ def is_time_name(name: str) -> bool:
 
     Examples
     --------
-    >>> from slts.series.column_names import is_time_name
+    >>> from slts.columns.names import is_time_name
     >>> [is_time_name(name) for name in ("Time (s)", "elapsed_ms", "t_sec", "unixTime")]
     [True, True, True, True]
     >>> [is_time_name(name) for name in ("t_min", "start_time", "t1", "s")]

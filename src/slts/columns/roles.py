@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slts.columns.rows import TimeForm
 from slts.errors import DataError
-from slts.series.table_rows import TimeForm
 
 
 @dataclass(frozen=True)

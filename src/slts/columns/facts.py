@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slts._typing import AnyArray, IntArray
-from slts.errors import DataError
-from slts.series.table_rows import (
+from slts.columns.rows import (
     Chunk,
     Kind,
     TimeForm,
@@ -20,6 +19,7 @@ from slts.series.table_rows import (
     kind_of,
     time_form,
 )
+from slts.errors import DataError
 
 # Marks columns that come from names of folders. The first rows hold few of their values, so that
 # they are never guessed as time or channel, and as id or label only by their names.

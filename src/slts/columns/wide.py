@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from slts.columns.facts import ColumnFacts
+from slts.columns.rows import NUMERIC
 from slts.errors import DataError
-from slts.series.column_facts import ColumnFacts
-from slts.series.table_rows import NUMERIC
 
 
 def numbered_columns(facts: ColumnFacts, names: Iterable[str]) -> tuple[str, ...]:

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slts.errors import DataError
-from slts.series.column_facts import ColumnFacts, SeriesRows
-from slts.series.column_names import (
+from slts.columns.facts import ColumnFacts, SeriesRows
+from slts.columns.names import (
     ID_NAMES,
     LABEL_NAMES,
     PEOPLE,
@@ -25,9 +24,10 @@ from slts.series.column_names import (
     is_time_name,
     simplified,
 )
-from slts.series.columns import Columns, RequestedColumns, shortened
-from slts.series.table_rows import NUMERIC, Chunk, Kind, kind_of
-from slts.series.wide_form import label_at_an_end, numbered_columns
+from slts.columns.roles import Columns, RequestedColumns, shortened
+from slts.columns.rows import NUMERIC, Chunk, Kind, kind_of
+from slts.columns.wide import label_at_an_end, numbered_columns
+from slts.errors import DataError
 
 _LABEL_KINDS: tuple[Kind, ...] = ("text", "integer", "boolean", "number")
 # Number of rising steps from which a column is like a time, and share of the series in which it
@@ -296,7 +296,10 @@ class _Resolver:
             return False
         series = [n for n in blocks if all(facts.is_constant(k, facts.codes(n)) for k in labels)]
         # Labels of steps change rarely from row to row, labels of series often.
-        if labels and not series and 10 * facts.n_blocks(labels[0]) >= facts.n_rows:
+        often = [n for n in labels if 10 * facts.n_blocks(n) >= facts.n_rows]
+        if not series and (
+            len(steps) == len(self._kinds) or (often and not facts.is_contiguous(often[0]))
+        ):
             return True
         if not unique and any(simplified(name) not in PEOPLE for name in series):
             return False
@@ -443,6 +446,9 @@ class _Resolver:
             for name in self._free()
             if name not in others and not self._is_like_time(name) and facts.has_blocks(name)
         ]
+        if all(simplified(name) in PEOPLE for name in contiguous):
+            # People may have several series.
+            contiguous, blocks = [], list(dict.fromkeys([*contiguous, *blocks]))
         # Integers that start again and again may count steps: they come late.
         for candidates in (self._finest(contiguous), self._finest(blocks), repeated, named):
             if candidates:
@@ -486,7 +492,9 @@ class _Resolver:
         texts = [
             name
             for name in self._free(("text",))
-            if name not in facts.from_folders and facts.n_distinct(name) > 1
+            if name not in facts.from_folders
+            and facts.n_distinct(name) > 1
+            and facts.time_form(name) in (None, "number")
         ]
         if rows is not None:
             if named:
