@@ -320,3 +320,79 @@ def test_an_unlabelled_frame_of_numbers_holds_one_series_per_row():
 
 def test_a_series_of_arrays_is_a_list_of_series():
     assert as_series(pd.Series([np.zeros((2, 3)), np.zeros((2, 4))])).lengths.tolist() == [3, 4]
+
+
+# -- Guessed columns
+
+
+def recordings():
+    """Six series of ten steps, with rows in random order and columns of every sort."""
+    rng = np.random.default_rng(0)
+    series = np.repeat(np.arange(6), 10)
+    data = {
+        "recording": [f"r{k}" for k in series],
+        "time_s": np.tile(np.arange(10) * 0.5, 6),
+        "gait": np.where(series % 2, "walk", "run"),
+        "subject": series // 2,
+        "on": rng.random(60) > 0.5,
+        "x": rng.normal(size=60),
+    }
+    frame = pd.DataFrame(data)
+    order = rng.permutation(60)
+    return frame, frame.iloc[order].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_are_guessed_as_for_files_and_a_warning_names_them(library):
+    ordered, shuffled = recordings()
+    convert = {"pandas": lambda x: x, "polars": pl.from_pandas, "pyarrow": pa.table}[library]
+    message = r"guessed: id=recording, time=time_s, channels=on,x, not used: gait, not used, const"
+    with pytest.warns(UserWarning, match=message):
+        batch = as_series(convert(shuffled))
+    assert batch.channel_names == ("on", "x")
+    by_name = {key: rows["x"].tolist() for key, rows in ordered.groupby("recording")}
+    names = shuffled["recording"].drop_duplicates().tolist()
+    assert [x[1].tolist() for x in batch] == [by_name[name] for name in names]
+    with pytest.warns(UserWarning, match="id=recording, time=time_s, label=gait, channels=on,x"):
+        again, labels = as_series(convert(shuffled), id="recording", label="gait")
+    assert again == batch
+    assert labels.tolist() == [["run", "walk"][int(name[1]) % 2] for name in names]
+
+
+def test_columns_that_are_named_give_no_warning():
+    _, shuffled = recordings()
+    batch = as_series(shuffled, id="recording", time="time_s", channels=["on", "x"])
+    kept = shuffled.drop(columns="subject")
+    assert as_series(kept, id="recording", time="time_s") == batch
+
+
+def test_identifiers_may_be_in_the_index_of_a_frame():
+    _, shuffled = recordings()
+    with pytest.warns(UserWarning, match="id=recording, time=time_s"):
+        batch = as_series(shuffled.set_index("recording"))
+    assert len(batch) == 6
+
+
+def test_text_times_are_not_sorted_as_text(make):
+    data = long_data() | {"when": ["10", "2", "9", "1", "11"]}
+    batch = as_series(make(data), id="who", time="when", channels="u")
+    np.testing.assert_array_equal(batch.values.ravel(), [3, 1, 5, 4, 2])
+    with pytest.raises(DataError, match=r"'when' \(time\) holds text such as 'soon', expected"):
+        as_series(make(long_data() | {"when": ["soon"] * 5}), id="who", time="when", channels="u")
+
+
+def test_a_frame_with_one_series_per_row_is_explained():
+    frame = pd.DataFrame({"id": ["a", "b"], **{f"x{k}": [0.5, 1.5] for k in range(9)}})
+    with pytest.raises(DataError, match=r"every row .* is one series: use slts.scan_series\(X\)"):
+        as_series(frame)
+
+
+def test_later_rows_that_contradict_the_guess_are_an_error(monkeypatch):
+    monkeypatch.setattr("slts.series.frames.SAMPLE_ROWS", 30)
+    ordered, _ = recordings()
+    changed = ordered.assign(subject=np.arange(60) // 57)
+    with (
+        pytest.warns(UserWarning, match="constant in every series: subject"),
+        pytest.raises(DataError, match="but it varies in series 'r5'"),
+    ):
+        as_series(changed)
