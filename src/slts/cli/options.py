@@ -58,8 +58,8 @@ Data = Annotated[
         metavar="DATA",
         help="A .ts, .csv, .tsv, .parquet, .feather or .npz file (text files may end in .gz, .bz2, "
         ".xz or .zst), a folder of Parquet files or a pattern in quotes such as 'part-*.parquet', "
-        "a folder with one CSV per series and labels.csv, - for CSV from standard input, or a data "
-        "set such as japanese_vowels:test.",
+        "a folder with one CSV per series and labels.csv, or with a folder of CSV files per class, "
+        "- for CSV from standard input, or a data set such as japanese_vowels:test.",
         show_default=False,
     ),
 ]
@@ -110,7 +110,7 @@ class CommonOptions:
         _column(
             "--channels",
             "Columns with the values: names separated by commas, or a range such as c1..c12.",
-            default="those of the model, or all other numeric columns",
+            default="those of the model, or all other numeric columns that vary within series",
         ),
     ] = None
     as_json: Json = False
