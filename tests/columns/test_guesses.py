@@ -179,6 +179,12 @@ def test_two_moments_are_a_question():
     assert guess(long(begin=day, received=texts(lambda text: text))).time == "received"
 
 
+def test_moments_come_before_row_numbers():
+    table = long(index=lambda i: np.arange(LENGTH), received=texts(lambda text: text))
+    found = guess(table)
+    assert (found.time, found.channels) == ("received", ("x", "z"))
+
+
 # -- Constant columns
 
 
@@ -246,12 +252,13 @@ def test_people_do_not_identify_series_if_a_finer_column_does():
 def test_text_that_is_not_utf_8_is_the_cause():
     table = long(gait=constant([b"gehen", "wei\xdf".encode("latin-1")]))
     table["gait"] = pa.array(table["gait"].tolist(), pa.binary())
-    with pytest.raises(
-        DataError, match="column 'gait' holds text that is not UTF-8: save the file"
-    ):
-        guess(table)
+    text = Chunk(pa.table(table), "data.csv", unit="line")
+    with pytest.raises(DataError, match="column 'gait' holds text that is not UTF-8: save it"):
+        resolve_columns(text, RequestedColumns())
+    # Parquet files may hold bytes.
+    assert guess(table).ignored == ("gait",)
     # It is not needed for predictions.
-    assert guess(table, expect=("x", "z")).label is None
+    assert resolve_columns(text, RequestedColumns(expect=("x", "z"))).label is None
     del table["recording"]
     with pytest.raises(DataError, match=r"which column identifies.*'gait' holds text that is not"):
         guess(table)
@@ -271,6 +278,8 @@ LABELS = np.array(["a", "b"])[RNG.integers(2, size=20)]
         ({"y": np.arange(20) % 3}, None, "y"),
         ({"subject": np.repeat(np.arange(4), 5), "class": LABELS}, None, "class"),
         ({}, None, None),
+        # A different identifier in every row is enough, even if a column may be a time.
+        ({"id": np.arange(20), "date": np.arange(20) // 3, "label": LABELS}, "id", "label"),
     ],
 )
 def test_one_series_per_row(others, id, label):
@@ -308,6 +317,7 @@ def test_rows_that_may_be_steps_are_a_question(others):
     [
         {"recording": np.repeat(np.arange(4), 5)},
         {"recording": np.repeat(np.arange(4), 5), "t": np.arange(20) % 5},
+        {"recording": np.repeat(np.arange(4), 5), "key": np.arange(20)},
         {"recording": np.repeat(np.arange(4), 5), "label": np.repeat(["a", "b", "a", "b"], 5)},
     ],
 )

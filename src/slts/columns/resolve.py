@@ -276,6 +276,9 @@ class _Resolver:
             return True
         if len(steps) < _FEW_STEPS or requested.time is not None or requested.expect is not None:
             return False
+        has_time = any(is_time_name(name) and self._is_time(name) for name in self._free())
+        if len(steps) < _MANY_STEPS and has_time:
+            return False
         if requested.id is not None:
             return facts.is_unique(requested.id)
         named = [name for name in self._with_id_names() if name not in steps]
@@ -287,12 +290,11 @@ class _Resolver:
             if name not in (*steps, *labels, *unique)
             and facts.repeats(name)
             and (name in named or facts.has_blocks(name))
+            and not self._is_like_time(name)
         ]
-        if any(is_time_name(name) and self._is_time(name) for name in self._free()):
-            return False
         if unique and not blocks:
             return True
-        if len(steps) < _MANY_STEPS:
+        if len(steps) < _MANY_STEPS or has_time:
             return False
         series = [n for n in blocks if all(facts.is_constant(k, facts.codes(n)) for k in labels)]
         # Labels of steps change rarely from row to row, labels of series often.
@@ -301,7 +303,7 @@ class _Resolver:
             len(steps) == len(self._kinds) or (often and not facts.is_contiguous(often[0]))
         ):
             return True
-        if not unique and any(simplified(name) not in PEOPLE for name in series):
+        if any(simplified(n) not in PEOPLE and (n in named or not unique) for n in series):
             return False
         raise DataError(
             f"{self._file}: it is not clear whether a row is one step of a series, or a series "
@@ -335,11 +337,13 @@ class _Resolver:
             for name in varying
             if self._kinds[name] in ("number", "integer")
         }
+        numbered = set(self._with_id_names())
         clocks = [
             name
             for name, found in rises.items()
             if found.always
-            and (name in named or (found.n_steps >= _LEAST_RISES and self._counts(name, rows)))
+            and (name in named or self._counts(name, rows))
+            and (name in named or name in numbered or found.n_steps >= _LEAST_RISES)
         ]
         if requested is not None:
             return _Time(requested, tuple(clocks))
@@ -353,9 +357,13 @@ class _Resolver:
             for name, found in rises.items()
             if found.n_steps >= _LEAST_RISES and found.n_rising >= _NEARLY * found.n_series
         ]
-        if named or len(moments) == 1:
+        # Row numbers come after moments: rows need not be in order.
+        counters = [n for n in named if is_counter_name(n) or simplified(n) == "index"]
+        times = [name for name in named if name not in counters]
+        if times or len(moments) == 1 or (counters and not moments):
             # Times that are repeated within a series cannot order its steps.
-            time = min(named or moments, key=lambda name: self._has_ties(name, rows))
+            choice = times or moments or counters
+            time = min(choice, key=lambda name: self._has_ties(name, rows))
             unclear = [name for name in rising if name not in (*named, *clocks)]
             if finds_channels and unclear:
                 raise self._unclear_time([time, *unclear], "may be the time")
@@ -618,9 +626,13 @@ class _Resolver:
     def _refuse_bytes(
         self, ignored: Sequence[str], label: str | None, rows: SeriesRows | None
     ) -> None:
-        """Raise an error if text that is not UTF-8 may be the label."""
+        """Raise an error if text that is not UTF-8 may be the label of a text file.
+
+        Predictions need no label. Files other than text hold bytes on purpose.
+        """
         requested = self._requested
-        if label is not None or (requested.expect is not None and requested.classes is None):
+        predicts = requested.expect is not None and requested.classes is None
+        if label is not None or predicts or self._sample.unit != "line":
             return
         for name in ignored:
             if self._kinds[name] != "bytes" or self._facts.n_distinct(name) < 2:
@@ -630,7 +642,7 @@ class _Resolver:
 
 
 def _not_utf8(name: str) -> str:
-    return f"column {name!r} holds text that is not UTF-8: save the file in UTF-8"
+    return f"column {name!r} holds text that is not UTF-8: save it in UTF-8"
 
 
 def _comparable(label: object) -> str | float:

@@ -178,8 +178,9 @@ class ParquetPart(TablePart):
                     f"{file.path} has {opened.n_rows} rows, but had {file.n_rows} when it was "
                     f"scanned: scan it again"
                 )
+            stored = set(opened.schema.names)
             for name in names:
-                if name not in opened.schema.names:
+                if name not in stored:
                     raise DataError(f"{file.path} has no column {name!r}, but other files have it")
             yield opened
 

@@ -330,7 +330,8 @@ def _scalars(chunk: Chunk, name: str, columns: Columns) -> AnyArray:
 
 def _series_of_steps(chunk: Chunk, columns: Columns) -> SeriesBatch:
     """Read series in wide form; missing values at the end of a row are padding."""
-    arrays = [chunk.rows[name].cast(pa.float64(), safe=False) for name in columns.channels]
+    numbers = pa.float64()
+    arrays = [chunk.rows[name].cast(numbers, safe=False) for name in columns.channels]
     values: FloatArray = np.stack([array.to_numpy() for array in arrays], axis=1)
     observed = ~np.isnan(values)
     lengths = values.shape[1] - np.argmax(observed[:, ::-1], axis=1)

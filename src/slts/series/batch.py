@@ -304,10 +304,10 @@ class SeriesBatch:
         shortest, longest = (
             (int(self.lengths.min()), int(self.lengths.max())) if len(self) else (0, 0)
         )
-        span = f"{shortest}-{longest} steps" if shortest < longest else count(longest, "step")
+        span = f"{shortest:,}-{longest:,} steps" if shortest < longest else count(longest, "step")
         channels = count(self.n_channels, "channel")
         size = format_bytes(self._values.nbytes)
-        return f"SeriesBatch({len(self)} series, {channels}, {span}, {size})"
+        return f"SeriesBatch({len(self):,} series, {channels}, {span}, {size})"
 
     def _repr_html_(self) -> str:
         names = self.channel_names or tuple(map(str, range(self.n_channels)))
