@@ -373,7 +373,7 @@ class _Resolver:
         for name in varying:
             self._refuse_unreadable_time(name)
         if not rising or not finds_channels:
-            return _Time(None)
+            return _Time(None, tuple(clocks))
         if len(rising) > 1 or not rises[rising[0]].always:
             raise self._unclear_time(rising, "rises in nearly every series")
         return _Time(rising[0], rising=True)
