@@ -502,3 +502,17 @@ def test_files_of_the_archives_and_a_folder_per_class(form, tmp_path, run):
     assert code == 0, messages
     assert json.loads(output)["accuracy"] > 0.9
     assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
+    data = walks(tmp_path, gait=lambda i: ["walk", "run"][i % 2])
+    fit = ["fit", data, "--method", "bbs", "--model", tmp_path / "m.slts", "--json"]
+    assert run(*fit)[0] == 0
+    assert slts.load(tmp_path / "m.slts").n_steps_in_ == 240
+    code, _, messages = run(*fit, "--every", "0.5")
+    assert code == 0, messages
+    assert "time=t (every 0.5)" in messages
+    assert slts.load(tmp_path / "m.slts").n_steps_in_ == 24 * 19
+    code, _, messages = run(*fit, "--every", "20ms")
+    assert code == 1
+    assert "every must be a number such as 0.02" in messages

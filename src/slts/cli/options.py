@@ -113,14 +113,23 @@ class CommonOptions:
             default="those of the model, or all other numeric columns that vary within series",
         ),
     ] = None
+    every: Annotated[
+        str | None,
+        _column(
+            "--every",
+            "Resample series on a grid of time with steps of this distance: 20ms, 1s, 5min for "
+            "moments, a number for a time of numbers.",
+            default="steps are kept; time only sorts them",
+        ),
+    ] = None
     as_json: Json = False
     quiet: Quiet = False
     verbose: Verbose = False
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """Columns of a table, as arguments of `slts.scan_series`."""
-        return {name: getattr(self, name) for name in ("id", "time", "label", "channels")}
+        """How a table is read, as arguments of `slts.scan_series`."""
+        return {name: getattr(self, name) for name in ("id", "time", "label", "channels", "every")}
 
     @cached_property
     def messages(self) -> Messages:

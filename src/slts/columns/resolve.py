@@ -25,7 +25,7 @@ from slts.columns.names import (
     simplified,
 )
 from slts.columns.roles import Columns, RequestedColumns, shortened
-from slts.columns.rows import NUMERIC, Chunk, Kind, kind_of
+from slts.columns.rows import NUMERIC, Chunk, Kind, grid_step, kind_of
 from slts.columns.wide import label_at_an_end, numbered_columns
 from slts.errors import DataError
 
@@ -169,6 +169,9 @@ class _Resolver:
         }
         if expect is None and requested.channels is None:
             guessed.add("channels")
+        every = None if requested.every is None else str(requested.every)
+        if every is not None:
+            self._check_grid(every, time.column)
         ignored = tuple(name for name in self._kinds if name not in self._taken | set(channels))
         self._refuse_bytes(ignored, label, rows)
         names = None if expect is None or len(expect) != len(channels) else tuple(expect)
@@ -186,7 +189,17 @@ class _Resolver:
             time.rising,
             None if time.column is None else self._facts.time_form(time.column),
             None if names == channels else names,
+            every,
         )
+
+    def _check_grid(self, every: str, time: str | None) -> None:
+        if time is None:
+            raise DataError(
+                f"{self._file}: --every (every=) resamples on a grid of time, but there is no time "
+                f"column. Name it with --time (time=)"
+            )
+        numbers = self._kinds[time] in NUMERIC or self._facts.time_form(time) == "number"
+        grid_step(every, moments=not numbers)
 
     def _take(self, name: str, role: str) -> None:
         """Give a requested column its role."""

@@ -42,6 +42,8 @@ class Columns:
         How the time is read if it is text: as number, moment, moment with zone, or time of day.
     model_channels
         Names of the channels if these columns replace the channels of a model.
+    every
+        Distance of the steps on the grid of time on which series are resampled, such as 20ms.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Columns:
     rising: bool = False
     time_form: TimeForm | None = None
     model_channels: tuple[str, ...] | None = None
+    every: str | None = None
 
     @property
     def long(self) -> bool:
@@ -80,7 +83,8 @@ class Columns:
         return [*(name for name in roles if name is not None), *self.channels, *self.constant]
 
     def __str__(self) -> str:
-        roles = {"id": self.id, "time": self.time, "label": self.label}
+        time = self.time if self.every is None else f"{self.time} (every {self.every})"
+        roles = {"id": self.id, "time": time, "label": self.label}
         texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
         if self.wide:
             texts.append(f"one series per row, steps={shortened(self.channels)}")
@@ -108,6 +112,8 @@ class RequestedColumns:
         Channels of a trained model; they are read in this order, unless `channels` names others.
     classes
         Labels of a trained model; they tell its label from other columns that are not channels.
+    every
+        Distance of the steps on a grid of time; None keeps the steps.
     """
 
     id: str | None = None
@@ -116,10 +122,11 @@ class RequestedColumns:
     channels: str | Sequence[str] | None = None
     expect: Sequence[str] | None = None
     classes: Sequence[object] | None = None
+    every: str | float | None = None
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""
-        for role in ("id", "time", "label", "channels"):
+        for role in ("id", "time", "label", "channels", "every"):
             if getattr(self, role) is not None:
                 raise DataError(
                     f"{source} has no named columns, so --{role} ({role}=) cannot be used"

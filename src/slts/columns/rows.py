@@ -17,6 +17,7 @@ Kind = Literal["number", "integer", "boolean", "text", "bytes", "moment", "list"
 NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
 # How text is read as time: a number, a moment, a moment with a time zone, a time of day.
 TimeForm = Literal["number", "moment", "zoned", "clock"]
+_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
 # Number of rows from which the columns are guessed.
 SAMPLE_ROWS = 20_000
 
@@ -137,6 +138,24 @@ def time_form(column: Any) -> TimeForm | None:
         else:
             return form if len(present) else None
     return None
+
+
+def grid_step(every: str, *, moments: bool) -> float:
+    """Return the distance of steps on a grid: nanoseconds for moments, else the unit of the time.
+
+    Examples
+    --------
+    >>> from slts.columns.rows import grid_step
+    >>> grid_step("20ms", moments=True), grid_step("0.5", moments=False)
+    (20000000.0, 0.5)
+    """
+    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*([a-z]*)\s*", every)
+    number, unit = (0.0, "") if match is None else (float(match[1]), match[2])
+    example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
+    if number <= 0.0 or (unit not in _NANOSECONDS if moments else unit):
+        held = "holds moments" if moments else "holds numbers, whose unit is not known"
+        raise DataError(f"every must be {example}, because the time {held}; got {every}")
+    return number * _NANOSECONDS[unit] if moments else number
 
 
 def parse_times(column: Any, form: TimeForm) -> Any:

@@ -58,6 +58,7 @@ def scan_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    every: str | float | None = None,
 ) -> SeriesScan:
     """Find the columns of a source without reading all of it: for data larger than memory.
 
@@ -72,7 +73,7 @@ def scan_series(
         Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
         series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
         (series, label).
-    id, time, label, channels, expect, classes
+    id, time, label, channels, expect, classes, every
         See `read_series`.
 
     Returns
@@ -92,7 +93,7 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return _scan(source, RequestedColumns(id, time, label, channels, expect, classes))
+    return _scan(source, RequestedColumns(id, time, label, channels, expect, classes, every))
 
 
 def read_series(
@@ -104,6 +105,7 @@ def read_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    every: str | float | None = None,
     labels: bool = True,
 ) -> Dataset:
     """Read all series of a source.
@@ -136,6 +138,10 @@ def read_series(
     classes : sequence, optional
         Labels of a trained model. If `label` is not given, the column that holds them is used,
         among those that are not channels.
+    every : str or float, optional
+        Resample every series in long form on a grid of time: from its first time in steps of this
+        distance, such as ``"20ms"``; a number if the times are numbers. Channels are interpolated
+        linearly. By default the steps are kept, and the time only sorts them.
     labels : bool
         Whether labels are needed. If not, they may be missing.
 
@@ -153,7 +159,7 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes))
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, every))
     return scan.read(labels=labels)
 
 
@@ -166,6 +172,7 @@ def iter_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    every: str | float | None = None,
     labels: bool = True,
     batch_size: int = 1024,
 ) -> Iterator[Dataset]:
@@ -176,7 +183,7 @@ def iter_series(
 
     Parameters
     ----------
-    path, id, time, label, channels, expect, classes, labels
+    path, id, time, label, channels, expect, classes, every, labels
         See `read_series`.
     batch_size : int
         Largest number of series in a batch.
@@ -186,7 +193,7 @@ def iter_series(
     Dataset
         The next series.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes))
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, every))
     yield from scan.batches(labels=labels, batch_size=batch_size)
 
 

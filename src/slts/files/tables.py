@@ -24,6 +24,7 @@ from slts.columns.rows import Chunk, TimeForm, parse_times
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.dataset import Dataset
+from slts.files.resampling import on_grid
 from slts.series import SeriesBatch
 from slts.series.frames import read_long
 from slts.series.source import Digests, identifier_digests
@@ -155,6 +156,8 @@ def _assemble(
 ) -> Dataset:
     """Make series from checked rows, whose identifier changes at `starts`."""
     columns = part.columns
+    if columns.every is not None:
+        rows, starts = on_grid(rows, columns)
     ids = np.asarray(rows[columns.id].take(starts).to_pylist())
     label = columns.label if labels else None
     same_series = np.ones(rows.num_rows, dtype=bool)
