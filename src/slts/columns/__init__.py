@@ -2,6 +2,7 @@
 
 roles    `Columns`: which column is id, time, label and channel; `RequestedColumns`: what is known
 resolve  `resolve_columns`: the roles, requested or guessed from names and the first rows
+times    which column is the time: by name, or because it rises in every series
 names    names of identifiers, times and labels
 facts    what rows show about columns: distinct values, blocks, order within series
 wide     tables with one series per row and one column per step

@@ -11,6 +11,7 @@ import numpy as np
 
 from slts._typing import AnyArray, IntArray
 from slts.columns.rows import (
+    NUMERIC,
     Chunk,
     Kind,
     TimeForm,
@@ -177,6 +178,14 @@ class ColumnFacts:
         """Whether a column is constant among rows of equal codes."""
         pairs = np.unique(np.stack([codes, self.codes(name)]), axis=1)
         return bool(pairs.shape[1] == len(np.unique(codes)))
+
+    def is_still(self, name: str, rows: SeriesRows) -> bool:
+        """Whether a column is constant within every series, one of which has several steps."""
+        if self.kinds[name] in NUMERIC:
+            return rows.is_still(self.numbers(name))
+        if self.kinds[name] in ("text", "moment"):
+            return rows.n_series < self.n_rows and self.is_constant(name, rows.codes)
+        return False
 
     def is_whole(self, name: str) -> bool:
         """Whether a column holds whole numbers, or nothing."""

@@ -9,9 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-import numpy as np
 
 from slts.columns.facts import ColumnFacts, SeriesRows
 from slts.columns.names import (
@@ -19,24 +16,19 @@ from slts.columns.names import (
     LABEL_NAMES,
     PEOPLE,
     ROW_NUMBERS,
-    TIME_NAMES,
-    is_counter_name,
     is_time_name,
     simplified,
 )
 from slts.columns.roles import Columns, RequestedColumns, shortened
 from slts.columns.rows import NUMERIC, Chunk, Kind, grid_step, kind_of
+from slts.columns.times import TIMES, Time, can_be_time, find_time, is_like_time
 from slts.columns.wide import label_at_an_end, numbered_columns
 from slts.errors import DataError
 
 _LABEL_KINDS: tuple[Kind, ...] = ("text", "integer", "boolean", "number")
-# Number of rising steps from which a column is like a time, and share of the series in which it
-# rises. Values at random rise in 20 steps with a probability below 1e-6.
-_LEAST_RISES, _NEARLY = 20, 0.9
 # Numbers of numbered columns from which a table may have one series per row: if every row has an
 # identifier, and without.
 _FEW_STEPS, _MANY_STEPS = 3, 8
-_TIMES = "numbers or times such as 2024-01-31T12:00:00 or 2024-01-31 12:00:00.5"
 
 
 def resolve_columns(
@@ -72,14 +64,6 @@ def resolve_columns(
     if not len(sample):
         raise DataError(f"{sample.file} has no rows")
     return _Resolver(sample, requested, has_header).resolve(one_series)
-
-
-class _Time(NamedTuple):
-    """The time, columns that only count or repeat it, and whether it was found by its values."""
-
-    column: str | None
-    clocks: tuple[str, ...] = ()
-    rising: bool = False
 
 
 class _Resolver:
@@ -127,7 +111,7 @@ class _Resolver:
         self._taken |= {label} - {None}
         if channels is None:
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
-        return self._columns(_Time(None), None, id, label, channels, wide=bool(steps))
+        return self._columns(Time(None), None, id, label, channels, wide=bool(steps))
 
     def _resolve_long(self, channels: tuple[str, ...] | None) -> Columns:
         """Find the roles if every row is a step."""
@@ -135,7 +119,9 @@ class _Resolver:
         id = requested.id or self._id_in_long_form()
         self._taken.add(id)
         rows = SeriesRows(self._facts.codes(id))
-        time = self._time(rows, channels is None)
+        free = [name for name in self._free() if name not in self._facts.from_folders]
+        counters = set(self._with_id_names())
+        time = find_time(self._facts, free, rows, requested.time, counters, channels is None)
         self._taken |= {time.column} - {None}
         label = requested.label
         if label is None:
@@ -151,7 +137,7 @@ class _Resolver:
 
     def _columns(
         self,
-        time: _Time,
+        time: Time,
         rows: SeriesRows | None,
         id: str | None,
         label: str | None,
@@ -220,10 +206,10 @@ class _Resolver:
                 f"{self._file} has one row per series and one list per channel. Steps have the "
                 f"order of the lists, so a time column cannot be used"
             )
-        if role == "time" and not self._is_time(name):
+        if role == "time" and not can_be_time(self._facts, name):
             for times in (False, True):
                 self._facts.refuse_misspelt(name, "column {} (time)", times=times)
-            raise DataError(f"{what} holds {self._facts.example(name)}, expected {_TIMES}")
+            raise DataError(f"{what} holds {self._facts.example(name)}, expected {TIMES}")
         self._taken.add(name)
 
     def _requested_channels(self) -> tuple[str, ...] | None:
@@ -289,7 +275,9 @@ class _Resolver:
             return True
         if len(steps) < _FEW_STEPS or requested.time is not None or requested.expect is not None:
             return False
-        has_time = any(is_time_name(name) and self._is_time(name) for name in self._free())
+        has_time = any(
+            is_time_name(name) and can_be_time(self._facts, name) for name in self._free()
+        )
         if len(steps) < _MANY_STEPS and has_time:
             return False
         if requested.id is not None:
@@ -303,7 +291,7 @@ class _Resolver:
             if name not in (*steps, *labels, *unique)
             and facts.repeats(name)
             and (name in named or facts.has_blocks(name))
-            and not self._is_like_time(name)
+            and not is_like_time(facts, name)
         ]
         if unique and not blocks:
             return True
@@ -339,115 +327,6 @@ class _Resolver:
 
     # -- Guesses
 
-    def _time(self, rows: SeriesRows, finds_channels: bool) -> _Time:
-        """Find the time, and the other columns that only count or repeat it."""
-        facts, requested = self._facts, self._requested.time
-        free = [name for name in self._free() if name not in facts.from_folders]
-        varying = [name for name in free if not self._is_still(name, rows)]
-        named = self._with_time_names(varying, rows)
-        rises = {
-            name: rows.rises(facts.numbers(name))
-            for name in varying
-            if self._kinds[name] in ("number", "integer")
-        }
-        numbered = set(self._with_id_names())
-        clocks = [
-            name
-            for name, found in rises.items()
-            if found.always
-            and (name in named or self._counts(name, rows))
-            and (name in named or name in numbered or found.n_steps >= _LEAST_RISES)
-        ]
-        if requested is not None:
-            return _Time(requested, tuple(clocks))
-        moments = [
-            name
-            for name in varying
-            if self._kinds[name] == "moment" or facts.time_form(name) not in (None, "number")
-        ]
-        rising = [
-            name
-            for name, found in rises.items()
-            if found.n_steps >= _LEAST_RISES and found.n_rising >= _NEARLY * found.n_series
-        ]
-        # Row numbers come after moments: rows need not be in order.
-        counters = [n for n in named if is_counter_name(n) or simplified(n) == "index"]
-        times = [name for name in named if name not in counters]
-        if times or len(moments) == 1 or (counters and not moments):
-            # Times that are repeated within a series cannot order its steps.
-            choice = times or moments or counters
-            time = min(choice, key=lambda name: self._has_ties(name, rows))
-            unclear = [name for name in rising if name not in (*named, *clocks)]
-            if finds_channels and unclear:
-                raise self._unclear_time([time, *unclear], "may be the time")
-            return _Time(time, tuple(clocks))
-        if moments:
-            raise self._unclear_time(moments, "may be the time")
-        for name in varying:
-            self._refuse_unreadable_time(name)
-        if not rising or not finds_channels:
-            return _Time(None, tuple(clocks))
-        if len(rising) > 1 or not rises[rising[0]].always:
-            raise self._unclear_time(rising, "rises in nearly every series")
-        return _Time(rising[0], rising=True)
-
-    def _counts(self, name: str, rows: SeriesRows) -> bool:
-        """Whether a column of integers grows by one at every step."""
-        return self._kinds[name] == "integer" and rows.counts(self._facts.numbers(name))
-
-    def _has_ties(self, name: str, rows: SeriesRows) -> bool:
-        pairs = np.unique(np.stack([rows.codes, self._facts.codes(name)]), axis=1)
-        return bool(pairs.shape[1] < self._facts.n_rows)
-
-    def _unclear_time(self, names: Sequence[str], what: str) -> DataError:
-        each = " or ".join(map(repr, names[:6]))
-        return DataError(
-            f"{self._file}: column {each} {what}. Name the time with --time {names[0]} (time=): "
-            f"other columns of numbers are then channels. Or name all channels with --channels "
-            f"(channels=)"
-        )
-
-    def _refuse_unreadable_time(self, name: str) -> None:
-        """Raise an error for text that seems to be the time but cannot be read as such."""
-        if self._kinds[name] != "text" or self._facts.time_form(name) is not None:
-            return
-        if not (is_time_name(name) or self._facts.looks_like_time(name)):
-            return
-        for times in (False, True):
-            self._facts.refuse_misspelt(name, "column {}", times=times)
-        raise DataError(
-            f"{self._file}: column {name!r} holds {self._facts.example(name)}. It may be the time, "
-            f"but it cannot be read: expected {_TIMES}. Convert it or drop the column, or name "
-            f"another column with --time (time=)"
-        )
-
-    def _is_time(self, name: str) -> bool:
-        """Whether the values of a column can order steps."""
-        kinds = ("number", "integer", "moment")
-        return self._kinds[name] in kinds or self._facts.time_form(name) is not None
-
-    def _is_still(self, name: str, rows: SeriesRows) -> bool:
-        """Whether a column is constant within every series."""
-        if self._kinds[name] in NUMERIC:
-            return rows.is_still(self._facts.numbers(name))
-        if self._kinds[name] in ("text", "moment"):
-            return rows.n_series < self._facts.n_rows and self._facts.is_constant(name, rows.codes)
-        return False
-
-    def _with_time_names(self, names: Sequence[str], rows: SeriesRows) -> list[str]:
-        """Columns that are named like a time and can be one, the best names first."""
-        times = [name for name in names if self._is_time(name)]
-        exact = [name for wanted in TIME_NAMES for name in times if simplified(name) == wanted]
-        longer = [name for name in times if is_time_name(name)]
-        counters = [
-            name
-            for name in times
-            if is_counter_name(name)
-            and self._kinds[name] in ("number", "integer")
-            and rows.rises(self._facts.numbers(name)).always
-        ]
-        return list(dict.fromkeys([*exact, *longer, *counters]))
-
     def _with_id_names(self) -> Iterator[str]:
         """Columns that are named like an identifier, the best names first."""
         kinds: tuple[Kind, ...] = ("text", "integer", "moment")
@@ -465,7 +344,7 @@ class _Resolver:
         blocks = [
             name
             for name in self._free()
-            if name not in others and not self._is_like_time(name) and facts.has_blocks(name)
+            if name not in others and not is_like_time(facts, name) and facts.has_blocks(name)
         ]
         if all(simplified(name) in PEOPLE for name in contiguous):
             # People may have several series.
@@ -480,13 +359,6 @@ class _Resolver:
             f"{self._file}: it is not clear which column identifies the series. Name it with --id "
             f"(id=); the columns are {self._facts.all_columns()}{hint}"
         )
-
-    def _is_like_time(self, name: str) -> bool:
-        """Whether the name or the values of a column are those of a time."""
-        facts = self._facts
-        if is_time_name(name) and self._is_time(name):
-            return True
-        return facts.time_form(name) not in (None, "number") or facts.looks_like_time(name)
 
     def _finest(self, names: Sequence[str]) -> list[str]:
         """Keep the columns within whose values all others are constant: recordings, not people."""
@@ -588,7 +460,7 @@ class _Resolver:
         )
 
     def _guess_channels(
-        self, rows: SeriesRows, time: _Time, constant: Sequence[str]
+        self, rows: SeriesRows, time: Time, constant: Sequence[str]
     ) -> tuple[str, ...]:
         free = [name for name in self._free() if name not in self._facts.from_folders]
         found = tuple(
@@ -599,7 +471,7 @@ class _Resolver:
         otherwise = ", or name the columns to read with --channels (channels=)"
         for name in free:
             self._facts.refuse_misspelt(name, "column {}", otherwise)
-            if self._facts.time_form(name) == "number" and not self._is_still(name, rows):
+            if self._facts.time_form(name) == "number" and not self._facts.is_still(name, rows):
                 raise DataError(
                     f"{self._file}: column {name!r} holds numbers as text: convert it to numbers"
                     f"{otherwise}"
