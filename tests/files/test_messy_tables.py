@@ -58,7 +58,6 @@ def test_text_times_order_the_steps_in_every_form(form, written, tmp_path):
 
 @pytest.mark.parametrize("form", [".csv", ".parquet"])
 def test_a_later_time_that_cannot_be_read_is_named(form, tmp_path, monkeypatch):
-    monkeypatch.setattr("slts.columns.rows.SAMPLE_ROWS", 10)
     monkeypatch.setattr("slts.files.arrow_files.SAMPLE_ROWS", 10)
     monkeypatch.setattr("slts.files.text_files._BLOCK", 1 << 10)
     table = moments(long_table(BATCH, LABELS, IDS), str)

@@ -102,13 +102,13 @@ class _Resolver:
         """Find the roles if every row is a series, in lists or in the columns `steps`."""
         requested = self._requested
         id = requested.id or self._id_of_rows()
-        self._taken |= {id} - {None}
+        self._taken.add(id)
         label = requested.label
         if label is None and (self._has_header or requested.channels is None):
             label = self._guess_label(None, steps)
             if (channels is not None or steps) and requested.classes is not None:
                 label = self._label_of_model(label, None, steps)
-        self._taken |= {label} - {None}
+        self._taken.add(label)
         if channels is None:
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
         return self._columns(Time(None), None, id, label, channels, wide=bool(steps))
@@ -122,13 +122,13 @@ class _Resolver:
         free = [name for name in self._free() if name not in self._facts.from_folders]
         counters = set(self._with_id_names())
         time = find_time(self._facts, free, rows, requested.time, counters, channels is None)
-        self._taken |= {time.column} - {None}
+        self._taken.add(time.column)
         label = requested.label
         if label is None:
             label = self._guess_label(rows, ())
             if channels is not None and requested.classes is not None:
                 label = self._label_of_model(label, rows, ())
-        self._taken |= {label} - {None}
+        self._taken.add(label)
         constant: tuple[str, ...] = ()
         if channels is None:
             constant = self._constant(rows)
@@ -166,16 +166,16 @@ class _Resolver:
             time.column,
             label,
             channels,
-            frozenset(guessed),
-            ignored,
-            self._lists,
-            wide,
-            constant,
-            () if label is not None else self._label_candidates(ignored, rows),
-            time.rising,
-            None if time.column is None else self._facts.time_form(time.column),
-            None if names == channels else names,
-            every,
+            guessed=frozenset(guessed),
+            ignored=ignored,
+            lists=self._lists,
+            wide=wide,
+            constant=constant,
+            label_candidates=() if label is not None else self._label_candidates(ignored, rows),
+            rising=time.rising,
+            time_form=None if time.column is None else self._facts.time_form(time.column),
+            model_channels=None if names == channels else names,
+            every=every,
         )
 
     def _check_grid(self, every: str, time: str | None) -> None:
