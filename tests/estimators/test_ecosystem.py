@@ -232,3 +232,17 @@ def test_channels_of_entirely_other_names_are_taken_by_position_with_a_warning(t
     with pytest.warns(UserWarning, match=message):
         found = model.predict(other)
     np.testing.assert_array_equal(found, model.predict(test))
+
+
+@every_estimator
+def test_names_of_channels_are_names_of_features(estimator, two):
+    X, y, _, _ = two
+    batch = slts.as_series(X)
+    plain = clone(estimator).fit(batch, y)
+    assert not hasattr(plain, "feature_names_in_")
+    named = slts.SeriesBatch(batch.values, batch.offsets, ["u", "v", "w"])
+    fitted = clone(estimator).fit(named, y)
+    assert fitted.feature_names_in_.dtype == object
+    assert fitted.feature_names_in_.tolist() == ["u", "v", "w"]
+    assert fitted.n_features_in_ == 3
+    assert not hasattr(clone(fitted), "feature_names_in_")

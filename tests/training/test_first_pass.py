@@ -23,6 +23,7 @@ class MemoryPart:
     ids: np.ndarray | None = None
     name: str = "part"
     weights = None
+    groups = None
 
     def batches(self, *, labels, batch_size):
         for begin in range(0, len(self.series), 7):
@@ -41,6 +42,8 @@ class Source:
     pieces: list[MemoryPart]
     in_rows: bool = False
     name: str = "source"
+    columns = None
+    n_bytes = None
 
     def parts(self, *, labels=True):
         return self.pieces

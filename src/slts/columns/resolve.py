@@ -85,7 +85,7 @@ class _Resolver:
     def resolve(self, one_series: bool) -> Columns:
         requested = self._requested
         channels = self._requested_channels()
-        for role in ("id", "time", "label"):
+        for role in ("id", "time", "label", "groups"):
             name = getattr(requested, role)
             if name is not None:
                 self._take(name, role)
@@ -176,6 +176,7 @@ class _Resolver:
             time_form=None if time.column is None else self._facts.time_form(time.column),
             model_channels=None if names == channels else names,
             every=every,
+            groups=requested.groups,
         )
 
     def _check_grid(self, every: str, time: str | None) -> None:

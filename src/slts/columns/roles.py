@@ -44,6 +44,8 @@ class Columns:
         Names of the channels if these columns replace the channels of a model.
     every
         Distance of the steps on the grid of time on which series are resampled, such as 20ms.
+    groups
+        Column with the group, such as the subject, if one was named.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Columns:
     time_form: TimeForm | None = None
     model_channels: tuple[str, ...] | None = None
     every: str | None = None
+    groups: str | None = None
 
     @property
     def long(self) -> bool:
@@ -78,13 +81,16 @@ class Columns:
         return None if self.wide else self.model_channels or self.channels
 
     def used(self, *, labels: bool) -> list[str]:
-        """Return the columns to read; those that must stay constant are read to check them."""
-        roles = (self.id, self.time, self.label if labels else None)
+        """Return the columns to read; groups are read with labels.
+
+        Columns that must stay constant are read to check them.
+        """
+        roles = (self.id, self.time, *((self.label, self.groups) if labels else ()))
         return [*(name for name in roles if name is not None), *self.channels, *self.constant]
 
     def __str__(self) -> str:
         time = self.time if self.every is None else f"{self.time} (every {self.every})"
-        roles = {"id": self.id, "time": time, "label": self.label}
+        roles = {"id": self.id, "time": time, "label": self.label, "groups": self.groups}
         texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
         if self.wide:
             texts.append(f"one series per row, steps={shortened(self.channels)}")
@@ -112,6 +118,8 @@ class RequestedColumns:
         Channels of a trained model; they are read in this order, unless `channels` names others.
     classes
         Labels of a trained model; they tell its label from other columns that are not channels.
+    groups
+        Name of the column with the groups; None means that there are none.
     every
         Distance of the steps on a grid of time; None keeps the steps.
     """
@@ -122,11 +130,12 @@ class RequestedColumns:
     channels: str | Sequence[str] | None = None
     expect: Sequence[str] | None = None
     classes: Sequence[object] | None = None
+    groups: str | None = None
     every: str | float | None = None
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""
-        for role in ("id", "time", "label", "channels", "every"):
+        for role in ("id", "time", "label", "channels", "groups", "every"):
             if getattr(self, role) is not None:
                 raise DataError(
                     f"{source} has no named columns, so --{role} ({role}=) cannot be used"

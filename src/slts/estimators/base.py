@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, check_random_state
@@ -20,15 +21,22 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
-from slts.errors import DataError, warn
+from slts.errors import DataError
+from slts.estimators.prediction import Method, apply_to_source, apply_with_labels
+from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import progress_bar, usable_memory
-from slts.learning.calibration import probabilities, two_sided
-from slts.plural import count
+from slts.files.tables import first_missing
+from slts.learning.calibration import Validation, probabilities, two_sided
+from slts.models.linear_form import decision_of
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
-from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
+
+# Copies of all series that are in memory at once: as read, as distinct series, and as rows.
+_COPIES = 3
+# Threads that predict with one model wait for its aligner. A lock of a model could not be pickled.
+_MAKING = Lock()
 
 
 class Outputs(NamedTuple):
@@ -43,7 +51,7 @@ def _is_calibrated(self: SeriesClassifier) -> bool:
     return self._calibrates
 
 
-class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
@@ -62,16 +70,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Number of training series, and of their steps.
     probability_scale_ : float or None
         Scale of the calibrated probabilities; None if calibration was skipped.
+    validation_ : Validation or None
+        Accuracy on training series that `fit` held out; None if it held out none.
     """
 
     classes_: npt.NDArray[Any]
-    n_features_in_: int
-    n_channels_in_: int
-    channel_names_in_: tuple[str, ...] | None
-    n_columns_in_: int | None
     n_series_in_: int
     n_steps_in_: int
     probability_scale_: float | None
+    validation_: Validation | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None
@@ -99,40 +106,26 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
-    def check_series(self, X: Any) -> SeriesBatch:
-        """Convert X and compare it with the training series.
+    def decision_of(self, label: Any) -> tuple[int, float]:
+        """Find the decision value of a class and its sign.
+
+        Two classes share one decision value, which supports the second class. Multiplied by -1, it
+        supports the first class.
 
         Parameters
         ----------
-        X
-            Anything `slts.as_series` takes.
+        label
+            One of `classes_`.
 
         Returns
         -------
-        SeriesBatch
-            The series, with the channels in the order of training.
+        position : int
+            Column of the decision value; 0 for two classes.
+        sign : float
+            1 or -1.
         """
         check_is_fitted(self)
-        columns = _columns_of_table(X)
-        if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
-            raise DataError(
-                f"X has {columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_columns_in_} features as input: it was fitted on a table with as many "
-                f"columns. Pass series of other lengths as a list: list(X)."
-            )
-        batch = as_series(X)
-        if batch.n_channels != self.n_channels_in_:
-            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_
-            hint = (
-                "X is one series, not a collection: pass [x]."
-                if one_series
-                else "Is the layout time_first? Then use as_series(X, layout='time_first')."
-            )
-            raise DataError(
-                f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
-                f"on {self.n_channels_in_}. {hint}"
-            )
-        return self._in_training_order(batch)
+        return decision_of(self.classes_, label)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values: the larger the value, the more likely the class.
@@ -147,11 +140,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
         """
-        check_is_fitted(self)
-        require_device(self.device, type(self).__name__)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).decision_function)
-        values = self._decide(self.check_series(X))
+        values = self._apply(type(self)._decide, X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -233,19 +222,22 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         if y is not None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        predicted, labels = apply_with_labels(self, X, type(self).predict)
+        (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the aligners out: they are made again when they are needed."""
         state = dict(super().__getstate__())
         state.pop("_aligners", None)
         return state
+
+    def _apply(self, method: Method, X: Any) -> FloatArray:
+        """Apply a method to checked series, or to the series of a scan part by part."""
+        check_is_fitted(self)
+        require_device(self.device, type(self).__name__)
+        if is_source(X):
+            return apply_to_source(self, X, method)
+        return method(self, self.check_series(X))
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -266,13 +258,19 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         It is made at the first call, and again if one of the `inputs` that determine the landmarks
         was replaced.
         """
-        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
-        known, aligner = kept.get(name, (None, None))
-        same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
-        if aligner is None or not same:
-            aligner = Aligner(landmarks(), settings)
-            kept[name] = inputs, aligner
+        kept = self._shared_aligners()
+        with _MAKING:
+            known, aligner = kept.get(name, (None, None))
+            same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
+            if aligner is None or not same:
+                aligner = Aligner(landmarks(), settings)
+                kept[name] = inputs, aligner
         return replace(aligner, device=self.device, n_jobs=self.n_jobs)
+
+    def _shared_aligners(self) -> dict[Any, tuple[tuple[Any, ...], Aligner]]:
+        """Return the aligners made so far; models that were loaded or unpickled have none."""
+        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
+        return kept
 
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))
@@ -291,7 +289,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
 
     def _training_source(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> tuple[SeriesSource, AnyArray | None]:
         """Check the training data; return a source, and the labels that its codes stand for.
 
@@ -304,6 +302,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(
                     f"{name} takes no sample_weight with a scan. Use class_weight, or read the "
                     f"series into memory: scan.read()."
+                )
+            if groups is not None:
+                raise DataError(
+                    "groups must be None for a scan: name their column with "
+                    "scan_series(..., groups='...')."
                 )
             self.n_columns_in_ = None
             return X, None
@@ -334,17 +337,22 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
                     f"series whose sample_weight is positive. Leave the class out instead."
                 )
-        self.n_columns_in_ = _columns_of_table(X)
-        return ArraySource(batch, codes.astype(np.int64), weights), classes
+        self.n_columns_in_ = columns_of_table(X)
+        known = None if groups is None else check_groups(groups, len(batch))
+        return ArraySource(batch, codes.astype(np.int64), weights, known), classes
 
-    def _read_training_data(self, X: Any, y: Any, sample_weight: Any = None) -> FirstPass:
+    def _read_training_data(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> FirstPass:
         """Read all training series into memory and remember their shape."""
-        source, class_names = self._training_source(X, y, sample_weight)
-        size = getattr(source, "n_bytes", None) or 0
+        source, class_names = self._training_source(X, y, sample_weight, groups)
+        size = _COPIES * (source.n_bytes or 0)
         if size > usable_memory():
             raise DataError(
-                f"{type(self).__name__} needs all training series in memory, but {source.name} has "
-                f"about {format_bytes(size)}: use LocalSLTSClassifier or SLTSClassifier instead."
+                f"{type(self).__name__} needs all training series in memory: about "
+                f"{format_bytes(size)} for {source.name}, but the process may use "
+                f"{format_bytes(usable_memory())}. Use LocalSLTSClassifier or SLTSClassifier "
+                f"instead."
             )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             found = read_everything(source, runner, seed=self._seed(), progress=progress)
@@ -358,8 +366,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Remember the shape of the training data; `series` are some of them."""
         self.classes_ = classes
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
-        self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
-        self.n_features_in_ = self.n_columns_in_ or series.n_channels
+        self._remember_channels(series)
 
     def _refuse_labels(self, y: Any) -> None:
         if y is not None:
@@ -367,26 +374,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "y must be None for a scan, which has labels of its own: name their column with "
                 "scan_series(..., label='...')."
             )
-
-    def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
-        """Order channels by name. Entirely different names are taken by position; this warns."""
-        known = self.channel_names_in_
-        if known is None or batch.channel_names is None or batch.channel_names == known:
-            return batch
-        if set(known).isdisjoint(batch.channel_names):
-            warn(
-                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {', '.join(known)}: they are used in this order"
-            )
-            return batch
-        if set(batch.channel_names) != set(known):
-            raise DataError(
-                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {', '.join(known)}."
-            )
-        order = [batch.channel_names.index(name) for name in known]
-        values = np.ascontiguousarray(batch.values[:, order])
-        return SeriesBatch.from_checked(values, batch.offsets, known)
 
 
 def checked_settings(
@@ -399,6 +386,19 @@ def checked_settings(
             f"Got {objective!r} instead."
         )
     return AlignmentSettings(objective, band, normalize, dtype)
+
+
+def check_groups(groups: Any, n_series: int) -> AnyArray:
+    """Return one group per series, or raise an error."""
+    found: AnyArray = column_or_1d(groups)
+    if len(found) != n_series:
+        raise DataError(
+            f"X and groups have inconsistent lengths: {n_series} series and {len(found)} groups."
+        )
+    missing = first_missing(found.tolist())
+    if missing is not None:
+        raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
+    return np.asarray(found.tolist()) if found.dtype == object else found
 
 
 def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:
@@ -416,18 +416,3 @@ def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "")
             f"{otherwise}. Got {value!r} instead."
         )
     return number
-
-
-def _columns_of_table(X: Any) -> int | None:
-    """Return the number of columns if X is a table of numbers, else None.
-
-    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
-    """
-    shape = getattr(X, "shape", None)
-    if shape is not None and not isinstance(X, SeriesBatch):
-        return int(shape[1]) if len(shape) == 2 else None
-    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
-        widths = {len(row) for row in X}
-        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
-            return widths.pop()
-    return None

@@ -20,9 +20,7 @@ The roles of columns are found in `slts.columns`.
 from __future__ import annotations
 
 from slts.columns import Columns
-from slts.files.dask_collections import is_collection
 from slts.files.dataset import Dataset
-from slts.files.paths import is_path_like
 from slts.files.reading import iter_series, read_series, scan_series
 from slts.files.scan import SeriesScan
 
@@ -30,8 +28,6 @@ __all__ = [
     "Columns",
     "Dataset",
     "SeriesScan",
-    "is_collection",
-    "is_path_like",
     "iter_series",
     "read_series",
     "scan_series",

@@ -36,6 +36,8 @@ class Dataset:
         Share of the source that has been read, from 0 to 1; None if it is unknown.
     weights
         One weight per series; None for files, which have none.
+    groups
+        One group per series, such as the subject, or None. They are read with the labels.
     """
 
     series: SeriesBatch
@@ -46,19 +48,21 @@ class Dataset:
     notes: tuple[str, ...] = ()
     share: float | None = None
     weights: FloatArray | None = None
+    groups: AnyArray | None = None
 
     def __len__(self) -> int:
         """Return the number of series."""
         return len(self.series)
 
     def __getitem__(self, key: slice | AnyArray) -> Dataset:
-        """Return the series of a slice or a mask, with their labels and identifiers."""
+        """Return the series of a slice or a mask, with all that belongs to them."""
         return replace(
             self,
             series=self.series[key],
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
             weights=None if self.weights is None else self.weights[key],
+            groups=None if self.groups is None else self.groups[key],
         )
 
     @property
@@ -68,7 +72,7 @@ class Dataset:
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Yield some series at a time."""
-        whole = self if labels else replace(self, labels=None)
+        whole = self if labels else replace(self, labels=None, groups=None)
         for begin in range(0, len(self), batch_size):
             yield whole[begin : begin + batch_size]
 
@@ -96,6 +100,7 @@ def join(batches: Iterable[Dataset]) -> Dataset:
         series=SeriesBatch.concatenate(batch.series for batch in every),
         labels=_concatenate([batch.labels for batch in every]),
         ids=_concatenate([batch.ids for batch in every]),
+        groups=_concatenate([batch.groups for batch in every]),
         notes=tuple(dict.fromkeys(note for batch in every for note in batch.notes)),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +23,9 @@ pa: Any = LazyModule("pyarrow", "io")
 _LABEL_FILE = "labels.csv"
 _FILE_COLUMNS = ("file", "filename", "path", "name", "id", "series")
 _LABEL_COLUMNS = ("label", "class", "target", "category", "y")
-# Columns that are added to the rows of a file: its name, its label in the file of labels, and the
-# name of its folder.
-_ID, _LABEL, _FOLDER = "(file)", "(label)", "(folder)"
+# Columns that are added to the rows of a file: its name, its label and group in the file of labels,
+# and the name of its folder.
+_ID, _LABEL, _GROUP, _FOLDER = "(file)", "(label)", "(group)", "(folder)"
 # Largest number of files from which the columns are guessed.
 _SAMPLE_FILES = 50
 
@@ -55,8 +55,8 @@ class FolderPart(TablePart):
     folder
         Its absolute path.
     requested
-        What is known about the columns; `id` and `label` are columns of ``labels.csv``. Without
-        this file, files in folders are labelled by the names of their folders.
+        What is known about the columns; `id`, `label` and `groups` are columns of ``labels.csv``.
+        Without this file, files in folders are labelled by the names of their folders.
     columns
         Role of each column.
     has_header
@@ -73,17 +73,21 @@ class FolderPart(TablePart):
     def at(cls, given: str, folder: Path, requested: RequestedColumns) -> FolderPart:
         """Find the columns in the first files."""
         has_labels = (folder / _LABEL_FILE).exists()
-        if requested.label is not None and not has_labels:
-            raise DataError(f"{given} has no {_LABEL_FILE}, so it has no label {requested.label!r}")
+        for role in ("label", "groups"):
+            name = getattr(requested, role)
+            if name is not None and not has_labels:
+                raise DataError(f"{given} has no {_LABEL_FILE}, so it has no {role} {name!r}")
         files = series_files(folder)
         label = None if files[0].parent == folder else _FOLDER
         sample, has_header = _sample(given, folder, files)
         # Without a header, the names of columns are numbers, which no model knows.
         expect = requested.expect if has_header else None
-        found = resolve_columns(sample, replace(requested, id=_ID, label=None, expect=expect))
+        in_files = replace(requested, id=_ID, label=None, groups=None, expect=expect)
+        found = resolve_columns(sample, in_files)
         columns = replace(
             found,
             label=_LABEL if has_labels else label,
+            groups=None if requested.groups is None else _GROUP,
             guessed=found.guessed - {"label"},
             label_candidates=(),
         )
@@ -103,15 +107,16 @@ class FolderPart(TablePart):
         """Read the files in the order of ``labels.csv``, or of their names without it."""
         paths = series_files(self.folder)
         files = {path.relative_to(self.folder).as_posix(): path for path in paths}
-        labels = dict.fromkeys(files, "")
+        labels = dict.fromkeys(files, ("", ""))
         if _LABEL in names:
             labels = self._labels()
             files = self._labelled_files(files, labels)
-        stored = [name for name in names if name not in (_ID, _LABEL, _FOLDER)]
+        stored = [name for name in names if name not in (_ID, _LABEL, _GROUP, _FOLDER)]
         values = (*self.columns.channels, *self.columns.constant)
         requested = RequestedColumns(time=self.columns.time, channels=values)
         for number, (id, path) in enumerate(files.items(), start=1):
-            added = {_ID: id, _LABEL: labels[id], _FOLDER: path.parent.name}
+            label, group = labels[id]
+            added = {_ID: id, _LABEL: label, _GROUP: group, _FOLDER: path.parent.name}
             with _open(path, self.given, self.folder) as table:
                 columns = resolve_columns(table.sample, requested, one_series=True)
                 for chunk in table.chunks(columns, stored):
@@ -122,8 +127,8 @@ class FolderPart(TablePart):
                     rows = pa.table(arrays, names=list(names))
                     yield replace(chunk, rows=rows, share=number / len(files))
 
-    def _labels(self) -> dict[str, str]:
-        """Read the label of each file."""
+    def _labels(self) -> dict[str, tuple[str, str]]:
+        """Read the label of each file, and its group where there are groups."""
         name = Path(self.given, _LABEL_FILE)
         try:
             text = (self.folder / _LABEL_FILE).read_text(encoding="utf-8-sig")
@@ -136,19 +141,25 @@ class FolderPart(TablePart):
         header = [column.strip() for column in rows[0]]
         files = _position(header, self.requested.id, _FILE_COLUMNS, 0, name)
         classes = _position(header, self.requested.label, _LABEL_COLUMNS, 1 - min(files, 1), name)
-        found: dict[str, str] = {}
+        groups = None
+        if self.requested.groups is not None:
+            groups = _position(header, self.requested.groups, (), 0, name)
+        found: dict[str, tuple[str, str]] = {}
         for line, row in enumerate(rows[1:], start=2):
             if len(row) != len(header):
                 raise DataError(f"{name}, line {line}: {len(row)} columns, expected {len(header)}")
             file, label = row[files].strip(), row[classes].strip()
+            group = "" if groups is None else row[groups].strip()
             if not file or not label:
                 raise DataError(f"{name}, line {line}: file or label is missing")
+            if groups is not None and not group:
+                raise DataError(f"{name}, line {line}: {header[groups]!r} (groups) is missing")
             if file in found:
                 raise DataError(f"{name}, line {line}: {file!r} is listed twice")
-            found[file] = label
+            found[file] = label, group
         return found
 
-    def _labelled_files(self, files: dict[str, Path], labels: dict[str, str]) -> dict[str, Path]:
+    def _labelled_files(self, files: dict[str, Path], labels: Iterable[str]) -> dict[str, Path]:
         """Return the files in the order of the labels; every file must have a label."""
         listing = Path(self.given, _LABEL_FILE)
         without_suffix = {name.split(".", 1)[0]: path for name, path in files.items()}

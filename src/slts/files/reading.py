@@ -58,6 +58,7 @@ def scan_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    groups: str | None = None,
     every: str | float | None = None,
 ) -> SeriesScan:
     """Find the columns of a source without reading all of it: for data larger than memory.
@@ -73,7 +74,7 @@ def scan_series(
         Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
         series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
         (series, label).
-    id, time, label, channels, expect, classes, every
+    id, time, label, channels, expect, classes, groups, every
         See `read_series`.
 
     Returns
@@ -93,7 +94,9 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return _scan(source, RequestedColumns(id, time, label, channels, expect, classes, every))
+    return _scan(
+        source, RequestedColumns(id, time, label, channels, expect, classes, groups, every)
+    )
 
 
 def read_series(
@@ -105,6 +108,7 @@ def read_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    groups: str | None = None,
     every: str | float | None = None,
     labels: bool = True,
 ) -> Dataset:
@@ -138,12 +142,14 @@ def read_series(
     classes : sequence, optional
         Labels of a trained model. If `label` is not given, the column that holds them is used,
         among those that are not channels.
+    groups : str, optional
+        Column with the group of a series, such as the subject; constant within every series.
     every : str or float, optional
         Resample every series in long form on a grid of time: from its first time in steps of this
         distance, such as ``"20ms"``; a number if the times are numbers. Channels are interpolated
         linearly. By default the steps are kept, and the time only sorts them.
     labels : bool
-        Whether labels are needed. If not, they may be missing.
+        Whether labels and groups are needed. If not, they may be missing.
 
     Returns
     -------
@@ -159,7 +165,7 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, every))
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, every))
     return scan.read(labels=labels)
 
 
@@ -172,6 +178,7 @@ def iter_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    groups: str | None = None,
     every: str | float | None = None,
     labels: bool = True,
     batch_size: int = 1024,
@@ -183,7 +190,7 @@ def iter_series(
 
     Parameters
     ----------
-    path, id, time, label, channels, expect, classes, every, labels
+    path, id, time, label, channels, expect, classes, groups, every, labels
         See `read_series`.
     batch_size : int
         Largest number of series in a batch.
@@ -193,7 +200,7 @@ def iter_series(
     Dataset
         The next series.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, every))
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, every))
     yield from scan.batches(labels=labels, batch_size=batch_size)
 
 

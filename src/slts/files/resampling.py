@@ -80,7 +80,7 @@ def _is_an_error(
     rows: Any, columns: Columns, order: IntArray, same: AnyArray, times: AnyArray
 ) -> bool:
     """Whether times are repeated, or a column varies within a series that must not."""
-    single = [columns.label, *columns.constant]
+    single = [columns.label, columns.groups, *columns.constant]
     for name in (name for name in single if name in rows.column_names):
         codes = rows[name].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
         if (same & (np.diff(codes[order]) != 0)).any():

@@ -27,7 +27,8 @@ class Choice:
         The best penalty for it, relative to the mean squared norm of the features.
     error, accuracy
         Mean squared error and accuracy of the leave-one-out decision values. Landmarks and scales
-        are not refitted, so both are slightly optimistic.
+        are not refitted, and snippets not chosen again, so both are optimistic: they serve to
+        compare candidates.
     chosen
         Whether this candidate was chosen.
     reason
@@ -82,6 +83,13 @@ class FeatureGram:
         self._comparison[:] = 0.0
         self.comparison_weights.append(weight)
         self._norm += share if weight > 0.0 else 0.0
+
+    def restricted(self, positions: IntArray) -> FeatureGram:
+        """Return the inner products of some anchors only, given by their positions."""
+        own = FeatureGram(np.arange(len(positions)), len(positions))
+        own._total = self._total[np.ix_(self._anchors[positions], positions)]
+        own._norm = self._norm
+        return own
 
     def solve(
         self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray

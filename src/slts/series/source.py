@@ -14,13 +14,21 @@ from slts._typing import AnyArray, FloatArray
 from slts.hashing import mixed
 from slts.series.batch import SeriesBatch
 
-__all__ = ["Digests", "Part", "Piece", "SeriesSource", "identifier_digests", "series_keys"]
+__all__ = [
+    "Digests",
+    "NamedColumns",
+    "Part",
+    "Piece",
+    "SeriesSource",
+    "identifier_digests",
+    "series_keys",
+]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
 
 
 class Piece(Protocol):
-    """Some series, with labels, identifiers and weights where the source has them."""
+    """Some series, with labels, identifiers, weights and groups where the source has them."""
 
     @property
     def series(self) -> SeriesBatch:
@@ -38,6 +46,10 @@ class Piece(Protocol):
     def weights(self) -> FloatArray | None:
         """One weight per series; None is 1 for all."""
 
+    @property
+    def groups(self) -> AnyArray | None:
+        """One group per series; series of different groups are independent."""
+
 
 class Part(Protocol):
     """A share of a source; small and picklable, so that it can be read by a worker."""
@@ -50,9 +62,29 @@ class Part(Protocol):
         """Read the series; every series belongs to one part only."""
 
 
+class NamedColumns(Protocol):
+    """The role of each column of a table."""
+
+    @property
+    def label(self) -> str | None:
+        """Column with the label, if there is one."""
+
+    @property
+    def label_candidates(self) -> tuple[str, ...]:
+        """Columns without a role that may be the label."""
+
+    @property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have names."""
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Columns without a role."""
+
+
 @runtime_checkable
 class SeriesSource(Protocol):
-    """Series in parts. The parts do not depend on who reads them."""
+    """Series in parts. The parts do not depend on which workers read them."""
 
     @property
     def name(self) -> str:
@@ -61,6 +93,14 @@ class SeriesSource(Protocol):
     @property
     def in_rows(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
+
+    @property
+    def columns(self) -> NamedColumns | None:
+        """Role of each column; None for sources without named columns."""
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Approximate memory of all series as float64, if it is known."""
 
     def parts(self, *, labels: bool = True) -> Sequence[Part]:
         """Return the parts, in order; some may hold no series."""

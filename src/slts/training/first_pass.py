@@ -11,7 +11,7 @@ from sklearn.utils import compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.execution import Progress, TaskRunner, release_memory
+from slts.execution import Progress, TaskRunner, release_memory, silent
 from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, series_keys
@@ -100,7 +100,7 @@ def first_pass(
     size: SampleSize,
     *,
     seed: int,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> FirstPass:
     """Read all series once, count them and draw a sample."""
     require_labels(source)
@@ -141,7 +141,7 @@ def first_pass(
 
 
 def read_everything(
-    source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress | None = None
+    source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress = silent
 ) -> FirstPass:
     """Read all series into memory: a first pass whose sample is complete."""
     return first_pass(source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress)
@@ -206,7 +206,9 @@ def _count(
         assert labels is not None
         _check_labels(labels, part)
         weights = np.ones(len(series)) if piece.weights is None else piece.weights
-        reservoir.add(series_keys(series, seed), labels, weights, number, n_series, series)
+        reservoir.add(
+            series_keys(series, seed), labels, weights, number, n_series, series, piece.groups
+        )
         if in_rows:
             digests.append(digests_in(piece))
         names, which = np.unique(labels, return_inverse=True)

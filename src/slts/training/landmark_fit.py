@@ -5,14 +5,14 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
+from slts.alignment import Aligner
 from slts.bytesize import format_bytes
 from slts.errors import warn
 from slts.execution import TaskRunner
@@ -24,12 +24,12 @@ from slts.series.source import SeriesSource
 from slts.training.alignments import SampleAlignments
 from slts.training.first_pass import FirstPass, class_weights, first_pass
 from slts.training.landmark_choice import (
-    FitOptions,
     choose_landmarks,
     landmark_positions,
     warn_about_missing_classes,
 )
 from slts.training.memory_plan import MOST_TUNING, SAMPLE_SHARE, LandmarkWork, MemoryPlan
+from slts.training.options import LandmarkOptions
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
 from slts.training.sampling import SampleSize
 from slts.training.search import SearchResult, search
@@ -40,23 +40,6 @@ from slts.training.splits import Split, make_splits
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 # The sample has this many series of every class, or all there are.
 _PER_CLASS = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class LandmarkOptions(FitOptions):
-    """Parameters of a classifier over landmarks, checked.
-
-    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
-    """
-
-    learns_metric: bool
-    regularizer: str
-    parameters: Sequence[dict[str, float]]
-    cv: Any
-    cv_name: str
-    scale: str | None
-    homogeneous: bool | str
-    settings: AlignmentSettings
 
 
 @dataclass(frozen=True)
@@ -112,9 +95,10 @@ def fit_landmarks(
         n_tuning = sample.n_uniform if plan is None else plan.n_tuning
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
         searched = _searched(found.codes[tuning])
+        groups = None if sample.groups is None else sample.groups[tuning][searched]
         splits = make_splits(
             options.cv, found.codes[tuning][searched], sample.keys[tuning][searched],
-            name=options.cv_name,
+            name=options.cv_name, groups=groups,
             indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
             n_series=found.n_series,
         )  # fmt: skip
@@ -130,7 +114,7 @@ def fit_landmarks(
                 regularizer=options.regularizer, n_jobs=options.n_jobs,
             )  # fmt: skip
         chosen, best = _choose_parameters(
-            options, found, data.take(searched), splits, multiplicities[searched]
+            options, found, data.take(searched), splits, multiplicities[searched], groups
         )
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
@@ -180,13 +164,24 @@ def _choose_parameters(
     data: SampleAlignments,
     splits: Sequence[Split],
     multiplicities: FloatArray,
+    groups: AnyArray | None,
 ) -> tuple[dict[str, Any], SearchResult | None]:
     """Return the parameters with the best held-out accuracy, and all scores if there are any."""
     counts = _landmark_counts(options, found, data.n_landmarks)
     if not splits:
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
+    candidates = [{"n_landmarks": n, **given} for n in counts for given in options.parameters]
+
+    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+        for count in counts:
+            first = data.first_landmarks(count)
+            yield from first.held_out_decisions(train, test, options.parameters)
+
     with options.bar("Trying parameters on held-out series") as progress:
-        best = search(data, counts, options.parameters, splits, multiplicities, progress=progress)
+        best = search(
+            decide, candidates, splits, data.codes, data.weights, multiplicities, groups=groups,
+            progress=progress,
+        )  # fmt: skip
     return best.best_params, best
 
 
