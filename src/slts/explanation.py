@@ -27,6 +27,7 @@ from slts.alignment import Alignment
 from slts.models.linear_form import LinearForm, decision_of
 from slts.models.row_map import RowMap
 from slts.models.snippets import SnippetForm
+from slts.plural import count
 from slts.series import SeriesBatch, as_series
 
 __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
@@ -226,8 +227,9 @@ class Explanation:
     def __repr__(self) -> str:
         decisions, steps, channels = self.contributions.shape
         return (
-            f"Explanation({decisions} decision values, {steps} steps, {channels} channels, "
-            f"{len(self.landmark_indices)} landmarks; predicted: {self.predicted})"
+            f"Explanation({count(decisions, 'decision value')}, {count(steps, 'step')}, "
+            f"{count(channels, 'channel')}, {count(len(self.landmark_indices), 'landmark')}; "
+            f"predicted: {self.predicted})"
         )
 
 

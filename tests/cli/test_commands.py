@@ -430,3 +430,89 @@ def test_the_only_series_of_a_class_is_not_held_out(tmp_path, run):
     code, _, messages = run("fit", path, "--model", tmp_path / "m.slts", "--test-size", "0.3")
     assert code == 0, messages
     assert "only" in slts.load(tmp_path / "m.slts").classes_
+
+
+def walks(folder, **columns):
+    """Write series of one channel; a column is a function of the number of the series."""
+    rng = np.random.default_rng(0)
+    lines = [",".join(["recording", "t", *columns, "x"])]
+    for i in range(24):
+        for t in range(10):
+            values = [f"r{i:02d}", t, *(f(i) for f in columns.values()), rng.normal() + i % 2]
+            lines.append(",".join(map(str, values)))
+    path = folder / "walks.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
+    path, out = tmp_path / "m.slts", ["--method", "bbs", "--model"]
+    columns = {"gait": lambda i: ["walk", "run"][i % 2], "code": lambda i: i % 2}
+    code, output, messages = run("fit", walks(tmp_path, **columns), *out, path)
+    assert code == 0, messages
+    assert "channels=x, not used, constant in every series: code" in messages
+    assert "(1 channel, 2 classes)" in output
+    code, _, messages = run("fit", walks(tmp_path, code=columns["code"]), *out, path)
+    assert code == 1
+    assert "has no label column: name it with --label. It may be --label code." in messages
+
+
+def test_other_channels_replace_those_of_the_model_without_a_warning(model, tmp_path, run):
+    X, y, ids = draw(30, 1)
+    renamed = long_table(X, y, ids).rename_columns(["recording", "t", "speaker", "c1", "q", "c3"])
+    path = tmp_path / "data.csv"
+    path.write_text(csv_text(renamed))
+    code, output, messages = run("evaluate", model, path, "--channels", "c1,q,c3", "--json")
+    assert code == 0, messages
+    assert json.loads(output)["accuracy"] == 1.0
+    assert "Warning" not in messages
+
+
+@pytest.mark.filterwarnings("default")
+def test_channels_of_other_names_in_an_array_file_are_warned_about(model, tmp_path, run):
+    X, y, _ = draw(30, 1)
+    names = {"channel_names": ["p", "q", "r"]}
+    np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=y, **names)
+    code, _, messages = run("predict", model, tmp_path / "a.npz", "--quiet")
+    assert code == 0, messages
+    text = "Warning: X has channels p, q, r, but SLTSClassifier was fitted on c1, c2, c3"
+    assert messages.count(text) == 1
+
+
+@pytest.mark.parametrize("form", ["tsv", "classes"])
+def test_files_of_the_archives_and_a_folder_per_class(form, tmp_path, run):
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=20) + 3.0 * np.sin(np.arange(20) * (1 + i % 2)) for i in range(30)]
+    if form == "tsv":
+        data = tmp_path / "Waves_TRAIN.tsv"
+        rows = ["\t".join(map(str, [1 + i % 2, *x.tolist()])) for i, x in enumerate(series)]
+        data.write_text("\n".join(rows))
+    else:
+        data = tmp_path / "waves"
+        for i, x in enumerate(series):
+            (data / ["slow", "fast"][i % 2]).mkdir(parents=True, exist_ok=True)
+            path = data / ["slow", "fast"][i % 2] / f"{i}.csv"
+            path.write_text("\n".join(["x", *map(str, x.tolist())]))
+    model = tmp_path / "m.slts"
+    code, output, messages = run("fit", data, "--model", model, "--method", "slts")
+    assert code == 0, messages
+    detected = "label=0, one series per row, steps=1..20" if form == "tsv" else "label=(folder)"
+    assert detected in messages
+    code, output, messages = run("evaluate", model, data, "--json")
+    assert code == 0, messages
+    assert json.loads(output)["accuracy"] > 0.9
+    assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
+    data = walks(tmp_path, gait=lambda i: ["walk", "run"][i % 2])
+    fit = ["fit", data, "--method", "bbs", "--model", tmp_path / "m.slts", "--json"]
+    assert run(*fit)[0] == 0
+    assert slts.load(tmp_path / "m.slts").n_steps_in_ == 240
+    code, _, messages = run(*fit, "--every", "0.5")
+    assert code == 0, messages
+    assert "time=t (every 0.5)" in messages
+    assert slts.load(tmp_path / "m.slts").n_steps_in_ == 24 * 19
+    code, _, messages = run(*fit, "--every", "20ms")
+    assert code == 1
+    assert "every must be a number such as 0.02" in messages

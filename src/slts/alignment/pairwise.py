@@ -15,6 +15,7 @@ from slts.alignment.band import Band, no_path_error
 from slts.alignment.settings import AlignmentSettings
 from slts.errors import DataError
 from slts.execution import progress_bar
+from slts.plural import count
 from slts.series import SeriesBatch, as_series
 
 
@@ -218,6 +219,6 @@ def _naming(what: str) -> Iterator[None]:
 
 def _channels_differ(one: str, n_one: int, other: str, n_other: int) -> DataError:
     return DataError(
-        f"'{one}' has {n_one} channels and '{other}' has {n_other}: they must have the same. "
-        f"Is the layout time_first? Then use as_series(..., layout='time_first')."
+        f"'{one}' has {count(n_one, 'channel')} and '{other}' has {n_other}: they must have the "
+        f"same. Is the layout time_first? Then use as_series(..., layout='time_first')."
     )

@@ -26,6 +26,7 @@ from slts.execution import duration
 from slts.files import Columns
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
+from slts.plural import count
 
 METHODS = {
     "local": "LocalSLTSClassifier",
@@ -137,7 +138,7 @@ def _open_test(
     found = read_labels(scan)
     if found.n_channels != known.n_channels:
         raise DataError(
-            f"{scan.name} has {found.n_channels} channels, but the training series have "
+            f"{scan.name} has {count(found.n_channels, 'channel')}, but the training series have "
             f"{known.n_channels}"
         )
     return scan
@@ -244,9 +245,7 @@ class _Result:
         chosen = ", ".join(f"{key}={value:.6g}" for key, value in self._chosen().items())
         n_sampled = getattr(estimator, "n_sampled_", None)
         sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
-        channels = (
-            "1 channel" if estimator.n_channels_in_ == 1 else f"{estimator.n_channels_in_} channels"
-        )
+        channels = count(estimator.n_channels_in_, "channel")
         lines = [
             f"{type(estimator).__name__} trained on {sample}{estimator.n_series_in_} series "
             f"({channels}, {len(estimator.classes_)} classes) in {duration(self.seconds)}"

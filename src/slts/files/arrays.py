@@ -58,19 +58,15 @@ class WholePart:
 
 
 def _in_order(found: Dataset, expect: Sequence[str] | None) -> Dataset:
-    """Put named channels in the order of a model; add a note if they have other names."""
+    """Put named channels in the order of a model, which warns if they have other names."""
     series, names = found.series, found.series.channel_names
     if names is None or expect is None or tuple(expect) == names:
         return found
-    if set(expect) == set(names):
-        values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
-        series = SeriesBatch.from_checked(values, series.offsets, tuple(expect))
-        return replace(found, series=series)
-    note = (
-        f"the channels are {', '.join(names)}, but the model was trained with "
-        f"{', '.join(expect)}: they are used in this order"
-    )
-    return replace(found, notes=(*found.notes, note))
+    if set(expect) != set(names):
+        return found
+    values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
+    series = SeriesBatch.from_checked(values, series.offsets, tuple(expect))
+    return replace(found, series=series)
 
 
 def _read_published(name: str) -> Dataset:

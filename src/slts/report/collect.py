@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.execution import progress_bar
 from slts.explanation import ModelSummary, even_choice, summarize
+from slts.plural import count
 from slts.report.card import card
 from slts.report.downsampling import MOST_CHANNELS, MOST_STEPS, drawn_channels
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
@@ -86,7 +87,7 @@ def collect(
     n_numbers = _n_numbers(inner, summary)
     n_decisions = 0 if summary is None else len(summary.classes)
     return {
-        "title": title or f"{name}: {len(classes)} classes, {n_channels} channels",
+        "title": title or f"{name}: {len(classes)} classes, {count(n_channels, 'channel')}",
         "model": {
             "name": name,
             "classes": classes,

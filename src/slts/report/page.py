@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from slts.atomic_files import write_whole
+from slts.plural import count
 from slts.report.collect import collect
-from slts.report.markup import Content, count, fill, percent, resource
+from slts.report.markup import Content, fill, percent, resource
 from slts.report.model_html import (
     card_section,
     importance_section,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from slts.plural import count
 from slts.report.markup import (
     MOST_COLUMNS,
     Cell,
     Content,
     class_name,
-    count,
     fill,
     heading,
     items,

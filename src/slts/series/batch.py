@@ -13,6 +13,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
 from slts.bytesize import format_bytes
 from slts.errors import DataError
+from slts.plural import count
 from slts.series.flatten import as_numbers, check_finite, check_layout, offsets_of
 from slts.series.preview import html_preview
 
@@ -133,8 +134,9 @@ class SeriesBatch:
         for index, part in enumerate(parts):
             if part.n_channels != first.n_channels:
                 raise DataError(
-                    f"batch {index} has {part.n_channels} channels, expected {first.n_channels} "
-                    "(as batch 0): only batches with the same channels can be joined"
+                    f"batch {index} has {count(part.n_channels, 'channel')}, expected "
+                    f"{first.n_channels} (as batch 0): only batches with the same channels can be "
+                    "joined"
                 )
             if names is None:
                 names = part.channel_names
@@ -302,19 +304,14 @@ class SeriesBatch:
         shortest, longest = (
             (int(self.lengths.min()), int(self.lengths.max())) if len(self) else (0, 0)
         )
-        span = f"{shortest}-{longest} steps" if shortest < longest else _count(longest, "step")
-        channels = _count(self.n_channels, "channel")
+        span = f"{shortest:,}-{longest:,} steps" if shortest < longest else count(longest, "step")
+        channels = count(self.n_channels, "channel")
         size = format_bytes(self._values.nbytes)
-        return f"SeriesBatch({len(self)} series, {channels}, {span}, {size})"
+        return f"SeriesBatch({len(self):,} series, {channels}, {span}, {size})"
 
     def _repr_html_(self) -> str:
         names = self.channel_names or tuple(map(str, range(self.n_channels)))
         return html_preview(repr(self), list(self[:5]), names, len(self))
-
-
-def _count(number: int, noun: str) -> str:
-    """Return "1 step", "2 steps"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _checked_offsets(offsets: object, n_steps: int) -> IntArray:

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from slts._typing import AnyArray, Layout
+from slts.columns import RequestedColumns
 from slts.errors import DataError
 from slts.series import frames
 from slts.series.batch import SeriesBatch
@@ -24,7 +25,7 @@ from slts.series.flatten import (
 
 _ACCEPTED = (
     "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
-    "a 2-D array (n, time), or a data frame with id="
+    "a 2-D array (n, time), or a data frame"
 )
 
 
@@ -45,7 +46,7 @@ def as_series(
     *,
     layout: Layout = ...,
     padded: bool = ...,
-    id: str,
+    id: str | None = ...,
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: str,
@@ -71,7 +72,7 @@ def as_series(
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
           single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
-        - a long data frame (pandas, polars or pyarrow), one row per step, with `id`;
+        - a long data frame (pandas, polars or pyarrow), one row per step;
         - pandas frames of sktime and aeon: cells that hold series, an (instance, time) index, a
           list of frames. Text column labels are channel names; a frame without them is read as an
           array.
@@ -83,11 +84,13 @@ def as_series(
         channels are then removed; NaN anywhere else is an error.
     id : str, optional
         Column of a long frame that identifies the series. Series have the order of their first
-        rows.
+        rows. Columns that are not named are guessed as `scan_series` does, and a warning states
+        the guess.
     time : str, optional
-        Column by which each series is sorted; without it, rows keep their order.
+        Column by which each series is sorted. If there is none, rows keep their order.
     channels : str or sequence of str, optional
-        Columns that hold the values; all other numeric columns by default.
+        Columns that hold the values; by default all other columns of numbers and booleans that are
+        not constant within every series.
     label : str, optional
         Column with the label, which must be constant within a series.
 
@@ -115,16 +118,16 @@ def as_series(
     SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """
     check_layout(layout)
-    columns = {"time": time, "channels": channels, "label": label}
-    if id is not None:
+    columns = {"id": id, "time": time, "channels": channels, "label": label}
+    given = [name for name, value in columns.items() if value is not None]
+    if frames.is_frame(X) and (given or frames.has_named_columns(X)):
         if padded:
             raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        return frames.read_long(X, id=id, time=time, channels=channels, label=label)
-    given = [name for name, value in columns.items() if value is not None]
+        return frames.read_table(X, RequestedColumns(id, time, label, channels))
     if given:
         raise DataError(
-            f"{given[0]}= names a column of a long data frame, which also needs id=, the column "
-            "that identifies the series"
+            f"{given[0]}= names a column of a pandas or polars DataFrame or a pyarrow Table, got "
+            f"{type(X).__name__}"
         )
     if isinstance(X, SeriesBatch):
         return X

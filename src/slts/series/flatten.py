@@ -9,6 +9,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
 from slts.errors import DataError
+from slts.plural import count
 
 _NUMBER_KINDS = "biuf"
 
@@ -207,8 +208,8 @@ def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
         else:
             fix = "all series must have the same channels"
         raise DataError(
-            f"series {index} has {widths[index]} channels, expected {widths[0]} (as series 0): "
-            f"{fix}"
+            f"series {index} has {count(widths[index], 'channel')}, expected {widths[0]} (as "
+            f"series 0): {fix}"
         )
 
 
