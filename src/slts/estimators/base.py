@@ -59,8 +59,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Number of columns if X was a table.
     n_series_in_, n_steps_in_ : int
         Number of training series, and of their steps.
-    probability_scale_ : float or None
-        Scale of the calibrated probabilities; None if calibration was skipped.
+    probability_scale_ : ndarray or None
+        Scale of the probabilities for each predicted class; None if calibration was skipped.
     """
 
     classes_: npt.NDArray[Any]
@@ -70,7 +70,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_columns_in_: int | None
     n_series_in_: int
     n_steps_in_: int
-    probability_scale_: float | None
+    probability_scale_: FloatArray | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None

@@ -88,7 +88,7 @@ class NearestNeighbor(SeriesClassifier):
         held_out = np.flatnonzero(np.bincount(self.training_codes_)[self.training_codes_] > 1)
         held_out = held_out[:size]
         if len(held_out) == 0:
-            self.probability_scale_ = 1.0
+            self.probability_scale_ = np.ones(len(self.classes_))
             return
         nearness = self._nearness_of_rows(self.training_rows_[held_out])
         nearness[np.arange(len(held_out)), held_out] = -np.inf

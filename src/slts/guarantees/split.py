@@ -167,8 +167,8 @@ def _fit_separators(
 
 def _calibrate(
     model: LandmarkClassifier, inputs: BoundInputs, codes: IntArray, weights: FloatArray
-) -> float:
-    """Scale of the probabilities, from cross-validated decisions of the new separators."""
+) -> FloatArray:
+    """Scales of the probabilities, from cross-validated decisions of the new separators."""
     gamma, smallest_class = parameters_of(model)[0], int(np.bincount(codes).min())
     if smallest_class < 2:
         raise DataError(

@@ -298,7 +298,6 @@ _EVERY = Structure(
     n_features_in_=at_least(1),
     n_series_in_=size(2, "series"),
     n_steps_in_=at_least(2),
-    probability_scale_=NOTHING | POSITIVE,
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
 )
@@ -449,17 +448,20 @@ _LOCAL = Structure(
     rule=_check_local,
 )
 
+# Files written before there was a scale for each class have one number.
+_CALIBRATED = Structure(probability_scale_=NOTHING | POSITIVE | _spread("classes"))
+
 # ---- classifiers
 
 CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
-    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
-    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
-    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
-    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
-    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS),
-    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM),
-    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT),
-    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
+    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
+    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
+    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
+    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
+    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _CALIBRATED),
+    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM, _CALIBRATED),
+    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT, _CALIBRATED),
+    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL, _CALIBRATED),
 }
 
 # Attributes and parameters that older files of this format lack, and their values in such models.

@@ -87,7 +87,7 @@ class LocalFit:
     group_names: tuple[str, ...]
     snippets: Snippets | None
     solution: LocalSolution
-    scale: float
+    scale: FloatArray
 
 
 def fit_local(

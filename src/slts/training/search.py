@@ -20,14 +20,14 @@ from slts.training.splits import Split
 class SearchResult:
     """Accuracy of every candidate on every split, and the best candidate.
 
-    Ties go to the candidate that comes first. `scale` calibrates probabilities on the held-out
-    decisions of the best one.
+    Ties go to the candidate that comes first. `scale` calibrates probabilities: it is
+    fitted on the held-out decisions of the best one.
     """
 
     candidates: Sequence[dict[str, Any]]
     scores: FloatArray
     best: int
-    scale: float
+    scale: FloatArray
 
     @property
     def best_params(self) -> dict[str, Any]:
