@@ -17,12 +17,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.execution import progress_bar, usable_memory
-from slts.learning.calibration import probabilities, two_sided
+from slts.learning.calibration import fit_scale, probabilities, two_sided
+from slts.learning.conformal import HeldOutMargins
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
@@ -61,6 +62,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Number of training series, and of their steps.
     probability_scale_ : ndarray or None
         Scale of the probabilities for each predicted class; None if calibration was skipped.
+    held_out_margins_ : HeldOutMargins or None
+        Margins of held-out training series, for `slts.prediction_sets`; None if there are none.
     """
 
     classes_: npt.NDArray[Any]
@@ -71,6 +74,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_series_in_: int
     n_steps_in_: int
     probability_scale_: FloatArray | None
+    held_out_margins_: HeldOutMargins | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None
@@ -245,6 +249,13 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         state.pop("_aligners", None)
         return state
+
+    def _calibrate_on(
+        self, decisions: FloatArray, codes: IntArray, weights: FloatArray | None = None
+    ) -> None:
+        """Fit probabilities and keep margins, from decision values of held-out series."""
+        self.probability_scale_ = fit_scale(decisions, codes, weights)
+        self.held_out_margins_ = HeldOutMargins.of(decisions, codes, weights)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -141,9 +141,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         identity = np.broadcast_to(np.eye(d), (len(fit.coef), d, d))
         self.metrics_ = identity if fit.metrics is None else fit.metrics
         self.reports_ = self._reports(fit)
-        self.probability_scale_ = None
+        self.probability_scale_ = self.held_out_margins_ = None
         if fit.search is not None:
-            self.probability_scale_ = fit.search.scale
+            self._calibrate_on(*fit.search.held_out)
             self._keep_search(fit.search)
 
     def _reports(self, fit: LandmarkFit) -> tuple[SolveReport, ...]:

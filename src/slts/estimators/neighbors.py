@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.estimators.base import SeriesClassifier, checked_settings
-from slts.learning.calibration import fit_scale
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.training.first_pass import FirstPass
@@ -74,7 +73,7 @@ class NearestNeighbor(SeriesClassifier):
 
     def _calibrate(self) -> None:
         """Fit the scale of probabilities on training series, each left out in turn."""
-        self.probability_scale_ = None
+        self.probability_scale_ = self.held_out_margins_ = None
         size = self.calibration_size
         if size is None:
             return
@@ -93,7 +92,7 @@ class NearestNeighbor(SeriesClassifier):
         nearness = self._nearness_of_rows(self.training_rows_[held_out])
         nearness[np.arange(len(held_out)), held_out] = -np.inf
         decisions, codes = self._decisions(nearness), self.training_codes_[held_out]
-        self.probability_scale_ = fit_scale(decisions, codes)
+        self._calibrate_on(decisions, codes)
 
 
 class OneNNClassifier(NearestNeighbor):

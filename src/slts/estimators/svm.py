@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
-from slts.learning.calibration import fit_scale, two_sided
+from slts.learning.calibration import two_sided
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
@@ -175,7 +175,7 @@ class SimilaritySVC(SeriesClassifier):
         candidates: Sequence[float],
     ) -> float:
         """Return the C with the best held-out accuracy; calibrate on its held-out decisions."""
-        self.probability_scale_ = None
+        self.probability_scale_ = self.held_out_margins_ = None
         if not splits:
             return candidates[0]
         codes, multiplicities = found.codes, found.sample.weights
@@ -196,9 +196,7 @@ class SimilaritySVC(SeriesClassifier):
         if self.calibration_cv is not None:
             tested = np.concatenate([test for _, test in splits])
             share = multiplicities[tested] / multiplicities[tested].mean()
-            self.probability_scale_ = fit_scale(
-                np.concatenate(held_out[best]), codes[tested], share
-            )
+            self._calibrate_on(np.concatenate(held_out[best]), codes[tested], share)
         return candidates[best]
 
     def nearness(self, X: Any) -> FloatArray:

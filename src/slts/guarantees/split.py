@@ -28,6 +28,7 @@ from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
 from slts.learning.calibration import fit_scale
+from slts.learning.conformal import HeldOutMargins
 from slts.learning.separator import solve_separator
 from slts.series import SeriesBatch, as_series
 
@@ -117,7 +118,9 @@ def _bounds_on_parts(
     schemes = _fit_separators(model, inputs, weights)
     if model.probability_scale_ is not None:
         codes = np.searchsorted(model.classes_, labels[second])
-        model.probability_scale_ = _calibrate(model, inputs, codes, weights)
+        decisions = _held_out_decisions(model, inputs, codes, weights)
+        model.probability_scale_ = fit_scale(decisions, codes)
+        model.held_out_margins_ = HeldOutMargins.of(decisions, codes)
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(delta, n_models, "second part's", checked, (INDEPENDENT,))
     bounds = [statements.compression(model, inputs.labels, schemes, conditions)]
@@ -165,10 +168,10 @@ def _fit_separators(
     return schemes
 
 
-def _calibrate(
+def _held_out_decisions(
     model: LandmarkClassifier, inputs: BoundInputs, codes: IntArray, weights: FloatArray
 ) -> FloatArray:
-    """Scales of the probabilities, from cross-validated decisions of the new separators."""
+    """Cross-validated decisions of the new separators."""
     gamma, smallest_class = parameters_of(model)[0], int(np.bincount(codes).min())
     if smallest_class < 2:
         raise DataError(
@@ -183,7 +186,7 @@ def _calibrate(
                 K[train], signs[train], gamma=gamma, sample_weight=weights[train]
             )
             decisions[test, c] = K[test] @ solution.coef
-    return fit_scale(decisions[:, 0] if len(inputs.labels) == 1 else decisions, codes)
+    return decisions
 
 
 def _class_weights(class_weight: Any, labels: AnyArray) -> FloatArray:

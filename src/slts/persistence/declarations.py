@@ -31,6 +31,7 @@ from slts.estimators.landmark_classifier import (
     TunedLandmarkClassifier,
 )
 from slts.estimators.local import RidgeReport
+from slts.learning.conformal import HeldOutMargins
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
 from slts.learning.regularized_metric import REGULARIZERS
@@ -448,8 +449,27 @@ _LOCAL = Structure(
     rule=_check_local,
 )
 
-# Files written before there was a scale for each class have one number.
-_CALIBRATED = Structure(probability_scale_=NOTHING | POSITIVE | _spread("classes"))
+_MARGINS = _record(
+    HeldOutMargins,
+    margins=array("float64", "held out"),
+    codes=array("int64", "held out").where("not negative", lambda v: v.min() >= 0),
+    weights=array("float64", "held out").where("not negative", lambda v: v.min() >= 0),
+    independent=BOOL,
+)
+
+
+def _check_margins(model: SeriesClassifier) -> None:
+    margins = model.held_out_margins_
+    known = margins is None or margins.codes.max() < len(model.classes_)
+    require(known, "held_out_margins_ must have codes of the classes")
+
+
+_CALIBRATED = Structure(
+    # Files written before there was a scale for each class have one number.
+    probability_scale_=NOTHING | POSITIVE | _spread("classes"),
+    held_out_margins_=NOTHING | _MARGINS,
+    rule=_check_margins,
+)
 
 # ---- classifiers
 
@@ -467,6 +487,7 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
 # Attributes and parameters that older files of this format lack, and their values in such models.
 LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
+    "held_out_margins_": lambda model: None,
     "snippets_": lambda model: None,
     "snippet_coef_": lambda model: None,
 }

@@ -5,6 +5,7 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,8 @@ from slts.training.splits import Split, make_splits
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 # The sample has this many series of every class, or all there are.
 _PER_CLASS = 20
+# Folds to calibrate the chosen parameters on if `cv` is a hold-out fraction.
+_CALIBRATION_FOLDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +121,13 @@ def fit_landmarks(
             indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
             n_series=found.n_series,
         )  # fmt: skip
+        # A hold-out fraction is enough to choose parameters, but few series to calibrate on.
+        calibration = splits
+        if options.cv_name == "cv" and isinstance(options.cv, numbers.Real) and options.cv < 1:
+            calibration = make_splits(
+                _CALIBRATION_FOLDS, found.codes[tuning][searched], sample.keys[tuning][searched],
+                name=options.cv_name,
+            )  # fmt: skip
         multiplicities = found.multiplicities(tuning)
         by_class = class_weights(options.class_weight, classes, found.totals)
         weights = multiplicities * by_class[found.codes[tuning]]
@@ -130,7 +140,7 @@ def fit_landmarks(
                 regularizer=options.regularizer, n_jobs=options.n_jobs,
             )  # fmt: skip
         chosen, best = _choose_parameters(
-            options, found, data.take(searched), splits, multiplicities[searched]
+            options, found, data.take(searched), splits, calibration, multiplicities[searched]
         )
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
@@ -179,6 +189,7 @@ def _choose_parameters(
     found: FirstPass,
     data: SampleAlignments,
     splits: Sequence[Split],
+    calibration: Sequence[Split],
     multiplicities: FloatArray,
 ) -> tuple[dict[str, Any], SearchResult | None]:
     """Return the parameters with the best held-out accuracy, and all scores if there are any."""
@@ -186,7 +197,10 @@ def _choose_parameters(
     if not splits:
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
     with options.bar("Trying parameters on held-out series") as progress:
-        best = search(data, counts, options.parameters, splits, multiplicities, progress=progress)
+        best = search(
+            data, counts, options.parameters, splits, calibration, multiplicities,
+            progress=progress,
+        )  # fmt: skip
     return best.best_params, best
 
 

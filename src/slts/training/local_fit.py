@@ -15,7 +15,6 @@ from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
-from slts.learning.calibration import fit_scale
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -75,7 +74,10 @@ class LocalOptions(FitOptions):
 
 @dataclass(frozen=True)
 class LocalFit:
-    """What was learned; `n_sampled` is None if all series were used."""
+    """What was learned; `n_sampled` is None if all series were used.
+
+    `held_out` are the leave-one-out decisions, the classes and the weights of the series.
+    """
 
     classes: AnyArray
     n_series: int
@@ -87,7 +89,7 @@ class LocalFit:
     group_names: tuple[str, ...]
     snippets: Snippets | None
     solution: LocalSolution
-    scale: FloatArray
+    held_out: tuple[FloatArray, IntArray, FloatArray]
 
 
 def fit_local(
@@ -151,10 +153,10 @@ def fit_local(
     named = solution.snippets
     if named is not None:
         named = replace(named, series=found.indices[named.series])
-    scale = fit_scale(solution.ridge.left_out, codes, multiplicities)
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
-        landmarks, indices, groups, group_names, named, solution, scale,
+        landmarks, indices, groups, group_names, named, solution,
+        (solution.ridge.left_out, codes, multiplicities),
     )  # fmt: skip
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from slts._typing import FloatArray
+from slts._typing import FloatArray, IntArray
 from slts.execution import Progress
-from slts.learning.calibration import fit_scale, two_sided
+from slts.learning.calibration import two_sided
 from slts.training.alignments import SampleAlignments
 from slts.training.splits import Split
 
@@ -20,14 +20,14 @@ from slts.training.splits import Split
 class SearchResult:
     """Accuracy of every candidate on every split, and the best candidate.
 
-    Ties go to the candidate that comes first. `scale` calibrates probabilities: it is
-    fitted on the held-out decisions of the best one.
+    Ties go to the candidate that comes first. `held_out` are held-out decisions with
+    its parameters, and the classes and weights of their series.
     """
 
     candidates: Sequence[dict[str, Any]]
     scores: FloatArray
     best: int
-    scale: FloatArray
+    held_out: tuple[FloatArray, IntArray, FloatArray]
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -56,13 +56,14 @@ def search(
     counts: Sequence[int],
     parameters: Sequence[dict[str, float]],
     splits: Sequence[Split],
+    calibration: Sequence[Split],
     multiplicities: FloatArray,
     *,
     progress: Progress | None = None,
 ) -> SearchResult:
     """Score every (number of landmarks, parameters) by held-out accuracy.
 
-    Accuracy is weighted as the loss is. Probabilities are calibrated without class weights.
+    Accuracy is weighted as the loss is. Weights of held-out decisions are without class weights.
 
     Parameters
     ----------
@@ -73,7 +74,9 @@ def search(
     parameters
         Candidates for each number of landmarks.
     splits
-        Pairs (train, test).
+        Pairs (train, test) to choose on.
+    calibration
+        Pairs to hold decisions out with the chosen parameters; may be `splits` itself.
     multiplicities
         How many series each series stands for, for calibration.
     progress
@@ -94,6 +97,11 @@ def search(
             if progress is not None:
                 progress(k * len(counts) + c + 1, len(splits) * len(counts))
     best = int(np.argmax(scores.mean(axis=1)))
-    tested = np.concatenate([test for _, test in splits])
-    scale = fit_scale(np.concatenate(held_out[best]), data.codes[tested], multiplicities[tested])
-    return SearchResult(candidates, scores, best, scale)
+    decided = held_out[best]
+    if calibration is not splits:
+        chosen = data.first_landmarks(int(candidates[best]["n_landmarks"]))
+        pair = [parameters[best % len(parameters)]]
+        decided = [two_sided(chosen.held_out_decisions(*s, pair)[0]) for s in calibration]
+    tested = np.concatenate([test for _, test in calibration])
+    found = np.concatenate(decided), data.codes[tested], multiplicities[tested]
+    return SearchResult(candidates, scores, best, found)
