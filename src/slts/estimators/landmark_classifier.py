@@ -55,6 +55,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     coef_: FloatArray
     metrics_: FloatArray
     reports_: tuple[SolveReport, ...]
+    # How the model was fitted, whatever its parameters are now; certificates depend on it.
+    fit_params_: dict[str, Any]
 
     # Whether a metric is learned for each class; otherwise M = I.
     learns_metric: bool = True
@@ -141,6 +143,13 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         identity = np.broadcast_to(np.eye(d), (len(fit.coef), d, d))
         self.metrics_ = identity if fit.metrics is None else fit.metrics
         self.reports_ = self._reports(fit)
+        named = isinstance(self.landmarks, str)
+        self.fit_params_ = {
+            "landmarks": self.landmarks if named else "indices",
+            "class_weight": "equal" if self.class_weight is None else "by class",
+            "regularizer": self.regularizer,
+            **fit.chosen,
+        }
         self.probability_scale_ = self.held_out_margins_ = None
         if fit.search is not None:
             self._calibrate_on(*fit.search.held_out)

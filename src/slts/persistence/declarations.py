@@ -31,6 +31,7 @@ from slts.estimators.landmark_classifier import (
     TunedLandmarkClassifier,
 )
 from slts.estimators.local import RidgeReport
+from slts.landmarks.selection import METHODS
 from slts.learning.conformal import HeldOutMargins
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
@@ -380,15 +381,41 @@ def _check_solutions(model: LandmarkClassifier) -> None:
         [(report.positive, report.stage) for report in model.reports_] == expected,
         "reports_ must have each solved problem once, in order",
     )
+    _check_fit_params(model)
     identity = np.eye(model.metrics_.shape[-1])
     if not model.learns_metric:
         require((model.metrics_ == identity).all(), "metrics_ must be identities")
+
+
+def _fit_params(model: LandmarkClassifier) -> dict[str, Any]:
+    """What older files do not state: their parameters are taken as those of the fit."""
+    given = {**model.get_params(deep=False), **getattr(model, "best_params_", {})}
+    return {
+        "landmarks": given["landmarks"] if isinstance(given["landmarks"], str) else "indices",
+        "class_weight": "equal" if given["class_weight"] is None else "by class",
+        "regularizer": given.get("regularizer", "frobenius"),
+        **{name: float(given[name]) for name in ("gamma", "lam") if name in given},
+    }
+
+
+def _check_fit_params(model: LandmarkClassifier) -> None:
+    given = model.fit_params_
+    chosen = ["gamma", *(["lam"] if model.learns_metric else [])]
+    require(
+        list(given) == ["landmarks", "class_weight", "regularizer", *chosen]
+        and given["landmarks"] in (*METHODS, "indices")
+        and given["class_weight"] in ("equal", "by class")
+        and given["regularizer"] in REGULARIZERS
+        and all(POSITIVE.accepts(given[name]) for name in chosen),
+        "fit_params_ must state how the model was fitted",
+    )
 
 
 _SEPARATORS = Structure(
     coef_=array("float64", "problems", "landmarks"),
     metrics_=array("float64", "problems", "rows", "rows"),
     reports_=tuple_of(_SOLVE_REPORT),
+    fit_params_=dict_of(TEXT, TEXT | FINITE),
     rule=_check_solutions,
 )
 _CANDIDATE = dict_of(TEXT, FINITE)
@@ -487,6 +514,7 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
 # Attributes and parameters that older files of this format lack, and their values in such models.
 LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
+    "fit_params_": _fit_params,
     "held_out_margins_": lambda model: None,
     "snippets_": lambda model: None,
     "snippet_coef_": lambda model: None,

@@ -268,10 +268,10 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
     missing = attributes - nodes.keys() if isinstance(nodes, dict) else attributes
     if not missing <= LATER_ATTRIBUTES.keys() or not nodes.keys() <= attributes:
         raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
-    for attribute in missing:
-        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     for attribute, node in nodes.items():
         setattr(model, attribute, decoder.decode(node, attribute))
+    for attribute in missing:
+        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     decoder.finish()
     check_model(model)
     _OUTPUT.require("output", document["output"])

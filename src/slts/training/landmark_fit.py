@@ -66,8 +66,8 @@ class LandmarkOptions(FitOptions):
 class LandmarkFit:
     """What was learned, and the solves behind it.
 
-    `metrics` is None where M = I; `search` is None if nothing was held out; `some_positive` tells
-    whether some problem decides for its class on some training series.
+    `metrics` is None where M = I; `chosen` are gamma and lam; `search` is None if nothing was held
+    out; `some_positive` tells whether some problem decides for its class on some training series.
     """
 
     classes: AnyArray
@@ -82,6 +82,7 @@ class LandmarkFit:
     metric_solutions: tuple[MetricSolution, ...]
     separators: tuple[SeparatorSolution, ...]
     some_positive: bool
+    chosen: dict[str, float]
     search: SearchResult | None
 
 
@@ -169,7 +170,8 @@ def fit_landmarks(
     fit = LandmarkFit(
         classes, found.n_series, found.n_steps, row_map, landmarks[:count], indices[:count],
         landmark_codes[:count], np.stack([s.coef for s in separators]), metrics,
-        tuple(metric_solutions), tuple(separators), positive, best,
+        tuple(metric_solutions), tuple(separators), positive,
+        {name: float(value) for name, value in chosen.items() if name != "n_landmarks"}, best,
     )  # fmt: skip
     _warn_if_nothing_was_learned(fit)
     return fit
