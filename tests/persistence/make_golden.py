@@ -27,7 +27,9 @@ MODELS = {
         2,
     ),
     "v2-bbs-cv": (slts.BBSClassifierCV(8, gammas=(0.05, 0.1), random_state=0), (False, True), 2),
-    "v2-one-nn": (slts.OneNNClassifier(band=2, objective="cost", calibration_size=200), (7, -1, 30), 1),
+    "v2-one-nn": (
+        slts.OneNNClassifier(band=2, objective="cost", calibration_size=200), (7, -1, 30), 1,
+    ),
     "v2-svc": (slts.SimilaritySVC(1.0, fit_intercept=True, random_state=0), (1.0, 2.0, 4.0), 2),
     "v2-ldmlt": (
         slts.LDMLTClassifier(

@@ -31,6 +31,10 @@ from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
 
 
+# Weights that are this much smaller than the largest are lost in its rounding.
+_WEIGHT_RANGE = 1e-15
+
+
 class Outputs(NamedTuple):
     """Everything a classifier says about series, from one set of alignments."""
 
@@ -255,7 +259,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Fit probabilities and keep margins, from decision values of held-out series."""
         self.probability_scale_ = fit_scale(decisions, codes, weights)
-        self.held_out_margins_ = HeldOutMargins.of(decisions, codes, weights)
+        shares = None if weights is None else weights / weights.mean()
+        self.held_out_margins_ = HeldOutMargins.of(decisions, codes, shares)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -338,6 +343,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = _check_sample_weight(
                 sample_weight, np.empty((len(batch), 1)), dtype=np.float64, ensure_non_negative=True
             )
+            weights = _representable(weights)
             totals = np.bincount(codes, weights=weights)
             if (totals <= 0.0).any():
                 raise DataError(
@@ -393,6 +399,27 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         order = [batch.channel_names.index(name) for name in known]
         values = np.ascontiguousarray(batch.values[:, order])
         return SeriesBatch.from_checked(values, batch.offsets, known)
+
+
+def _representable(weights: FloatArray) -> FloatArray:
+    """Return weights whose sums and squares neither overflow nor vanish.
+
+    Extreme weights are divided by the largest. Common ones stay: for an SVM their size matters.
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0.0:
+        return weights
+    smallest = float(weights[weights > 0.0].min())
+    if smallest / largest < _WEIGHT_RANGE:
+        series = int(np.flatnonzero(weights == smallest)[0])
+        raise DataError(
+            f"sample_weight of series {series} is {smallest:g}, and the largest is {largest:g}: "
+            f"positive weights must not differ by more than a factor of {1 / _WEIGHT_RANGE:g}. Use "
+            f"0 to leave a series out."
+        )
+    if _WEIGHT_RANGE < smallest and largest < 1.0 / _WEIGHT_RANGE:
+        return weights
+    return weights / largest
 
 
 def checked_settings(
