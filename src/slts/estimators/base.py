@@ -30,7 +30,6 @@ from slts.training.first_pass import FirstPass, read_everything
 from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
 
-
 # Weights that are this much smaller than the largest are lost in its rounding.
 _WEIGHT_RANGE = 1e-15
 
@@ -417,7 +416,7 @@ def _representable(weights: FloatArray) -> FloatArray:
             f"positive weights must not differ by more than a factor of {1 / _WEIGHT_RANGE:g}. Use "
             f"0 to leave a series out."
         )
-    if _WEIGHT_RANGE < smallest and largest < 1.0 / _WEIGHT_RANGE:
+    if smallest > _WEIGHT_RANGE and largest < 1.0 / _WEIGHT_RANGE:
         return weights
     return weights / largest
 
