@@ -31,7 +31,6 @@ from slts.estimators.landmark_classifier import (
     TunedLandmarkClassifier,
 )
 from slts.estimators.local import RidgeReport
-from slts.landmarks.selection import METHODS
 from slts.learning.conformal import HeldOutMargins
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
@@ -403,7 +402,7 @@ def _check_fit_params(model: LandmarkClassifier) -> None:
     chosen = ["gamma", *(["lam"] if model.learns_metric else [])]
     require(
         list(given) == ["landmarks", "class_weight", "regularizer", *chosen]
-        and given["landmarks"] in (*METHODS, "indices")
+        and TEXT.accepts(given["landmarks"])
         and given["class_weight"] in ("equal", "by class")
         and given["regularizer"] in REGULARIZERS
         and all(POSITIVE.accepts(given[name]) for name in chosen),
