@@ -140,9 +140,9 @@ class BBSClassifierCV(TunedLandmarkClassifier, BBSClassifier):
         Margins to choose from; the paper's by default.
     cv
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
-        of index arrays. Equal series with equal labels are one series, with the index of the first
-        of them; other indices of theirs are ignored. Probabilities are calibrated on the same
-        held-out series; with a fraction, on 3 folds.
+        of index arrays. Equal series with equal labels are merged. Only the index of the first one
+        counts. Probabilities are calibrated on the same held-out series; with a fraction, on 3
+        folds.
 
     Attributes
     ----------

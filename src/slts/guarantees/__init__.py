@@ -8,8 +8,7 @@ prediction_sets.py `prediction_sets`: sets of classes with guaranteed coverage
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
 statements.py      the formulas applied to a classifier and a sample, and put in words
 bound_inputs.py    what the formulas need to know of a classifier and a sample
-bounds.py          the formulas, as functions of numbers
-tail_inversion.py  upper confidence limits, by bisection
+bounds.py          the formulas, as functions of numbers, and upper confidence limits by bisection
 """
 
 from slts.guarantees.certificate import Bound, Certificate

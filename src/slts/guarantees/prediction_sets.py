@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,8 +207,7 @@ def prediction_sets(
     codes = np.searchsorted(model.classes_, given.labels)
     held_out = HeldOutMargins.of(decisions, codes, _shares(groups, len(codes)), independent=True)
     if isinstance(model, SeriesClassifier):
-        model = copy(model)
-        model.held_out_margins_ = held_out
+        model = model.with_margins(held_out)
     return PredictionSets(model, held_out)
 
 

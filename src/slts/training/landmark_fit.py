@@ -6,14 +6,14 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
+from slts.alignment import Aligner
 from slts.bytesize import format_bytes
 from slts.errors import warn
 from slts.execution import TaskRunner
@@ -25,15 +25,15 @@ from slts.series.source import SeriesSource
 from slts.training.alignments import SampleAlignments
 from slts.training.first_pass import FirstPass, class_weights, first_pass
 from slts.training.landmark_choice import (
-    FitOptions,
     choose_landmarks,
     landmark_positions,
     warn_about_missing_classes,
 )
 from slts.training.memory_plan import MOST_TUNING, SAMPLE_SHARE, LandmarkWork, MemoryPlan
+from slts.training.options import LandmarkOptions
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
 from slts.training.sampling import SampleSize
-from slts.training.search import SearchResult, search
+from slts.training.search import SearchResult, held_out_decisions, search
 from slts.training.source import ArraySource, memory_limit, task_runner
 from slts.training.splits import Split, make_splits
 
@@ -43,23 +43,6 @@ _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 _PER_CLASS = 20
 # Folds to calibrate the chosen parameters on if `cv` is a hold-out fraction.
 _CALIBRATION_FOLDS = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class LandmarkOptions(FitOptions):
-    """Parameters of a classifier over landmarks, checked.
-
-    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
-    """
-
-    learns_metric: bool
-    regularizer: str
-    parameters: Sequence[dict[str, float]]
-    cv: Any
-    cv_name: str
-    scale: str | None
-    homogeneous: bool | str
-    settings: AlignmentSettings
 
 
 @dataclass(frozen=True)
@@ -198,11 +181,23 @@ def _choose_parameters(
     counts = _landmark_counts(options, found, data.n_landmarks)
     if not splits:
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
+    candidates = [{"n_landmarks": n, **given} for n in counts for given in options.parameters]
+
+    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+        for count in counts:
+            first = data.first_landmarks(count)
+            yield from first.held_out_decisions(train, test, options.parameters)
+
     with options.bar("Trying parameters on held-out series") as progress:
         best = search(
-            data, counts, options.parameters, splits, calibration, multiplicities,
-            progress=progress,
-        )  # fmt: skip
+            decide, candidates, splits, data.codes, data.weights, multiplicities, progress=progress
+        )
+    if calibration is not splits:
+        chosen = data.first_landmarks(int(best.best_params["n_landmarks"]))
+        pair = [options.parameters[best.best % len(options.parameters)]]
+        found_on = [chosen.held_out_decisions(*split, pair)[0] for split in calibration]
+        decisions = held_out_decisions(found_on, calibration, data.codes, multiplicities)
+        best = replace(best, held_out=decisions)
     return best.best_params, best
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.stats import rankdata
 
 from slts._typing import FloatArray, IntArray
-from slts.execution import Progress
+from slts.execution import Progress, silent
 from slts.learning.calibration import two_sided
-from slts.training.alignments import SampleAlignments
 from slts.training.splits import Split
+
+# Decision values of held-out series, their classes, and how many series each stands for.
+HeldOutDecisions: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class SearchResult:
     candidates: Sequence[dict[str, Any]]
     scores: FloatArray
     best: int
-    held_out: tuple[FloatArray, IntArray, FloatArray]
+    held_out: HeldOutDecisions
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -52,56 +54,55 @@ class SearchResult:
 
 
 def search(
-    data: SampleAlignments,
-    counts: Sequence[int],
-    parameters: Sequence[dict[str, float]],
+    decide: Callable[[IntArray, IntArray], Iterable[FloatArray]],
+    candidates: Sequence[dict[str, Any]],
     splits: Sequence[Split],
-    calibration: Sequence[Split],
+    codes: IntArray,
+    weights: FloatArray,
     multiplicities: FloatArray,
     *,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> SearchResult:
-    """Score every (number of landmarks, parameters) by held-out accuracy.
+    """Score every candidate by held-out accuracy.
 
     Accuracy is weighted as the loss is. Weights of held-out decisions are without class weights.
 
     Parameters
     ----------
-    data
-        Alignments with the largest number of landmarks.
-    counts
-        Numbers of landmarks to try; the first landmarks are used.
-    parameters
-        Candidates for each number of landmarks.
+    decide
+        Learns on `train` and decides on `test`: yields decision values (test, problems) for each
+        candidate in order.
+    candidates
+        Their parameters.
     splits
-        Pairs (train, test) to choose on.
-    calibration
-        Pairs to hold decisions out with the chosen parameters; may be `splits` itself.
+        Pairs (train, test).
+    codes, weights
+        Classes of the series, and their weights in the loss.
     multiplicities
         How many series each series stands for, for calibration.
     progress
-        Called after each split and number of landmarks.
+        Called after each candidate and split.
     """
-    candidates = [{"n_landmarks": n, **p} for n in counts for p in parameters]
     scores = np.empty((len(candidates), len(splits)))
     held_out: list[list[FloatArray]] = [[] for _ in candidates]
     for k, (train, test) in enumerate(splits):
-        for c, count in enumerate(counts):
-            decisions = data.first_landmarks(count).held_out_decisions(train, test, parameters)
-            for p, values in enumerate(decisions):
-                row = c * len(parameters) + p
-                values = two_sided(values)
-                correct = values.argmax(axis=1) == data.codes[test]
-                scores[row, k] = np.average(correct, weights=data.weights[test])
-                held_out[row].append(values)
-            if progress is not None:
-                progress(k * len(counts) + c + 1, len(splits) * len(counts))
+        for c, decisions in enumerate(decide(train, test)):
+            values = two_sided(decisions)
+            correct = values.argmax(axis=1) == codes[test]
+            scores[c, k] = np.average(correct, weights=weights[test])
+            held_out[c].append(values)
+            progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
-    decided = held_out[best]
-    if calibration is not splits:
-        chosen = data.first_landmarks(int(candidates[best]["n_landmarks"]))
-        pair = [parameters[best % len(parameters)]]
-        decided = [two_sided(chosen.held_out_decisions(*s, pair)[0]) for s in calibration]
-    tested = np.concatenate([test for _, test in calibration])
-    found = np.concatenate(decided), data.codes[tested], multiplicities[tested]
+    found = held_out_decisions(held_out[best], splits, codes, multiplicities)
     return SearchResult(candidates, scores, best, found)
+
+
+def held_out_decisions(
+    decisions: Sequence[FloatArray],
+    splits: Sequence[Split],
+    codes: IntArray,
+    multiplicities: FloatArray,
+) -> HeldOutDecisions:
+    """Join the decisions on the test parts of splits with the classes and weights of the series."""
+    tested = np.concatenate([test for _, test in splits])
+    return np.concatenate(decisions), codes[tested], multiplicities[tested]
