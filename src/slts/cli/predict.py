@@ -94,9 +94,9 @@ def predict(
         found = {"out": out, "n_series": done, "predicted": counts}
         show_json(found if sets is None else found | {"sets": flags})
     else:
-        typer.echo(f"{done} predictions: {out}")
+        common.messages.done(f"{done} predictions: {out}")
         if sets is not None:
-            typer.echo(", ".join(f"{flags[flag]} {flag}" for flag in FLAGS))
+            common.messages.done(", ".join(f"{flags[flag]} {flag}" for flag in FLAGS))
 
 
 def _set_columns(sets: PredictionSets | None, decisions: FloatArray, alpha: float | None) -> _Sets:

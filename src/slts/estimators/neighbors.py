@@ -44,7 +44,7 @@ class NearestNeighbor(AllSeriesClassifier):
 
     def _calibrate(self) -> None:
         """Fit the scale of probabilities on training series, each left out in turn."""
-        self.probability_scale_ = self.held_out_margins_ = None
+        self.probability_scale_ = self.held_out_margins_ = self.validation_ = None
         size = self.calibration_size
         if size is None:
             return
@@ -53,14 +53,13 @@ class NearestNeighbor(AllSeriesClassifier):
                 f"The 'calibration_size' parameter of {type(self).__name__} must be an int >= 1 or "
                 f"None. Got {size!r} instead."
             )
-        self._calibrate_on(
-            left_out_decisions(
-                lambda rows: self._nearness_of_rows(self.training_rows_[rows]),
-                self.training_codes_,
-                len(self.classes_),
-                int(size),
-            )
+        held_out, self.validation_ = left_out_decisions(
+            lambda rows: self._nearness_of_rows(self.training_rows_[rows]),
+            self.training_codes_,
+            len(self.classes_),
+            int(size),
         )
+        self._calibrate_on(held_out)
         if self.probability_scale_ is None:
             # Every class has one series only.
             self.probability_scale_ = np.ones(len(self.classes_))

@@ -166,7 +166,8 @@ def prediction_sets(
         but coverage is not guaranteed.
     groups
         The group of each held-out series, such as a person: series of a group are not
-        independent. The guarantee is then for a random series of a new group.
+        independent. The guarantee is then for a random series of a new group. None for a scan,
+        which has its own.
 
     Returns
     -------
@@ -200,12 +201,12 @@ def prediction_sets(
                 f"prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
-    given = HeldOut.of(model, X, y)
+    given = HeldOut.of(model, X, y, groups)
     if given.overlap is not None:
         raise given.overlap
     decisions = given.decisions if given.decisions is not None else decisions_of(model, X)
     codes = np.searchsorted(model.classes_, given.labels)
-    held_out = HeldOutMargins.of(decisions, codes, _shares(groups, len(codes)), independent=True)
+    held_out = HeldOutMargins.of(decisions, codes, _shares(given.groups), independent=True)
     if isinstance(model, SeriesClassifier):
         model = model.with_margins(held_out)
     return PredictionSets(model, held_out)
@@ -238,14 +239,9 @@ def check_alpha(alpha: Any) -> None:
         )
 
 
-def _shares(groups: Any, n_series: int) -> FloatArray | None:
+def _shares(groups: AnyArray | None) -> FloatArray | None:
     """Return the share of each series in the draw of its group."""
     if groups is None:
         return None
-    names = column_or_1d(groups)
-    if len(names) != n_series:
-        raise DataError(
-            f"X and groups have inconsistent lengths: {n_series} series and {len(names)} groups."
-        )
-    _, which, counts = np.unique(names, return_inverse=True, return_counts=True)
+    _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / counts[which])

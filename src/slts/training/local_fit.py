@@ -15,6 +15,7 @@ from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
+from slts.learning.calibration import Validation
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -73,6 +74,7 @@ class LocalFit:
     snippets: Snippets | None
     solution: LocalSolution
     held_out: HeldOutDecisions
+    validation: Validation
 
 
 def fit_local(
@@ -132,10 +134,11 @@ def fit_local(
     named = solution.snippets
     if named is not None:
         named = replace(named, series=found.indices[named.series])
+    held_out = solution.left_out, codes, multiplicities
+    validation = Validation.of("leave-one-out", *held_out, series=np.arange(len(codes)))
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
-        landmarks, indices, groups, group_names, named, solution,
-        (solution.left_out, codes, multiplicities),
+        landmarks, indices, groups, group_names, named, solution, held_out, validation,
     )  # fmt: skip
 
 
@@ -227,7 +230,7 @@ def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> in
     if not isinstance(options.landmarks, str) or options.landmarks not in METHODS:
         return len(check_landmarks(options.landmarks, n_series, options.owner))
     if options.n_landmarks is None:
-        most = _per_class(int(codes.max()) + 1)
+        most = options.n_landmarks_per_class or _per_class(int(codes.max()) + 1)
         return int(np.minimum(np.bincount(codes), most).sum())
     is_fraction = isinstance(options.n_landmarks, float | np.floating)
     return min(

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.stats import rankdata
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.execution import Progress, silent
-from slts.learning.calibration import two_sided
+from slts.learning.calibration import Validation, two_sided
 from slts.training.splits import Split
 
 # Decision values of held-out series, their classes, and how many series each stands for.
@@ -22,14 +22,15 @@ HeldOutDecisions: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
 class SearchResult:
     """Accuracy of every candidate on every split, and the best candidate.
 
-    Ties go to the candidate that comes first. `held_out` are held-out decisions with
-    its parameters, and the classes and weights of their series.
+    Ties go to the candidate that comes first. `held_out` are held-out decisions with its
+    parameters, and the classes and weights of their series; `validation` is its accuracy.
     """
 
     candidates: Sequence[dict[str, Any]]
     scores: FloatArray
     best: int
     held_out: HeldOutDecisions
+    validation: Validation
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def search(
     weights: FloatArray,
     multiplicities: FloatArray,
     *,
+    groups: AnyArray | None = None,
     progress: Progress = silent,
 ) -> SearchResult:
     """Score every candidate by held-out accuracy.
@@ -80,6 +82,8 @@ def search(
         Classes of the series, and their weights in the loss.
     multiplicities
         How many series each series stands for, for calibration.
+    groups
+        Groups that were held out as a whole.
     progress
         Called after each candidate and split.
     """
@@ -94,7 +98,11 @@ def search(
             progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
     found = held_out_decisions(held_out[best], splits, codes, multiplicities)
-    return SearchResult(candidates, scores, best, found)
+    tested = np.concatenate([test for _, test in splits])
+    validation = Validation.of(
+        "held-out", *found, series=tested, groups=None if groups is None else groups[tested]
+    )
+    return SearchResult(candidates, scores, best, found, validation)
 
 
 def held_out_decisions(
