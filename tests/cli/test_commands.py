@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -516,3 +517,44 @@ def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
     code, _, messages = run(*fit, "--every", "20ms")
     assert code == 1
     assert "every must be a number such as 0.02" in messages
+
+
+def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
+    pq = pytest.importorskip("pyarrow.parquet")
+    _, test = problem[".parquet"]
+    X, _, _ = draw(30, 1)
+    expected = slts.prediction_sets(slts.load(model)).predict(X, 0.2)
+    labels = [row.tolist() for row in expected.labels]
+    code, output, messages = run("predict", model, test, "--alpha", "0.2", "--batch-size", "7")
+    assert code == 0
+    rows = table(output)
+    assert [row["set"] for row in rows] == ["|".join(row) for row in labels]
+    assert [int(row["set_size"]) for row in rows] == expected.sizes.tolist()
+    assert [row["set_flag"] for row in rows] == expected.flags
+    assert messages.count("No proven guarantee") == 1
+    _, output, _ = run("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
+    assert [json.loads(line)["set"] for line in output.splitlines()] == labels
+    out = tmp_path / "p.parquet"
+    _, output, _ = run("predict", model, test, "--alpha", "0.2", "--out", out, "--json")
+    found = pq.read_table(out)
+    assert found["set"].to_pylist() == labels
+    assert found["set_flag"].to_pylist() == expected.flags
+    assert sum(json.loads(output)["sets"].values()) == 30
+    code, output, _ = run("predict", model, test, "--alpha", "0.2", "--out", tmp_path / "p.csv")
+    assert re.search(r"\d+ unlike, \d+ single, \d+ several", output)
+
+
+@pytest.mark.parametrize("alpha", ["0", "1", "-2", "nan"])
+def test_alpha_is_between_0_and_1(alpha, problem, model, run):
+    code, _, messages = run("predict", model, problem[".parquet"][1], "--alpha", alpha)
+    assert code == 2
+    assert "between 0 and 1" in messages
+
+
+def test_a_model_without_held_out_decisions_has_no_sets(problem, tmp_path, run):
+    X, y, _ = draw(30, 1)
+    path, test = tmp_path / "m.slts", problem[".parquet"][1]
+    slts.save(slts.BBSClassifier(9, calibration_cv=None, random_state=0).fit(X, y), path)
+    code, _, messages = run("predict", path, test, "--alpha", "0.1")
+    assert code == 1
+    assert "no decisions for held-out series" in messages

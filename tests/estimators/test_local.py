@@ -520,6 +520,19 @@ def test_very_long_series_are_averaged_for_alignments_only(rng, monkeypatch):
     assert model.snippets_.dilations[-1] > 100
 
 
+def test_the_order_of_the_channels_changes_nothing_but_draws(three):
+    X, y, X_test, _ = three
+    # Landmarks and snippets are drawn by hashes of the values, which depend on the order.
+    options = {"landmarks": range(18), "n_snippets": 0, "objective": ("affinity", "cost")}
+    order = [2, 0, 1]
+    model = slts.LocalSLTSClassifier(random_state=0, **options).fit(X, y)
+    other = slts.LocalSLTSClassifier(random_state=0, **options).fit([x[order] for x in X], y)
+    np.testing.assert_allclose(
+        other.decision_function([x[order] for x in X_test]), model.decision_function(X_test),
+        rtol=0, atol=1e-9,
+    )  # fmt: skip
+
+
 def test_class_weights_find_more_of_a_rare_class(rng):
     y = np.array([0] * 190 + [1] * 10)
     X = [rng.normal(size=(2, 10)) + 0.7 * c for c in y]

@@ -27,10 +27,14 @@ MODELS = {
         2,
     ),
     "v2-bbs-cv": (slts.BBSClassifierCV(8, gammas=(0.05, 0.1), random_state=0), (False, True), 2),
-    "v2-one-nn": (slts.OneNNClassifier(band=2, objective="cost"), (7, -1, 30), 1),
+    "v2-one-nn": (
+        slts.OneNNClassifier(band=2, objective="cost", calibration_size=200), (7, -1, 30), 1,
+    ),
     "v2-svc": (slts.SimilaritySVC(1.0, fit_intercept=True, random_state=0), (1.0, 2.0, 4.0), 2),
     "v2-ldmlt": (
-        slts.LDMLTClassifier(n_cycles=2, triplets_per_series=3.0, random_state=0), ("no", "yes"), 2,
+        slts.LDMLTClassifier(
+            n_cycles=2, triplets_per_series=3.0, calibration_size=200, random_state=0
+        ), ("no", "yes"), 2,
     ),
     # Written before there were snippets.
     "v2-local": (

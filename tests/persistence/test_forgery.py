@@ -162,12 +162,15 @@ EDITS = {
         ("state.predict", None, "and no others"),
         ("state.__class__", "x", "and no others"),
         ("state._sklearn_output_config", 3, "and no others"),
-        ("state.probability_scale_", 0.0, "probability_scale_ must be"),
-        ("state.probability_scale_", {"float": "nan"}, "probability_scale_ must be"),
+        ("state.probability_scale_", "1", "probability_scale_ must be|is not used"),
         ("state.n_channels_in_", 3, "n_features_in_ must be the number of channels"),
         ("state.n_channels_in_", 0, "n_channels_in_ must be"),
         ("state.n_features_in_", 3, "n_features_in_ must be the number of channels"),
         ("state.row_map_", None, "row_map_ must be"),
+        ("state.fit_params_.dict.0.1", 1.0, "how the model was fitted"),
+        ("state.fit_params_.dict.1.1", "best", "how the model was fitted"),
+        ("state.fit_params_.dict.3.1", -1.0, "how the model was fitted"),
+        ("state.fit_params_", {"dict": []}, "how the model was fitted"),
         (f"{ROWS}.constant", 1.0, "metrics_ must have shape .*, where .* rows = 3"),
         (f"{ROWS}.constant", -1.0, "constant must be"),
         (f"{ROWS}.settings", None, "settings must be"),
@@ -278,8 +281,8 @@ def test_nothing_may_be_missing(estimator, saved, path):
         path.write_bytes(forged(header, edited, payload))
         with pytest.raises(slts.ModelFileError):
             slts.load(path)
-    # Older files lack it.
-    for key in document["state"].keys() - {"validation_"}:
+    # What older files lack has a default.
+    for key in document["state"].keys() - {"fit_params_", "validation_"}:
         edited = copy.deepcopy(document)
         del edited["state"][key]
         path.write_bytes(forged(header, edited, payload))
@@ -329,6 +332,12 @@ NUMBERS = [
     ("SLTSClassifier", "landmarks_.offsets", (0,), -4, "from 0 to the number of steps"),
     ("SLTSClassifier", "landmark_indices_", (0,), -1, "distinct and not negative"),
     ("SLTSClassifier", "landmark_indices_", (slice(None),), 3, "distinct and not negative"),
+    ("SLTSClassifier", "probability_scale_", (0,), 0.0, "probability_scale_ must be"),
+    ("SLTSClassifier", "probability_scale_", (0,), np.nan, "probability_scale_"),
+    ("SLTSClassifier", "held_out_margins_.margins", (0,), np.nan, "margins has NaN"),
+    ("SLTSClassifier", "held_out_margins_.codes", (0,), 3, "codes of the classes"),
+    ("SLTSClassifier", "held_out_margins_.codes", (0,), -1, "not negative"),
+    ("SLTSClassifier", "held_out_margins_.weights", (0,), -1.0, "not negative"),
     ("BBSClassifier", "metrics_", (0, 1), 0.5, "identities"),
     ("OneNNClassifier", "training_codes_", (0,), 3, "each index of the classes"),
     ("OneNNClassifier", "training_codes_", (slice(None),), 0, "each index of the classes"),

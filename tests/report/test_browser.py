@@ -356,3 +356,9 @@ def test_other_reports_work_too(kind, data, given, open_page, tmp_path):
     assert page.locator("#alignment .tie").count() > 5
     words = page.locator("#alignment-words").inner_text()
     assert ("in the comparison “values, " in words) == (kind == "local")
+
+
+def test_the_explorer_shows_the_prediction_set(open_page, page_file):
+    page = open_page(page_file)
+    words = page.locator("#verdict").inner_text()
+    assert re.search(r"Set at 95% confidence: .+\.$", words)

@@ -1,4 +1,4 @@
-"""``slts predict``: write labels and probabilities of any number of series."""
+"""``slts predict``: write labels, probabilities and prediction sets of any number of series."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from slts.cli.data import load_model, read_batches
 from slts.cli.output_paths import check_output_path
 from slts.cli.terminal import plain, show_json
 from slts.extras import import_extra
+from slts.guarantees.prediction_sets import FLAGS, PredictionSets, prediction_sets
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 _STDOUT = "-"
-# Writes identifiers, labels and probabilities of a batch.
-_Write: TypeAlias = Callable[[Sequence[Any], AnyArray, FloatArray | None], None]
+# Columns about prediction sets, by name.
+_Sets: TypeAlias = dict[str, list[Any]]
+# Writes identifiers, labels, probabilities and prediction sets of a batch.
+_Write: TypeAlias = Callable[[Sequence[Any], AnyArray, FloatArray | None, _Sets], None]
 
 
 @options.with_common_options
@@ -41,6 +44,15 @@ def predict(
     batch_size: Annotated[
         int, typer.Option("--batch-size", min=1, help="Number of series in memory at a time.")
     ] = 1024,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            "--alpha",
+            help="Also write the set of classes that has the true one with probability 1 - ALPHA: "
+            "the set, its size, and whether it is a single class, several, or unlike anything "
+            "seen (none).",
+        ),
+    ] = None,
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -54,52 +66,82 @@ def predict(
                 f"must end in one of {', '.join(_SUFFIXES)}, got {out}", param_hint="--out"
             )
         check_output_path(Path(out), "predictions", [model, data])
+    if alpha is not None and not 0.0 < alpha < 1.0:
+        raise typer.BadParameter(f"must be between 0 and 1, got {alpha:g}", param_hint="--alpha")
     fitted = load_model(model, common)
+    sets = None if alpha is None else prediction_sets(fitted)
+    if sets is not None:
+        common.messages.say(sets.guarantee)
+    flags = Counter[str]()
     done, counts = 0, Counter[str]()
     with (
         _prediction_writer(out, fitted.classes_.tolist(), json_lines=common.as_json) as write,
         common.messages.counting("Predicting") as progress,
     ):
         for batch in read_batches(data, common, fitted, batch_size):
-            labels, _, probabilities = fitted.outputs(batch.series)
+            labels, decisions, probabilities = fitted.outputs(batch.series)
+            columns = _set_columns(sets, decisions, alpha)
+            flags.update(columns.get("set_flag", ()))
             numbers = range(done, done + len(batch))
             ids = numbers if batch.ids is None else batch.ids.tolist()
-            write(ids, labels, probabilities)
+            write(ids, labels, probabilities, columns)
             done += len(batch)
             counts.update(map(str, labels.tolist()))
             progress(done, batch.share)
     if out == _STDOUT:
         return
     if common.as_json:
-        show_json({"out": out, "n_series": done, "predicted": counts})
+        found = {"out": out, "n_series": done, "predicted": counts}
+        show_json(found if sets is None else found | {"sets": flags})
     else:
         common.messages.done(f"{done} predictions: {out}")
+        if sets is not None:
+            common.messages.done(", ".join(f"{flags[flag]} {flag}" for flag in FLAGS))
+
+
+def _set_columns(sets: PredictionSets | None, decisions: FloatArray, alpha: float | None) -> _Sets:
+    if sets is None or alpha is None:
+        return {}
+    found = sets.from_decisions(decisions, alpha)
+    labels = [[plain(label) for label in row.tolist()] for row in found.labels]
+    return {"set": labels, "set_size": found.sizes.tolist(), "set_flag": found.flags}
 
 
 def _csv_writer(file: TextIO, classes: Sequence[Any]) -> _Write:
     writer = csv.writer(file, lineterminator="\n")
     header = ["id", "prediction", *(f"p_{name}" for name in classes)]
 
-    def write(ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None) -> None:
+    def write(
+        ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None, sets: _Sets
+    ) -> None:
         columns = [] if probabilities is None else probabilities.T.tolist()
         if header:
-            writer.writerow(header[: 2 + len(columns)])
+            writer.writerow([*header[: 2 + len(columns)], *sets])
             header.clear()
         texts = [[f"{p:.6g}" for p in column] for column in columns]
+        texts += [[_as_text(value) for value in column] for column in sets.values()]
         writer.writerows(zip(ids, labels.tolist(), *texts, strict=True))
 
     return write
 
 
+def _as_text(value: Any) -> str:
+    """Return a cell of CSV; the labels of a set are separated by bars."""
+    return "|".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _json_lines_writer(file: TextIO, classes: Sequence[Any]) -> _Write:
     names = [str(name) for name in classes]
 
-    def write(ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None) -> None:
+    def write(
+        ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None, sets: _Sets
+    ) -> None:
         for position, (id, label) in enumerate(zip(ids, labels.tolist(), strict=True)):
             entry = {"id": plain(id), "prediction": plain(label)}
             if probabilities is not None:
                 row = probabilities[position].tolist()
                 entry["probabilities"] = dict(zip(names, row, strict=True))
+            entry |= {name: column[position] for name, column in sets.items()}
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
     return write
@@ -113,11 +155,16 @@ def _parquet_writer(path: Path, classes: Sequence[Any]) -> Iterator[_Write]:
     with ExitStack() as stack:
         file: Any = None
 
-        def write(ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None) -> None:
+        def write(
+            ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None, sets: _Sets
+        ) -> None:
             nonlocal file
             columns = {"id": arrow.array(list(ids)), "prediction": arrow.array(labels.tolist())}
             if probabilities is not None:
                 columns |= dict(zip(names, probabilities.T, strict=True))
+            for name, column in sets.items():
+                kind = arrow.list_(columns["prediction"].type) if name == "set" else None
+                columns[name] = arrow.array(column, kind)
             table = arrow.table(columns)
             file = file or stack.enter_context(parquet.ParquetWriter(path, table.schema))
             file.write_table(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,14 +27,18 @@ from slts.estimators.prediction import Method, apply_to_source, apply_with_label
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import progress_bar, usable_memory
 from slts.files.tables import first_missing
-from slts.learning.calibration import Validation, probabilities, two_sided
+from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
+from slts.learning.conformal import HeldOutMargins
 from slts.models.linear_form import decision_of
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
+from slts.training.search import HeldOutDecisions
 from slts.training.source import ArraySource, is_source, task_runner
 
 T = TypeVar("T")
+# Weights that are this much smaller than the largest are lost in its rounding.
+_WEIGHT_RANGE = 1e-15
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
 _COPIES = 3
 # Threads that predict with one model wait for what is prepared. A lock of a model could not be
@@ -70,8 +75,10 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Number of columns if X was a table.
     n_series_in_, n_steps_in_ : int
         Number of training series, and of their steps.
-    probability_scale_ : float or None
-        Scale of the calibrated probabilities; None if calibration was skipped.
+    probability_scale_ : ndarray or None
+        Scale of the probabilities for each predicted class; None if calibration was skipped.
+    held_out_margins_ : HeldOutMargins or None
+        Margins of held-out training series, for `slts.prediction_sets`; None if there are none.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     """
@@ -79,7 +86,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     classes_: npt.NDArray[Any]
     n_series_in_: int
     n_steps_in_: int
-    probability_scale_: float | None
+    probability_scale_: FloatArray | None
+    held_out_margins_: HeldOutMargins | None
     validation_: Validation | None
     # Parameters that every classifier has.
     device: str
@@ -233,6 +241,12 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         state.pop("_prepared", None)
         return state
 
+    def with_margins(self, held_out: HeldOutMargins) -> Self:
+        """Return a copy with other margins of held-out series, for `slts.prediction_sets`."""
+        model = copy.copy(self)
+        model.held_out_margins_ = held_out
+        return model
+
     def _apply(self, method: Method, X: Any) -> FloatArray:
         """Apply a method to checked series, or to the series of a scan part by part."""
         check_is_fitted(self)
@@ -240,6 +254,14 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         if is_source(X):
             return apply_to_source(self, X, method)
         return method(self, self.check_series(X))
+
+    def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
+        """Fit probabilities and keep margins, from decision values of held-out series."""
+        self.probability_scale_ = self.held_out_margins_ = None
+        if held_out is not None:
+            self.probability_scale_ = fit_scale(*held_out)
+            decisions, codes, weights = held_out
+            self.held_out_margins_ = HeldOutMargins.of(decisions, codes, weights / weights.mean())
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -336,6 +358,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             weights = _check_sample_weight(
                 sample_weight, np.empty((len(batch), 1)), dtype=np.float64, ensure_non_negative=True
             )
+            weights = _representable(weights)
             totals = np.bincount(codes, weights=weights)
             if (totals <= 0.0).any():
                 raise DataError(
@@ -379,6 +402,27 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 "y must be None for a scan, which has labels of its own: name their column with "
                 "scan_series(..., label='...')."
             )
+
+
+def _representable(weights: FloatArray) -> FloatArray:
+    """Return weights whose sums and squares neither overflow nor vanish.
+
+    Extreme weights are divided by the largest. Common ones stay: for an SVM their size matters.
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0.0:
+        return weights
+    smallest = float(weights[weights > 0.0].min())
+    if smallest / largest < _WEIGHT_RANGE:
+        series = int(np.flatnonzero(weights == smallest)[0])
+        raise DataError(
+            f"sample_weight of series {series} is {smallest:g}, and the largest is {largest:g}: "
+            f"positive weights must not differ by more than a factor of {1 / _WEIGHT_RANGE:g}. Use "
+            f"0 to leave a series out."
+        )
+    if smallest > _WEIGHT_RANGE and largest < 1.0 / _WEIGHT_RANGE:
+        return weights
+    return weights / largest
 
 
 def checked_settings(

@@ -22,7 +22,7 @@ from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.training.landmark_fit import LandmarkFit, fit_landmarks
 from slts.training.options import LandmarkOptions
-from slts.training.search import SearchResult
+from slts.training.search import HeldOutDecisions, SearchResult
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -56,6 +56,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     coef_: FloatArray
     metrics_: FloatArray
     reports_: tuple[SolveReport, ...]
+    # How the model was fitted, whatever its parameters are now; certificates depend on it.
+    fit_params_: dict[str, Any]
 
     # Whether a metric is learned for each class; otherwise M = I.
     learns_metric: bool = True
@@ -146,9 +148,17 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         identity = np.broadcast_to(np.eye(d), (len(fit.coef), d, d))
         self.metrics_ = identity if fit.metrics is None else fit.metrics
         self.reports_ = self._reports(fit)
-        self.probability_scale_ = self.validation_ = None
+        named = isinstance(self.landmarks, str)
+        self.fit_params_ = {
+            "landmarks": self.landmarks if named else "indices",
+            "class_weight": "equal" if self.class_weight is None else "by class",
+            "regularizer": self.regularizer,
+            **fit.chosen,
+        }
+        self._calibrate_on(None if fit.search is None else fit.search.held_out)
+        self.validation_ = None
         if fit.search is not None:
-            self.probability_scale_, self.validation_ = fit.search.scale, fit.search.validation
+            self.validation_ = fit.search.validation
             self._keep_search(fit.search)
 
     def _reports(self, fit: LandmarkFit) -> tuple[SolveReport, ...]:
@@ -167,7 +177,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         coef: FloatArray,
         solutions: Sequence[SeparatorSolution],
         *,
-        probability_scale: float | None,
+        held_out: HeldOutDecisions | None,
         positions: IntArray,
     ) -> Self:
         """Return a copy with separators that were learned on other series.
@@ -178,8 +188,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             Weights of the landmarks, shape (problems, landmarks).
         solutions
             The solved problems, for `reports_`.
-        probability_scale
-            Scale of the probabilities from the new separators; None if they are not calibrated.
+        held_out
+            Held-out decisions of the new separators; None if probabilities are not calibrated.
         positions
             Number of each training series in a larger collection, for `landmark_indices_`.
 
@@ -189,7 +199,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             The same metrics and landmarks with other weights.
         """
         model = copy.copy(self)
-        model.coef_, model.probability_scale_ = coef, probability_scale
+        model.coef_ = coef
+        model._calibrate_on(held_out)
         # It was measured with other separators.
         model.validation_ = None
         model.landmark_indices_ = positions[self.landmark_indices_]

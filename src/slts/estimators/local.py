@@ -235,7 +235,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             self.comparisons_ = fit.solution.comparisons
             self.local_metrics_, self.selection_ = fit.solution.metrics, fit.solution.selection
             self.snippets_, self.snippet_coef_ = fit.snippets, fit.solution.snippet_coef
-            self.intercept_, self.probability_scale_ = fit.solution.intercept, fit.scale
+            self.intercept_ = fit.solution.intercept
+            self._calibrate_on(fit.held_out)
             self.validation_ = fit.validation
             objective, gap = fit.solution.ridge.objective, fit.solution.ridge.gap
             self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)

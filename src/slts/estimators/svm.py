@@ -146,9 +146,9 @@ class SimilaritySVC(AllSeriesClassifier):
                 lambda: self._nearness_of_rows(self.training_rows_),
                 in_memory=not is_source(X),
             )
-            self.C_, self.probability_scale_ = fit.C, fit.scale
+            self.C_, self.coef_, self.intercept_ = fit.C, fit.coef, fit.intercept
+            self._calibrate_on(fit.held_out)
             self.validation_ = fit.validation
-            self.coef_, self.intercept_ = fit.coef, fit.intercept
         return self
 
     def _candidates(self) -> tuple[float, ...]:

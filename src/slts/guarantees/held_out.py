@@ -23,6 +23,8 @@ from slts.training.source import is_source
 
 # Labels, decision values and probabilities of a classifier, None where it has none.
 Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]
+# Unknown labels that a message names.
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -119,17 +121,22 @@ def check_labels(model: Any, y: Any) -> AnyArray:
     """Labels as an array. All must be classes of the model."""
     if y is None:
         raise DataError("y is None: a certificate needs the label of every series.")
-    labels: AnyArray = column_or_1d(y)
+    # Labels of mixed type stay what they are: NumPy would turn 1 and "a" into texts.
+    is_list = isinstance(y, list | tuple)
+    labels: AnyArray = column_or_1d(np.array(y, dtype=object) if is_list else y)
     if len(labels) == 0:
         raise DataError("y is empty: a certificate needs at least one labelled series.")
-    known = set(model.classes_.tolist())
-    unseen = [label for label in np.unique(labels).tolist() if label not in known]
-    if unseen:
+    classes = model.classes_.tolist()
+    known, found = set(classes), labels.tolist()
+    wrong = next((i for i, label in enumerate(found) if label not in known), None)
+    if wrong is not None:
+        unseen = list(dict.fromkeys(label for label in found if label not in known))
+        more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
         raise DataError(
-            f"y has labels that the model was not trained on: {unseen}. The model knows "
-            f"{sorted(known)}; leave out series of other classes."
+            f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "
+            f"for series {wrong}. The model knows {classes}; leave out series of other classes."
         )
-    return labels
+    return labels.astype(model.classes_.dtype) if is_list else labels
 
 
 def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:

@@ -270,10 +270,10 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
     later = {n for n in LATER_ATTRIBUTES if BELONGS_TO.get(n) not in document["parameters"]}
     if not missing <= later or not nodes.keys() <= attributes:
         raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
-    for attribute in missing:
-        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     for attribute, node in nodes.items():
         setattr(model, attribute, decoder.decode(node, attribute))
+    for attribute in missing:
+        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     decoder.finish()
     check_model(model)
     _OUTPUT.require("output", document["output"])

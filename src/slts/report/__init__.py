@@ -6,6 +6,7 @@ model_html    sections about the model: channels and metrics, landmarks, snippet
 markup        HTML elements used by all sections
 collect       `collect`: the content of the page as strings, numbers, lists and dicts
 predictions   series of the report, predictions, and statistics of both
+sets          prediction sets: content, section, sets of single series
 importance    importance of channels and comparisons, metrics
 references    landmarks or training series that a model compares series with
 snippets      the strongest snippets of each class, and those that occur at a step

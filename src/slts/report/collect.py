@@ -25,6 +25,7 @@ from slts.report.predictions import (
     predict_series,
 )
 from slts.report.references import References, drawing_of, references_content, references_of
+from slts.report.sets import add_sets, sets_content, sets_of
 from slts.report.snippets import DrawnSnippets, snippets_of
 from slts.series import SeriesBatch
 
@@ -83,6 +84,8 @@ def collect(
         explorer, similarities, space = _explore(
             found, rows, channels, references, snippets, verbose
         )
+    sets = sets_of(inner, found)
+    add_sets([] if explorer is None else explorer.entries, sets)
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
     n_numbers = _n_numbers(inner, summary)
     n_decisions = 0 if summary is None else len(summary.classes)
@@ -113,6 +116,7 @@ def collect(
         },
         "confusion": None if found is None else confusion(found, len(classes)),
         "certificate": certificate(model, found),
+        "sets": sets_content(inner, found, sets),
         "importance": importance(inner, summary, names),
         "references": None
         if references is None

@@ -533,6 +533,12 @@
     select(order[place < 0 ? 0 : Math.min(order.length - 1, Math.max(0, place + step))]);
   };
 
+  const setWords = (entry) => {
+    if (!entry.set) return "";
+    const names = entry.set.classes.map((c) => model.classes[c]).join(", ");
+    return ` Set at ${entry.set.confidence} confidence: ${names || "none, the series is unlike anything seen"}.`;
+  };
+
   const drawDetail = () => {
     const entry = entryOf(current);
     byId("which").textContent = `Series ${entry.id}`;
@@ -541,6 +547,7 @@
     byId("verdict").textContent = !explorer.labelled ? `${answer}.`
       : isWrong(entry) ? `${answer}. True: ${classed(labels[entry.truth])}.`
         : `${answer}, which is correct.`;
+    byId("verdict").append(setWords(entry));
     drawScores(entry);
     drawMap(entry);
     drawOccurring(entry);

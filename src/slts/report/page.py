@@ -28,11 +28,13 @@ from slts.report.series_html import (
     explorer_section,
     space_section,
 )
+from slts.report.sets import sets_section
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
     ("errors", "Errors", errors_section),
     ("certificate", "Guarantee", certificate_section),
+    ("sets", "Prediction sets", sets_section),
     ("importance", "Channels and metrics", importance_section),
     ("landmarks", "Landmarks", landmarks_section),
     ("snippets", "Snippets", snippets_section),

@@ -15,7 +15,7 @@ from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
-from slts.learning.calibration import Validation, fit_scale
+from slts.learning.calibration import Validation
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -36,6 +36,7 @@ from slts.training.local_metrics import (
 )
 from slts.training.options import LocalOptions
 from slts.training.sampling import SampleSize, shuffled
+from slts.training.search import HeldOutDecisions
 from slts.training.source import memory_limit, task_runner
 
 _LOGGER = logging.getLogger("slts")
@@ -57,7 +58,10 @@ _ANCHOR_PURPOSE = 2
 
 @dataclass(frozen=True)
 class LocalFit:
-    """What was learned; `n_sampled` is None if all series were used."""
+    """What was learned; `n_sampled` is None if all series were used.
+
+    `held_out` are the leave-one-out decisions, the classes and the weights of the series.
+    """
 
     classes: AnyArray
     n_series: int
@@ -69,7 +73,7 @@ class LocalFit:
     group_names: tuple[str, ...]
     snippets: Snippets | None
     solution: LocalSolution
-    scale: float
+    held_out: HeldOutDecisions
     validation: Validation
 
 
@@ -130,14 +134,11 @@ def fit_local(
     named = solution.snippets
     if named is not None:
         named = replace(named, series=found.indices[named.series])
-    left_out = solution.left_out
-    scale = fit_scale(left_out, codes, multiplicities)
-    validation = Validation.of(
-        "leave-one-out", left_out, codes, multiplicities, series=np.arange(len(codes))
-    )
+    held_out = solution.left_out, codes, multiplicities
+    validation = Validation.of("leave-one-out", *held_out, series=np.arange(len(codes)))
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
-        landmarks, indices, groups, group_names, named, solution, scale, validation,
+        landmarks, indices, groups, group_names, named, solution, held_out, validation,
     )  # fmt: skip
 
 
