@@ -80,6 +80,10 @@ class Explanation:
         count the averaged steps.
     channel_names
         Names of the channels, or None.
+    landmark_names
+        What the user calls the landmarks: "walk, recording 17".
+    series
+        The series itself: a batch of one, with its name and times if they are known.
     """
 
     predicted: Any
@@ -97,6 +101,8 @@ class Explanation:
     similarities: FloatArray
     alignments: tuple[Alignment, ...]
     channel_names: tuple[str, ...] | None
+    landmark_names: tuple[str, ...]
+    series: SeriesBatch
     _aligned: tuple[_AlignedForm, ...]
     _snippets: _CountedForm | None
 
@@ -300,6 +306,8 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
         similarities=np.array([found.similarity for found in alignments]),
         alignments=alignments,
         channel_names=batch.channel_names or model.channel_names_in_,
+        landmark_names=tuple(map(model.series_name, aligned[0].form.landmark_indices.tolist())),
+        series=batch,
         _aligned=aligned,
         _snippets=counted,
     )

@@ -144,7 +144,7 @@ EDITS = {
         ("parameters.random_state", {"pickle": "gASVAAAA"}, "unknown tag"),
         ("state.classes_", labels("a", "a", "b"), "sorted and distinct"),
         ("state.classes_", labels("a"), "two labels or more"),
-        ("state.classes_", labels("a", "b"), "coef_ must have shape"),
+        ("state.classes_", labels("a", "b"), "must have classes of the model"),
         ("state.classes_", labels("a", "b", "cc"), "longer than its dtype"),
         ("state.classes_", labels("a", "b", "c", shape=[3]), "must have the fields"),
         ("state.classes_", labels(*"a" * 1000, dtype="<U99999"), "unknown dtype"),

@@ -143,6 +143,7 @@ def _content(
         "channels": _channel_names(found),
         "contributions": signs[:, None, None] * found.contributions[positions],
         "landmarks": found.landmark_indices,
+        "landmark_names": found.landmark_names,
         "by_landmark": signs[:, None] * found.by_landmark[positions],
         "by_snippet": signs[:, None] * found.by_snippet[positions],
         "intercept": signs * found.intercept[positions],
@@ -188,11 +189,11 @@ def _print(
         show_table([*header, "contribution"], rows)
 
     def landmark(j: int) -> list[str]:
-        return [str(found.landmark_indices[j]), f"{found.similarities[j]:.4f}"]
+        return [found.landmark_names[j], f"{found.similarities[j]:.4f}"]
 
     def snippet(k: int) -> list[str]:
         how = ", shape only" if model.snippets_.shape_only[k] else ""
-        text = model.snippets_.describe(k, found.channel_names)
+        text = model.describe_snippet(k, found.channel_names)
         return [text + how, str(np.count_nonzero(found.occurrences(k)))]
 
     names = _channel_names(found)

@@ -59,6 +59,13 @@ def fit(
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
     ] = None,
+    identifiers: Annotated[
+        bool,
+        typer.Option(
+            "--identifiers/--no-identifiers",
+            help="Whether the model file names the training series that it keeps.",
+        ),
+    ] = True,
     random_state: options.RandomState = 0,
     memory_limit: options.MemoryLimit = None,
     *,
@@ -89,7 +96,7 @@ def fit(
         held_out = _open_test(test, common, scan)
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
-    save(estimator, model)
+    save(estimator, model, identifiers=identifiers)
     measured = None
     if held_out is not None:
         found = HeldOut.of(estimator, held_out)

@@ -23,6 +23,7 @@ from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
+from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
@@ -61,6 +62,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Number of training series, and of their steps.
     probability_scale_ : float or None
         Scale of the calibrated probabilities; None if calibration was skipped.
+    origins_ : Origins or None
+        Names and classes of the training series that landmarks, snippets or neighbours come from;
+        None in models from older files.
     """
 
     classes_: npt.NDArray[Any]
@@ -71,6 +75,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_series_in_: int
     n_steps_in_: int
     probability_scale_: float | None
+    origins_: Origins | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None
@@ -97,6 +102,31 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def positive_classes_(self) -> npt.NDArray[Any]:
         """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+
+    def series_name(self, index: int, *, with_class: bool = True) -> str:
+        """What the user calls a training series: "walk, recording 17".
+
+        Parameters
+        ----------
+        index
+            Position among the training series, such as one of `landmark_indices_`.
+        with_class
+            Whether the class of the series comes first.
+
+        Returns
+        -------
+        str
+            The name; "training series 17" if the data had no identifiers.
+        """
+        if self.origins_ is None:
+            return f"training series {index}"
+        name, code = self.origins_.name(index), self.series_class(index)
+        return f"{self.classes_[code]}, {name}" if with_class and code is not None else name
+
+    def series_class(self, index: int) -> int | None:
+        """Position in `classes_` of the class of a training series that the model keeps."""
+        place = None if self.origins_ is None else self.origins_.place(index)
+        return None if self.origins_ is None or place is None else int(self.origins_.codes[place])
 
     def check_series(self, X: Any) -> SeriesBatch:
         """Convert X and compare it with the training series.
@@ -348,14 +378,20 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             found = read_everything(source, runner, seed=self._seed(), progress=progress)
         classes = found.classes if class_names is None else class_names
-        self._remember(classes, found.n_series, found.n_steps, found.sample.series)
+        origins = Origins.of(found.sample.series, found.indices, found.codes)
+        self._remember(classes, found.n_series, found.n_steps, found.sample.series, origins)
         return found
 
     def _remember(
-        self, classes: AnyArray, n_series: int, n_steps: int, series: SeriesBatch
+        self,
+        classes: AnyArray,
+        n_series: int,
+        n_steps: int,
+        series: SeriesBatch,
+        origins: Origins,
     ) -> None:
         """Remember the shape of the training data; `series` are some of them."""
-        self.classes_ = classes
+        self.classes_, self.origins_ = classes, origins
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
         self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
         self.n_features_in_ = self.n_columns_in_ or series.n_channels
@@ -381,7 +417,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         order = [batch.channel_names.index(name) for name in known]
         values = np.ascontiguousarray(batch.values[:, order])
-        return SeriesBatch.from_checked(values, batch.offsets, known)
+        return batch.with_values(values, known)
 
 
 def checked_settings(

@@ -134,7 +134,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return self
 
     def _store(self, fit: LandmarkFit) -> None:
-        self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks)
+        self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins)
         self.row_map_, self.coef_ = fit.row_map, fit.coef
         self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
         d = self.n_channels_in_ + (fit.row_map.constant is not None)

@@ -92,6 +92,8 @@ def fit_certified(
         model = clone(estimator).fit(batch[parts[0]], labels[parts[0]])
         bounds, notes = _bounds_on_parts(model, batch, labels, parts, delta, n_models)
         model.landmark_indices_ = parts[0][model.landmark_indices_]
+        assert model.origins_ is not None
+        model.origins_ = replace(model.origins_, indices=parts[0][model.origins_.indices])
     else:
         learn, held_out = np.concatenate(parts[:2]), parts[2]
         model = clone(estimator).fit(batch[learn], labels[learn])

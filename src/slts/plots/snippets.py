@@ -95,8 +95,9 @@ def plot_snippets(
         colour = COLOURS[0] if weights[k] > 0 else COLOURS[1]
         _draw_series(grid[:, 1], form, k, rows, one, by_step, colour)
         grid[0, 1].set_title(
-            f"adds {added[best, k]:+.2g} in series {places[best]}", fontsize="x-small", loc="right"
-        )
+            f"adds {added[best, k]:+.2g} in {_name(batch, int(places[best]))}",
+            fontsize="x-small", loc="right",
+        )  # fmt: skip
         if not form.snippets.shape_only[k]:
             for left, right in grid:
                 limits = np.array([left.get_ylim(), right.get_ylim()])
@@ -107,11 +108,16 @@ def plot_snippets(
 
 def _title(model: Any, k: int, label: Any, weight: float, width: float) -> str:
     side = "for" if weight > 0 else "against"
-    text = model.snippets_.describe(k, model.channel_names_in_)
+    text = model.describe_snippet(k)
     lines = fill(f"{side} {label}, {weight:+.2g}: {text}", int(_LETTERS * width))
     if model.snippets_.shape_only[k]:
         lines += "\nshape only: level and amplitude do not matter"
     return lines
+
+
+def _name(batch: SeriesBatch, index: int) -> str:
+    names = batch.series_names
+    return f"series {index}" if names is None else names[index]
 
 
 def _draw_snippet(axes: Any, model: Any, k: int, rows: IntArray, colour: str) -> None:

@@ -19,6 +19,7 @@ from slts.series.flatten import (
     flatten_list,
     offsets_of,
 )
+from slts.series.naming import names_of, plain_times
 
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
@@ -89,7 +90,8 @@ def read_long(
         values[:, j] = frame[name].cast(nw.Float64).to_numpy()[order]
     offsets = offsets_of(np.bincount(codes))
     check_finite(values, offsets, chosen, names)
-    batch = SeriesBatch.from_checked(values, offsets, chosen)
+    moments = None if times is None else plain_times(times[order])
+    batch = SeriesBatch.from_checked(values, offsets, chosen, names_of(names, id), moments)
     return batch if labels is None else (batch, labels)
 
 

@@ -18,6 +18,7 @@ from slts.errors import warn
 from slts.execution import TaskRunner
 from slts.landmarks import resolve_count
 from slts.learning import MetricSolution, SeparatorSolution
+from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
@@ -74,6 +75,7 @@ class LandmarkFit:
     landmarks: SeriesBatch
     landmark_indices: IntArray
     landmark_codes: IntArray
+    origins: Origins
     coef: FloatArray
     metrics: FloatArray | None
     metric_solutions: tuple[MetricSolution, ...]
@@ -158,7 +160,9 @@ def fit_landmarks(
             separators, positive = alignments.solve_separators(metrics, chosen["gamma"], progress)
     fit = LandmarkFit(
         classes, found.n_series, found.n_steps, row_map, landmarks[:count], indices[:count],
-        landmark_codes[:count], np.stack([s.coef for s in separators]), metrics,
+        landmark_codes[:count],
+        Origins.of(landmarks[:count], indices[:count], landmark_codes[:count]),
+        np.stack([s.coef for s in separators]), metrics,
         tuple(metric_solutions), tuple(separators), positive, best,
     )  # fmt: skip
     _warn_if_nothing_was_learned(fit)
