@@ -106,7 +106,7 @@ def write_report(
         Series for the report, preferably not used in training, and their labels. Without X the
         report describes the model only.
     ids
-        Names of the series; None numbers them.
+        Identifiers of the series; None takes the names that X has, or numbers them.
     title
         Title of the report; None uses the name of the classifier.
     verbose
@@ -158,7 +158,13 @@ def _lede(content: Content) -> str:
     summary, certificate = content["summary"], content["certificate"]
     n_classes, accuracy = summary["n_classes"], summary["accuracy"]
     number = _NUMBERS[n_classes] if n_classes < len(_NUMBERS) else str(n_classes)
-    sentences = [f"This model distinguishes {number} classes."]
+    sentences = []
+    if summary["n_seen"]:
+        sentences.append(
+            f"<strong>These are training series</strong>: the model keeps {summary['n_seen']:,} of "
+            f"them, so the figures do not show how it does on new series."
+        )
+    sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:
         sentences.append(
             f"It classified <strong>{accuracy['correct']:,} of {accuracy['n']:,} series</strong> "
