@@ -503,6 +503,16 @@ def even_choice(count: int) -> IntArray:
     return np.unique(chosen.astype(np.int64))
 
 
+def landmark_strength(features: FloatArray, n_decisions: int, n_landmarks: int) -> FloatArray:
+    """How much the contribution of each landmark differs between series.
+
+    The mean absolute deviation of what it contributes, shape (decisions, landmarks), for a model
+    with several metrics per class. `features` come from its `transform`.
+    """
+    terms = features.reshape(len(features), n_decisions, -1)[:, :, :n_landmarks]
+    return np.asarray(np.abs(terms - terms.mean(axis=0)).mean(axis=0))
+
+
 def snippet_strength(
     form: SnippetForm, batch: SeriesBatch, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:

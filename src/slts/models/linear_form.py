@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
@@ -76,6 +77,18 @@ class LinearForm:
     def n_phases(self) -> int:
         """Number of parts of a landmark with metrics of their own."""
         return int(self.local_metrics.shape[2])
+
+    @property
+    def has_components(self) -> bool:
+        """Whether rows are principal components, so that metrics do not name channels."""
+        return getattr(self.rows, "components", None) is not None
+
+    def own_group(self, problem: int) -> int:
+        """The group of landmarks of the positive class; else the group of the largest metrics."""
+        label = str(self.positives[problem])
+        if label in self.group_names:
+            return self.group_names.index(label)
+        return int(np.square(self.local_metrics[problem]).sum(axis=(1, 2, 3)).argmax())
 
     @property
     def metrics(self) -> FloatArray:

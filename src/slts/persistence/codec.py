@@ -94,7 +94,7 @@ class Encoder:
         return pairs
 
     def _series(self, batch: SeriesBatch, path: str) -> dict[str, Any]:
-        node = {
+        node: dict[str, Any] = {
             "values": self._tensor(batch.values, f"{path}.values"),
             "offsets": self._tensor(batch.offsets, f"{path}.offsets"),
             "channel_names": _encode_names(batch.channel_names, path),

@@ -11,7 +11,14 @@ from slts._typing import FloatArray, IntArray
 from slts.explanation import even_choice, snippet_strength
 from slts.extras import import_extra
 from slts.models.snippets import SnippetForm
-from slts.plots.axes import COLOURS, channel_labels, integer_ticks
+from slts.plots.axes import (
+    AGAINST,
+    FOR,
+    channel_labels,
+    integer_ticks,
+    signed_colours,
+    time_axis,
+)
 from slts.series import SeriesBatch, as_series
 
 if TYPE_CHECKING:
@@ -77,7 +84,7 @@ def plot_snippets(
     blocks = figure.subfigures(len(shown), 1, height_ratios=heights, squeeze=False)[:, 0]
     grids = []
     for block, k, rows, title in zip(blocks, shown, drawn, titles, strict=True):
-        colour = COLOURS[0] if weights[k] > 0 else COLOURS[1]
+        colour = FOR if weights[k] > 0 else AGAINST
         block.suptitle(title, x=0.01, ha="left", fontsize="small", color=colour)
         columns = {"width_ratios": [1.0] if batch is None else [1.0, 2.0]}
         shape = len(rows), len(columns["width_ratios"])
@@ -92,7 +99,7 @@ def plot_snippets(
         one = batch[places[best] : places[best] + 1]
         ((_, met),) = form.occurrences(one, np.array([k]))
         by_step = sign * form.step_weights(one.n_steps)[position, k][met[0]]
-        colour = COLOURS[0] if weights[k] > 0 else COLOURS[1]
+        colour = FOR if weights[k] > 0 else AGAINST
         _draw_series(grid[:, 1], form, k, rows, one, by_step, colour)
         grid[0, 1].set_title(
             f"adds {added[best, k]:+.2g} in {_name(batch, int(places[best]))}",
@@ -147,9 +154,7 @@ def _draw_series(
     reach = np.arange(snippets.n_steps) - snippets.n_steps // 2
     window = int(distances[0].argmin()) + snippets.dilations[k] * reach
     window = window[(window >= 0) & (window < n)]
-    colours = import_extra("matplotlib.colors", "plots").LinearSegmentedColormap
-    shades = colours.from_list("sides", [COLOURS[1], "white", COLOURS[0]])
-    largest = float(np.abs(added).max()) or 1.0
+    largest, shades = float(np.abs(added).max()) or 1.0, signed_colours()
     for ax, row in zip(axes, rows, strict=True):
         values = series.values[:, snippets.channels_of(k)[row]]
         ax.plot(values, color="black", linewidth=0.8)
@@ -162,6 +167,8 @@ def _draw_series(
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
         ax.set(xlim=(-0.5, n - 0.5), ylim=(low, high))
+    time_axis(axes[-1], series.times)
+    axes[-1].xaxis.label.set_size("x-small")
 
 
 def _tidy(ax: Axes) -> None:

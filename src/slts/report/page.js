@@ -731,7 +731,7 @@
     place.replaceChildren(svg);
     const words = byId("map-words");
     words.replaceChildren(h("span", { class: "key for" }), `for ${name}, `, h("span", { class: "key against" }), "against it. ",
-      best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "No channel contributes to it.");
+      best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "All channels count against it.");
   };
 
   /** Two sums that give the score: by steps and channels, and by landmarks and snippets. */

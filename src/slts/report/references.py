@@ -10,7 +10,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import align
-from slts.explanation import explain_with
+from slts.explanation import explain_with, landmark_strength
 from slts.models.linear_form import LinearForm
 from slts.report.downsampling import Bins
 from slts.report.importance import shares
@@ -151,10 +151,8 @@ class Landmarks:
             return shares(self.forms[0].coef)
         if similarities is None:
             similarities = self.similarities(self.model.landmarks_)
-        # Columns of `transform` by decision: landmarks, then snippets.
-        terms = similarities.reshape(len(similarities), len(self.forms[0].positives), -1)
-        terms = terms[:, :, : len(self.indices)]
-        return np.asarray(np.abs(terms - terms.mean(axis=0)).mean(axis=0))
+        n_decisions = len(self.forms[0].positives)
+        return landmark_strength(similarities, n_decisions, len(self.indices))
 
 
 class Neighbours:

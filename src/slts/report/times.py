@@ -19,7 +19,7 @@ def clock(times: AnyArray) -> dict[str, Any]:
 
 def times_of_bins(times: AnyArray, bins: Bins) -> FloatArray:
     """Time of the first step of every bin, and of the last step, since the first step."""
-    return _since_first(times)[np.append(bins.first, len(times) - 1)]
+    return np.asarray(_since_first(times)[np.append(bins.first, len(times) - 1)])
 
 
 def _since_first(times: AnyArray) -> FloatArray:
