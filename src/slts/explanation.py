@@ -15,6 +15,7 @@ belongs to the intercept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -80,8 +81,6 @@ class Explanation:
         count the averaged steps.
     channel_names
         Names of the channels, or None.
-    landmark_names
-        What the user calls the landmarks: "walk, recording 17".
     series
         The series itself: a batch of one, with its name and times if they are known.
     """
@@ -101,10 +100,15 @@ class Explanation:
     similarities: FloatArray
     alignments: tuple[Alignment, ...]
     channel_names: tuple[str, ...] | None
-    landmark_names: tuple[str, ...]
     series: SeriesBatch
+    _name_of: Callable[[int], str]
     _aligned: tuple[_AlignedForm, ...]
     _snippets: _CountedForm | None
+
+    @cached_property
+    def landmark_names(self) -> tuple[str, ...]:
+        """What the user calls the landmarks: "walk, recording 17"."""
+        return tuple(map(self._name_of, self.landmark_indices.tolist()))
 
     @cached_property
     def by_step(self) -> FloatArray:
@@ -306,8 +310,8 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
         similarities=np.array([found.similarity for found in alignments]),
         alignments=alignments,
         channel_names=batch.channel_names or model.channel_names_in_,
-        landmark_names=tuple(map(model.series_name, aligned[0].form.landmark_indices.tolist())),
         series=batch,
+        _name_of=model.series_name,
         _aligned=aligned,
         _snippets=counted,
     )

@@ -198,7 +198,13 @@ def _print(
 
     names = _channel_names(found)
     show_largest(["channel"], lambda u: [names[u]], found.by_channel[position])
-    show_largest(["step"], lambda i: [str(i)], found.by_step[position])
+    times = found.series.times
+    head = ["step"] if times is None else ["step", "time"]
+    show_largest(
+        head,
+        lambda i: [str(i)] if times is None else [str(i), str(times[i])],
+        found.by_step[position],
+    )
     show_largest(["landmark", "similarity"], landmark, found.by_landmark[position])
     if found.by_snippet.shape[1]:
         show_largest(["snippet", "steps where it occurs"], snippet, found.by_snippet[position])

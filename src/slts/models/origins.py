@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -36,8 +37,11 @@ class Origins:
 
     def place(self, index: int) -> int | None:
         """Return the place of a training series here; None if it is unknown."""
-        found = np.flatnonzero(self.indices == index)
-        return int(found[0]) if len(found) else None
+        return self._places.get(index)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {index: place for place, index in enumerate(self.indices.tolist())}
 
     def name(self, index: int) -> str:
         """Return the name of a training series, such as "recording 17"."""
