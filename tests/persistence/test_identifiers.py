@@ -50,3 +50,11 @@ def test_older_files_number_their_series():
     assert loaded.origins_ is None
     assert loaded.series_name(3) == "training series 3"
     assert "of training series" in loaded.describe_snippet(0)
+
+
+def test_the_golden_file_with_names_keeps_them():
+    loaded = slts.load("tests/persistence/golden/v2-slts-names.slts")
+    index = int(loaded.landmark_indices_[0])
+    label = ("ant", "bee", "cat")[index % 3]
+    assert loaded.series_name(index) == f"{label}, recording {index}"
+    assert loaded.landmarks_.times.dtype == np.dtype("datetime64[ns]")
