@@ -3,9 +3,11 @@
 import copy
 import re
 
+import numpy as np
 import pytest
 
 from slts.report import collect, render, write_report
+from slts.series import SeriesBatch
 from tests.report.conftest import DATA, NASTY, fitted
 from tests.report.test_page import contrast
 
@@ -248,6 +250,26 @@ def test_names_and_times_of_the_user_are_shown(open_page, recorded_file):
     assert all(re.search(r"\nrecording \d+$", text) for text in captions)
     words = page.locator("#occurring-words").inner_text()
     assert re.match(r"Time 1\d\.\d\d \(steps? \d+", words)
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ("s", ", 10:00:10.000 to 10:00:12."),
+        ("m", ", 10:10:00 to 10:12:"),
+        ("h", ", 20:00:00 to 22:"),
+        ("D", ", 2024-03-11 10:00 to 2024-03-14 "),
+        ("W", ", 2024-05-10 to 2024-05-30."),
+    ],
+)
+def test_dates_are_as_exact_as_their_axis(open_page, recorded, tmp_path, unit, expected):
+    X = recorded["X"]
+    start = np.datetime64("2024-03-01T10:00", "ns")
+    unit = np.timedelta64(1, unit) / np.timedelta64(1, "ns")
+    dates = start + (X.times * unit).astype("timedelta64[ns]")
+    X = SeriesBatch(X.values, X.offsets, X.channel_names, times=dates)
+    page = open_page(write_report(recorded["model"], tmp_path / "report.html", X=X[:2]))
+    assert expected in page.locator("#verdict").inner_text()
 
 
 def test_of_long_series_few_thin_lines_are_drawn(open_page, recorded_file, page_file):

@@ -654,9 +654,10 @@
   const timeAt = (clock, since) => {
     if (typeof clock.start === "number") return (clock.start + since).toFixed(decimalsOf(clock.span));
     // Dates have no time zone: show them as they are stored.
-    const moment = new Date(Date.parse(`${clock.start}Z`) + 1000 * since).toISOString();
-    const time = moment.slice(11, clock.span < 60 ? 23 : 19);
-    return clock.span < 86400 ? time : moment.slice(0, clock.span < 3 * 86400 ? 16 : 10).replace("T", " ");
+    const moment = (after) => new Date(Date.parse(`${clock.start}Z`) + 1000 * after).toISOString();
+    const sameDay = moment(0).slice(0, 10) === moment(clock.span).slice(0, 10);
+    if (sameDay) return moment(since).slice(11, clock.span < 60 ? 23 : 19);
+    return moment(since).slice(0, clock.span < 3 * 86400 ? 16 : 10).replace("T", " ");
   };
   const decimalsOf = (span) => (span === 0 || span >= 1000 ? 0 : span >= 100 ? 1 : span >= 1 ? 2 : 4);
   const stepNames = (entry) => {
