@@ -32,10 +32,10 @@ from slts.report.series_html import (
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
     ("errors", "Errors", errors_section),
     ("certificate", "Guarantee", certificate_section),
-    ("importance", "Channels and metrics", importance_section),
+    ("importance", "Channels", importance_section),
     ("landmarks", "Landmarks", landmarks_section),
     ("snippets", "Snippets", snippets_section),
-    ("space", "Similarity space", space_section),
+    ("space", "Similarity", space_section),
     ("explorer", "Explorer", explorer_section),
     ("data", "Data", data_section),
     ("card", "Model card", card_section),
