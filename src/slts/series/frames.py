@@ -216,6 +216,13 @@ def flatten_frame(X: Any) -> Flat:
     )
 
 
+def instance_names(X: Any) -> AnyArray | None:
+    """Return the names of the series of a pandas frame with an (instance, time) index."""
+    if not is_pandas_frame(X) or X.index.nlevels != 2:
+        return None
+    return names_of(_number(X.index.get_level_values(0).tolist())[1], X.index.names[0])
+
+
 def _flatten_multiindex(X: Any) -> Flat:
     """Read a pandas frame with an (instance, time) index and one column per channel."""
     if X.size == 0:
