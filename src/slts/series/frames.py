@@ -220,7 +220,9 @@ def instance_names(X: Any) -> AnyArray | None:
     """Return the names of the series of a pandas frame with an (instance, time) index."""
     if not is_pandas_frame(X) or X.index.nlevels != 2:
         return None
-    return names_of(_number(X.index.get_level_values(0).tolist())[1], X.index.names[0])
+    column = X.index.names[0]
+    ids = _number(X.index.get_level_values(0).tolist())[1]
+    return names_of(ids, None if column is None else str(column))
 
 
 def _flatten_multiindex(X: Any) -> Flat:
