@@ -43,7 +43,7 @@ def test_landmark_weights_are_sorted_and_named_by_training_series(fitted):
     widths = [abs(bar.get_width()) for bar in ax.patches]
     assert widths == sorted(widths)
     top = model.landmark_indices_[np.argmax(np.abs(model.coef_[0]))]
-    assert ax.get_yticklabels()[-1].get_text() == f"{y[top]}, training series {top}"
+    assert ax.get_yticklabels()[-1].get_text() == f"class {y[top]}, training series {top}"
 
 
 def test_landmarks_of_the_default_classifier_are_drawn_by_their_effect(local):
@@ -54,7 +54,7 @@ def test_landmarks_of_the_default_classifier_are_drawn_by_their_effect(local):
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], np.sort(effect)[-5:])
     assert ax.get_xlabel() == "effect on the score"
     top = model.landmark_indices_[np.argmax(effect)]
-    assert ax.get_yticklabels()[-1].get_text() == f"{y[top]}, recording {top}"
+    assert ax.get_yticklabels()[-1].get_text() == f"class {y[top]}, recording {top}"
 
 
 def test_the_metric_of_the_default_classifier_is_that_for_its_own_landmarks(local):

@@ -25,6 +25,7 @@ from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
+from slts.series.naming import class_name
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
 from slts.training.prediction import apply_to_source, apply_with_labels
@@ -121,7 +122,9 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.origins_ is None:
             return f"training series {index}"
         name, code = self.origins_.name(index), self.series_class(index)
-        return f"{self.classes_[code]}, {name}" if with_class and code is not None else name
+        if not with_class or code is None:
+            return name
+        return f"{class_name(str(self.classes_[code]))}, {name}"
 
     def series_class(self, index: int) -> int | None:
         """Position in `classes_` of the class of a training series that the model keeps."""

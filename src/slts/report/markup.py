@@ -120,9 +120,3 @@ def percent(share: float, digits: int = 1) -> str:
 def count(number: int, noun: str, nouns: str | None = None) -> str:
     """A number with its noun: "1 step", "2 steps"."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
-
-
-def class_name(label: str) -> str:
-    """A label in a sentence: "class 3" for a number or letter, other labels unchanged."""
-    bare = len(label) == 1 or re.fullmatch(r"[-+.\d]+", label)
-    return f"class {label}" if bare else label

@@ -9,7 +9,6 @@ from slts.report.markup import (
     MOST_COLUMNS,
     Cell,
     Content,
-    class_name,
     count,
     fill,
     heading,
@@ -18,6 +17,7 @@ from slts.report.markup import (
     percent,
     table,
 )
+from slts.series.naming import class_name
 
 
 def errors_section(content: Content) -> str:

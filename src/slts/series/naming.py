@@ -1,4 +1,4 @@
-"""What users call their series, and the times of their steps."""
+"""What users call their series and classes, and the times of their steps."""
 
 from __future__ import annotations
 
@@ -37,6 +37,12 @@ def names_of(ids: Sequence[object] | AnyArray, column: str | None = None) -> Any
             text = f"{noun or 'series'} {text.partition('.')[0]}"
         names[k] = text
     return names
+
+
+def class_name(label: str) -> str:
+    """A label in a sentence: "class 3" for a number or letter, other labels unchanged."""
+    bare = len(label) == 1 or re.fullmatch(r"[-+.\d]+", label)
+    return f"class {label}" if bare else label
 
 
 def plain_times(times: AnyArray) -> AnyArray | None:
