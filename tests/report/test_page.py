@@ -251,7 +251,7 @@ def test_snippets_are_named_in_a_table(content, three):
     local = collect(fitted("local"), three.X_test[:3], three.y_test[:3])
     text = render(local)
     assert '<h2 id="h-snippets">' in text
-    assert "and with 1,000 snippets at every step" in text
+    assert f"and with {len(fitted('local').snippets_):,} snippets at every step" in text
     listed = text[text.index('aria-label="Snippets"') :]
     for sides in local["snippets"]["gallery"]:
         for item in sides["for"] + sides["against"]:

@@ -9,6 +9,7 @@ import numpy as np
 from slts.explanation import landmark_strength
 from slts.extras import import_extra
 from slts.models.linear_form import LinearForm
+from slts.models.row_map import RowMap
 from slts.plots.axes import (
     AGAINST,
     CHANNELS,
@@ -42,7 +43,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     model
         A fitted `LocalSLTSClassifier`, `SLTSClassifier` or `SLTSClassifierCV`.
     label
-        The class. Of two classes only the second has a metric.
+        The class. Two classes share one metric.
     ax
         Axes to draw on; None makes a new figure.
 
@@ -52,8 +53,10 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
         Rows are channels of the series, columns are channels of the landmarks.
     """
     form = _first_form(model)
-    decision = _decision_of(form, label)
-    own = form.local_metrics[decision, form.own_group(decision)]
+    position, sign = model.decision_of(label)
+    own = form.local_metrics[position, form.own_group(position)]
+    if sign < 0 and str(label) in form.group_names:
+        own = sign * form.local_metrics[position, form.group_names.index(str(label))]
     metric = own.mean(axis=0)
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
     names = channel_labels(model.channel_names_in_, len(metric))
@@ -79,7 +82,7 @@ def plot_local_metrics(
     model
         A fitted `LocalSLTSClassifier`.
     label
-        The class. Of two classes only the second has metrics.
+        The class. Two classes share the metrics with opposite signs.
     comparison
         Position in `comparisons_`.
     groups
@@ -94,7 +97,8 @@ def plot_local_metrics(
     """
     form = [form for form in model.linear_forms() if isinstance(form, LinearForm)][comparison]
     shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
-    metrics = form.local_metrics[_decision_of(form, label)][shown]
+    position, sign = model.decision_of(label)
+    metrics = sign * form.local_metrics[position, shown]
     n_groups, n_phases = metrics.shape[:2]
     if figure is None:
         size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
@@ -137,7 +141,7 @@ def plot_landmark_weights(
     model
         A fitted classifier that `slts.explain` accepts.
     label
-        The class. Of two classes only the second has weights.
+        The class. Two classes share the weights with opposite signs.
     count
         Largest number of landmarks.
     ax
@@ -148,12 +152,12 @@ def plot_landmark_weights(
     Axes
         One bar per landmark, labelled with its class and name.
     """
-    form = _first_form(model)
-    decision, weighted = _decision_of(form, label), hasattr(model, "linear_form")
-    weights = form.coef[decision]
+    form, (position, sign) = _first_form(model), model.decision_of(label)
+    weights = sign * form.coef[position]
+    weighted = form.has_one_metric and isinstance(form.rows, RowMap)
     if not weighted:
         features = model.transform(model.landmarks_)
-        weights = landmark_strength(features, len(form.positives), len(form.landmarks))[decision]
+        weights = landmark_strength(features, len(form.positives), len(form.landmarks))[position]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]
@@ -236,12 +240,3 @@ def _first_form(model: Any) -> LinearForm:
         )
     form: LinearForm = model.linear_forms()[0]
     return form
-
-
-def _decision_of(form: LinearForm, label: Any) -> int:
-    """Position of the decision value of a class."""
-    known: list[Any] = form.positives.tolist()
-    if label not in known:
-        names = ", ".join(map(repr, known))
-        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
-    return known.index(label)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import align
+from slts.alignment import Aligner
 from slts.explanation import explain_with, landmark_strength
 from slts.models.linear_form import LinearForm
 from slts.report.downsampling import Bins
@@ -135,7 +135,7 @@ class Landmarks:
     @property
     def weighted(self) -> bool:
         """Whether landmarks have weights; otherwise metrics distinguish them."""
-        return len(self.forms) == 1 and self.forms[0].local_metrics.shape[1:3] == (1, 1)
+        return len(self.forms) == 1 and self.forms[0].has_one_metric
 
     def effects(self, similarities: FloatArray | None) -> FloatArray:
         """Effect of each landmark on each decision, shape (decisions, landmarks).
@@ -188,10 +188,7 @@ class Neighbours:
         model, other = self.model, self.rows[j : j + 1]
         if hasattr(model, "metric_"):
             rows, other = (transform_rows(batch, model.metric_) for batch in (rows, other))
-        settings = model.row_map_.settings
-        return align(
-            rows[0], other[0], objective=settings.objective, band=settings.band, normalize=False
-        ).path
+        return Aligner(other, model.row_map_.settings).path(rows, 0).path
 
 
 References = Landmarks | Neighbours
