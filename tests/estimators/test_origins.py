@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import slts
+from slts.series import SeriesBatch
 
 
 @pytest.fixture
@@ -58,3 +59,12 @@ def test_certified_fits_count_the_series_that_were_given(recordings):
     model, _ = slts.fit_certified(estimator, X, y, random_state=0)
     for index in model.landmark_indices_:
         assert model.series_name(index) == f"{y[index]}, recording {100 + index}"
+
+
+def test_reordered_channels_keep_names(recordings):
+    X, y = recordings
+    named = SeriesBatch(X.values, X.offsets, ["u", "v"], series_names=X.series_names)
+    turned = SeriesBatch(X.values[:, ::-1], X.offsets, ["v", "u"], series_names=X.series_names)
+    model = slts.OneNNClassifier(calibration_size=None).fit(named, y)
+    assert model.check_series(turned).series_names == X.series_names
+    assert slts.SeriesScaler().fit_transform(named).series_names == X.series_names

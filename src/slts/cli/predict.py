@@ -73,7 +73,7 @@ def predict(
     if common.as_json:
         show_json({"out": out, "n_series": done, "predicted": counts})
     else:
-        typer.echo(f"{done} predictions: {out}")
+        common.messages.done(f"{done} predictions: {out}")
 
 
 def _csv_writer(file: TextIO, classes: Sequence[Any]) -> _Write:

@@ -33,6 +33,8 @@ class Columns:
         Columns without a role.
     lists
         Whether every row is one series, with a list of values per channel.
+    groups
+        Column with the group, such as the subject, if one was named.
 
     Examples
     --------
@@ -48,14 +50,15 @@ class Columns:
     guessed: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
     lists: bool = False
+    groups: str | None = None
 
     def used(self, *, labels: bool) -> list[str]:
-        """Return the columns to read."""
-        roles = (self.id, self.time, self.label if labels else None)
+        """Return the columns to read; groups are read with labels."""
+        roles = (self.id, self.time, *((self.label, self.groups) if labels else ()))
         return [*(name for name in roles if name is not None), *self.channels]
 
     def __str__(self) -> str:
-        roles = {"id": self.id, "time": self.time, "label": self.label}
+        roles = {"id": self.id, "time": self.time, "label": self.label, "groups": self.groups}
         texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
         texts.append(f"channels={_shortened(self.channels)}")
         if self.ignored:
@@ -86,6 +89,8 @@ class Dataset:
         Share of the source that has been read, from 0 to 1; None if it is unknown.
     weights
         One weight per series; None for files, which have none.
+    groups
+        One group per series, such as the subject, or None. They are read with the labels.
     """
 
     series: SeriesBatch
@@ -96,19 +101,21 @@ class Dataset:
     notes: tuple[str, ...] = ()
     share: float | None = None
     weights: FloatArray | None = None
+    groups: AnyArray | None = None
 
     def __len__(self) -> int:
         """Return the number of series."""
         return len(self.series)
 
     def __getitem__(self, key: slice | AnyArray) -> Dataset:
-        """Return the series of a slice or a mask, with their labels and identifiers."""
+        """Return the series of a slice or a mask, with all that belongs to them."""
         return replace(
             self,
             series=self.series[key],
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
             weights=None if self.weights is None else self.weights[key],
+            groups=None if self.groups is None else self.groups[key],
         )
 
     @property
@@ -118,7 +125,7 @@ class Dataset:
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Yield some series at a time."""
-        whole = self if labels else replace(self, labels=None)
+        whole = self if labels else replace(self, labels=None, groups=None)
         for begin in range(0, len(self), batch_size):
             yield whole[begin : begin + batch_size]
 
@@ -146,6 +153,7 @@ def join(batches: Iterable[Dataset]) -> Dataset:
         series=SeriesBatch.concatenate(batch.series for batch in every),
         labels=_concatenate([batch.labels for batch in every]),
         ids=_concatenate([batch.ids for batch in every]),
+        groups=_concatenate([batch.groups for batch in every]),
         notes=tuple(dict.fromkeys(note for batch in every for note in batch.notes)),
     )
 
