@@ -15,6 +15,7 @@ belongs to the intercept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -77,6 +78,8 @@ class Explanation:
         values plus the intercept sum to the decision.
     channel_names
         Names of the channels, or None.
+    series
+        The series itself: a batch of one, with its name and times if they are known.
     """
 
     predicted: Any
@@ -92,8 +95,15 @@ class Explanation:
     comparison_names: tuple[str, ...]
     by_comparison: FloatArray
     channel_names: tuple[str, ...] | None
+    series: SeriesBatch
+    _name_of: Callable[[int], str]
     _aligned: tuple[_AlignedForm, ...]
     _snippets: _CountedForm | None
+
+    @cached_property
+    def landmark_names(self) -> tuple[str, ...]:
+        """What the user calls the landmarks: "walk, recording 17"."""
+        return tuple(map(self._name_of, self.landmark_indices.tolist()))
 
     @cached_property
     def by_step(self) -> FloatArray:
@@ -287,6 +297,8 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
             [terms.sum(axis=(1, 2)) + constant for terms, constant in parts]
         ),
         channel_names=batch.channel_names or model.channel_names_in_,
+        series=batch,
+        _name_of=model.series_name,
         _aligned=aligned,
         _snippets=counted,
     )
@@ -489,6 +501,16 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
 def even_choice(count: int, most: int = _MOST_EXPLAINED) -> IntArray:
     """Positions of at most `most` of `count` series, evenly chosen."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def landmark_strength(features: FloatArray, n_decisions: int, n_landmarks: int) -> FloatArray:
+    """How much the contribution of each landmark differs between series.
+
+    The mean absolute deviation of what it contributes, shape (decisions, landmarks), for a model
+    with several metrics per class. `features` come from its `transform`.
+    """
+    terms = features.reshape(len(features), n_decisions, -1)[:, :, :n_landmarks]
+    return np.asarray(np.abs(terms - terms.mean(axis=0)).mean(axis=0))
 
 
 def snippet_strength(

@@ -319,7 +319,37 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     own = snippets[found["classes"].index(found["explained"])]
     strongest = own[np.argsort(-np.abs(own))[:2]]
     assert np.allclose(values, strongest, atol=1e-4)
-    assert " of training series " in listed
+    # The identifiers of the data.
+    assert re.search(r" of r0\d\d, channel", listed)
+    assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])
+    assert re.search(r"landmark\tsimilarity\tcontribution\n(high|low|mid), r0\d\d\t", output)
+    assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\.0\t", output)
+
+
+def test_identifiers_can_be_left_out_of_a_model_file(problem, tmp_path, run):
+    train, _ = problem[".csv"]
+    for option, expected in (("--identifiers", True), ("--no-identifiers", False)):
+        path = tmp_path / f"m{option}.slts"
+        assert run("fit", train, "--model", path, "--method", "slts", option)[0] == 0
+        names = re.findall(rb'"r0\d\d\\?"', path.read_bytes())
+        assert bool(names) == expected
+
+
+def test_a_report_is_named_after_its_data(problem, model, tmp_path, run):
+    _, test = problem[".csv"]
+    page = tmp_path / "page.html"
+    data = tmp_path / "gait_of_patients.csv"
+    data.write_bytes(test.read_bytes())
+    for options, title in (
+        (["--data", data], "Gait of patients"),
+        ([], "Model"),
+        (["--data", data, "--title", "Mine"], "Mine"),
+    ):
+        assert run("report", model, *options, "--out", page)[0] == 0
+        text = page.read_text(encoding="utf-8")
+        assert f"<h1>{title}</h1>" in text
+        page.unlink()
+    assert '"id":"r00' in text
 
 
 def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):

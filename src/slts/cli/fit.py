@@ -70,6 +70,13 @@ def fit(
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
     ] = None,
+    identifiers: Annotated[
+        bool,
+        typer.Option(
+            "--identifiers/--no-identifiers",
+            help="Whether the model file names the training series that it keeps.",
+        ),
+    ] = True,
     random_state: options.RandomState = 0,
     memory_limit: options.MemoryLimit = None,
     *,
@@ -118,7 +125,7 @@ def fit(
         tested.append(HeldOut.of(copy, fold))
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
-    save(estimator, model)
+    save(estimator, model, identifiers=identifiers)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
     result = _Result(estimator, model, seconds, given, scan.columns, len(folds), tested)

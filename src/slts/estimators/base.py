@@ -30,7 +30,9 @@ from slts.files.tables import first_missing
 from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
 from slts.learning.conformal import HeldOutMargins
 from slts.models.linear_form import decision_of
+from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
+from slts.series.naming import class_name
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
 from slts.training.search import HeldOutDecisions
@@ -79,6 +81,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Scale of the probabilities for each predicted class; None if calibration was skipped.
     held_out_margins_ : HeldOutMargins or None
         Margins of held-out training series, for `slts.prediction_sets`; None if there are none.
+    origins_ : Origins or None
+        Names and classes of the training series that landmarks, snippets or neighbours come from;
+        None in models from older files.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     """
@@ -88,6 +93,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     n_steps_in_: int
     probability_scale_: FloatArray | None
     held_out_margins_: HeldOutMargins | None
+    origins_: Origins | None
     validation_: Validation | None
     # Parameters that every classifier has.
     device: str
@@ -115,6 +121,33 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     def positive_classes_(self) -> npt.NDArray[Any]:
         """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+
+    def series_name(self, index: int, *, with_class: bool = True) -> str:
+        """What the user calls a training series: "walk, recording 17".
+
+        Parameters
+        ----------
+        index
+            Position among the training series, such as one of `landmark_indices_`.
+        with_class
+            Whether the class of the series comes first.
+
+        Returns
+        -------
+        str
+            The name; "training series 17" if the data had no identifiers.
+        """
+        if self.origins_ is None:
+            return f"training series {index}"
+        name, code = self.origins_.name(index), self.series_class(index)
+        if not with_class or code is None:
+            return name
+        return f"{class_name(str(self.classes_[code]))}, {name}"
+
+    def series_class(self, index: int) -> int | None:
+        """Position in `classes_` of the class of a training series that the model keeps."""
+        place = None if self.origins_ is None else self.origins_.place(index)
+        return None if self.origins_ is None or place is None else int(self.origins_.codes[place])
 
     def decision_of(self, label: Any) -> tuple[int, float]:
         """Find the decision value of a class and its sign.
@@ -385,14 +418,20 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             found = read_everything(source, runner, seed=self._seed(), progress=progress)
         classes = found.classes if class_names is None else class_names
-        self._remember(classes, found.n_series, found.n_steps, found.sample.series)
+        origins = Origins.of(found.sample.series, found.indices, found.codes)
+        self._remember(classes, found.n_series, found.n_steps, found.sample.series, origins)
         return found
 
     def _remember(
-        self, classes: AnyArray, n_series: int, n_steps: int, series: SeriesBatch
+        self,
+        classes: AnyArray,
+        n_series: int,
+        n_steps: int,
+        series: SeriesBatch,
+        origins: Origins,
     ) -> None:
         """Remember the shape of the training data; `series` are some of them."""
-        self.classes_ = classes
+        self.classes_, self.origins_ = classes, origins
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
         self._remember_channels(series)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -141,7 +141,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return self
 
     def _store(self, fit: LandmarkFit) -> None:
-        self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks)
+        self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins)
         self.row_map_, self.coef_ = fit.row_map, fit.coef
         self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
         d = self.n_channels_in_ + (fit.row_map.constant is not None)
@@ -191,7 +191,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         held_out
             Held-out decisions of the new separators; None if probabilities are not calibrated.
         positions
-            Number of each training series in a larger collection, for `landmark_indices_`.
+            Number of each training series in a larger collection, for `landmark_indices_` and
+            `origins_`.
 
         Returns
         -------
@@ -204,6 +205,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         # It was measured with other separators.
         model.validation_ = None
         model.landmark_indices_ = positions[self.landmark_indices_]
+        if self.origins_ is not None:
+            model.origins_ = replace(self.origins_, indices=positions[self.origins_.indices])
         separators = iter(solutions)
         model.reports_ = tuple(
             report if report.stage == "metric" else _report(report.positive, next(separators))

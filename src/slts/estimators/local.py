@@ -228,7 +228,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         with self._fitting():
             source, class_names = self._training_source(X, y, sample_weight)
             fit = fit_local(source, self._options(), class_names)
-            self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks)
+            self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins)
             self.n_sampled_ = fit.n_sampled
             self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
             self.groups_, self.group_names_ = fit.groups, fit.group_names
@@ -359,6 +359,26 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             lambda: comparison.aligner(comparison.representation(landmarks)),
         )
         return replace(aligner, device=self.device, n_jobs=self.n_jobs)
+
+    def describe_snippet(self, snippet: int, channel_names: Sequence[str] | None = None) -> str:
+        """Where a snippet comes from: "steps 30 to 40 of recording 17, channel x".
+
+        Parameters
+        ----------
+        snippet
+            Position in `snippets_`.
+        channel_names
+            Names of the channels; None takes those of training.
+
+        Returns
+        -------
+        str
+            Steps, training series and channels.
+        """
+        if self.snippets_ is None:
+            raise ValueError("The model has no snippets.")
+        name = self.series_name(int(self.snippets_.series[snippet]), with_class=False)
+        return self.snippets_.describe(snippet, channel_names or self.channel_names_in_, name)
 
     @property
     def n_numbers_(self) -> int:

@@ -103,7 +103,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
             )
         order = [batch.channel_names.index(name) for name in known]
         values = np.ascontiguousarray(batch.values[:, order])
-        return SeriesBatch.from_checked(values, batch.offsets, known)
+        return batch.with_values(values, known)
 
 
 def columns_of_table(X: Any) -> int | None:

@@ -65,8 +65,7 @@ def _in_order(found: Dataset, expect: Sequence[str] | None) -> Dataset:
     if set(expect) != set(names):
         return found
     values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
-    series = SeriesBatch.from_checked(values, series.offsets, tuple(expect))
-    return replace(found, series=series)
+    return replace(found, series=series.with_values(values, tuple(expect)))
 
 
 def _read_published(name: str) -> Dataset:
@@ -108,7 +107,8 @@ def _read_npz(path: Path, name: str, *, labels: bool) -> Dataset:
         hint = ". If series are padded, save their numbers of steps too, as lengths"
         raise DataError(f"{name}: {error}{hint if ' is NaN' in str(error) else ''}") from error
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None
-    return Dataset(series, classes, _one_per_series(arrays, "ids", len(series), name), name)
+    ids = _one_per_series(arrays, "ids", len(series), name)
+    return Dataset(series if ids is None else series.named(ids), classes, ids, name)
 
 
 def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:

@@ -27,6 +27,7 @@ from slts.files.dataset import Dataset
 from slts.files.resampling import on_grid
 from slts.series import SeriesBatch
 from slts.series.frames import read_long
+from slts.series.naming import names_of, plain_times
 from slts.series.source import Digests, identifier_digests
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -164,6 +165,7 @@ def _assemble(
     same_series[starts] = False
     same_series = same_series[1:]
     notes: tuple[str, ...] = ()
+    times = None
     needs_care = len(set(ids.tolist())) < len(ids)
     if columns.time is not None:
         times = rows[columns.time].to_numpy()
@@ -181,7 +183,10 @@ def _assemble(
         for c, name in enumerate(columns.channels):
             values[:, c] = rows[name].to_numpy()
         offsets = np.append(starts, rows.num_rows)
-        series = SeriesBatch.from_checked(values, offsets, part.channel_names)
+        series = SeriesBatch.from_checked(
+            values, offsets, part.channel_names, names_of(ids, columns.id),
+            None if times is None else plain_times(times),
+        )  # fmt: skip
         classes = None if label is None else rows[label].take(starts).to_numpy()
     if classes is not None and classes.dtype == object:
         classes = np.asarray(classes.tolist())
@@ -215,7 +220,7 @@ def _sorted_series(
     except DataError as error:
         raise DataError(f"{part.source}: {error}") from error
     series, classes = (found, None) if label is None else found
-    return SeriesBatch.from_checked(series.values, series.offsets, part.channel_names), classes
+    return series.with_values(series.values, part.channel_names), classes
 
 
 def _changes(column: Any) -> AnyArray:
@@ -318,10 +323,14 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
     chunks = chain.from_iterable(part.chunks(names, batch_size) for part in parts)
     cut = chain.from_iterable(chunk.cut(batch_size) for chunk in chunks)
     for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in cut):
+        series, ids = read(chunk, columns), None
+        if columns.id is not None:
+            ids = _scalars(chunk, columns.id, columns)
+            series = series.named(names_of(ids, columns.id))
         yield Dataset(
-            read(chunk, columns),
+            series,
             None if label is None else _scalars(chunk, label, columns),
-            None if columns.id is None else _scalars(chunk, columns.id, columns),
+            ids,
             source,
             columns,
             share=chunk.share,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray
@@ -154,6 +155,12 @@ def _inner_model(model: Any) -> SeriesClassifier | None:
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_
     return model if isinstance(model, SeriesClassifier) else None
+
+
+def kept_from_training(model: Any, batch: SeriesBatch) -> npt.NDArray[np.bool_]:
+    """Whether each series is one that the model keeps from training."""
+    kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
+    return np.isin(_keys(model, batch), _rounded_keys(kept))
 
 
 def _keys(model: SeriesClassifier, batch: SeriesBatch) -> Digests:

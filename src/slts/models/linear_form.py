@@ -94,6 +94,18 @@ class LinearForm:
         return self.local_metrics.shape[1:3] == (1, 1)
 
     @property
+    def has_components(self) -> bool:
+        """Whether rows are principal components, so that metrics do not name channels."""
+        return getattr(self.rows, "components", None) is not None
+
+    def own_group(self, problem: int) -> int:
+        """The group of landmarks of the positive class; else the group of the largest metrics."""
+        label = str(self.positives[problem])
+        if label in self.group_names:
+            return self.group_names.index(label)
+        return int(np.square(self.local_metrics[problem]).sum(axis=(1, 2, 3)).argmax())
+
+    @property
     def metrics(self) -> FloatArray:
         """The metric of each problem, shape (problems, d, d), if there is one only."""
         if not self.has_one_metric:

@@ -177,8 +177,10 @@ class Snippets:
         size = np.square((values - centre) / spread).sum(axis=1)
         return np.sort(np.argsort(-size, kind="stable")[:most])
 
-    def describe(self, snippet: int, channel_names: Sequence[str] | None = None) -> str:
-        """Return where a snippet comes from: "steps 30 to 40 of training series 17, channel x".
+    def describe(
+        self, snippet: int, channel_names: Sequence[str] | None = None, series: str | None = None
+    ) -> str:
+        """Return where a snippet comes from: "steps 30 to 40 of recording 17, channel x".
 
         Parameters
         ----------
@@ -186,6 +188,8 @@ class Snippets:
             Its position.
         channel_names
             Names of all channels; None numbers them. The only channel of a series is not named.
+        series
+            Name of its training series; None numbers it.
         """
         start, gap = int(self.starts[snippet]), int(self.dilations[snippet])
         last = start + gap * (self.n_steps - 1)
@@ -194,7 +198,7 @@ class Snippets:
             steps = f"steps {start}, {start + gap}, ..., {last}"
         if start < 0:
             steps = "all steps"
-        text = f"{steps} of training series {self.series[snippet]}"
+        text = f"{steps} of {series or f'training series {self.series[snippet]}'}"
         if len(self.scale.centre) == 1:
             return text
         rows = self.prominent_rows(snippet, _MOST_NAMED)

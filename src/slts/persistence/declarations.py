@@ -37,6 +37,7 @@ from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
 from slts.learning.regularized_metric import REGULARIZERS
 from slts.models.comparisons import Comparison
+from slts.models.origins import Origins
 from slts.models.representations import REPRESENTATIONS, Representation
 from slts.models.row_map import RowMap
 from slts.models.snippets import Snippets
@@ -88,6 +89,12 @@ def _record(type_: type, /, **declared: Any) -> Kind:
 
 def _spread(axis: str) -> Kind:
     return array("float64", axis).where("positive", lambda v: (v > 0).all())
+
+
+def _indices(axis: str) -> Kind:
+    return array("int64", axis).where(
+        "distinct and not negative", lambda v: len(np.unique(v)) == len(v) and v.min() >= 0
+    )
 
 
 def _scale_or_levels(representation: Representation) -> None:
@@ -194,6 +201,12 @@ _SNIPPETS = _record(
     sizes={"kinds": lambda s, n: s.n_kinds, "snippets + 1": lambda s, n: len(s) + 1},
     rule=_check_snippets,
 )
+_ORIGINS = _record(
+    Origins,
+    indices=_indices("kept"),
+    codes=array("int64", "kept"),
+    names=NOTHING | tuple_of(TEXT, "kept"),
+)
 _CHOICE = _record(
     Choice,
     n_phases=at_least(1),
@@ -297,6 +310,12 @@ def _check_counts(model: SeriesClassifier) -> None:
         model.n_steps_in_ >= model.n_series_in_ >= len(model.classes_),
         "there must be a training series for each class, and a step for each series",
     )
+    if model.origins_ is not None:
+        found = model.origins_.codes
+        require(
+            (found >= 0).all() and (found < len(model.classes_)).all(),
+            "origins_ must have classes of the model",
+        )
 
 
 _EVERY = Structure(
@@ -307,6 +326,7 @@ _EVERY = Structure(
     n_features_in_=at_least(1),
     n_series_in_=size(2, "series"),
     n_steps_in_=at_least(2),
+    origins_=NOTHING | _ORIGINS,
     validation_=NOTHING | _VALIDATION,
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
@@ -324,12 +344,6 @@ def _check_settings(model: SeriesClassifier) -> None:
 
 
 _ALIGNED = Structure(row_map_=_ROW_MAP, rule=_check_settings)
-
-
-def _indices(axis: str) -> Kind:
-    return array("int64", axis).where(
-        "distinct and not negative", lambda v: len(np.unique(v)) == len(v) and v.min() >= 0
-    )
 
 
 def _check_rows(model: Any) -> None:
@@ -532,6 +546,7 @@ LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
     "fit_params_": _fit_params,
     "held_out_margins_": lambda model: None,
+    "origins_": lambda model: None,
     "snippets_": lambda model: None,
     "snippet_coef_": lambda model: None,
     "validation_": lambda model: None,

@@ -12,6 +12,7 @@ references    landmarks or training series that a model compares series with
 snippets      the strongest snippets of each class, and those that occur at a step
 explorer      explanations of single series, and series as points in similarity space
 card          model card: parameters, facts, provenance
+times         times of the user along a picture
 downsampling  limits for long series, many channels and many series
 packing       arrays and paths as short text
 """

@@ -52,7 +52,7 @@ def collect(
         Series for the report, preferably not used in training, and their labels. Without X the
         report describes the model only.
     ids
-        Names of the series; None numbers them.
+        Identifiers of the series; None takes the names that X has, or numbers them.
     title
         Title; None uses the name of the classifier.
     verbose
@@ -109,6 +109,7 @@ def collect(
             "n_series": None if batch is None else len(batch),
             "n_classes": len(classes),
             "n_channels": n_channels,
+            "n_seen": None if found is None else found.n_seen,
             "accuracy": None if found is None else accuracy(found),
             "n_references": None if references is None else len(references.indices),
             "n_snippets": None if snippets is None else len(snippets.form.snippets),

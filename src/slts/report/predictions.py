@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.guarantees.bounds import accuracy_interval
-from slts.guarantees.held_out import HeldOut, Predicted
+from slts.guarantees.held_out import HeldOut, Predicted, kept_from_training
 from slts.learning.calibration import two_sided
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
@@ -48,7 +48,9 @@ class Predictions:
     outputs
         What the model returned.
     ids
-        Name of each series.
+        Name of each series: "recording 17", or "series 3" if X has no identifiers.
+    n_seen
+        Number of series that the model keeps from training.
     """
 
     given: Any
@@ -61,6 +63,7 @@ class Predictions:
     probabilities: FloatArray | None
     outputs: Predicted
     ids: list[str]
+    n_seen: int
 
     @property
     def wrong(self) -> IntArray:
@@ -82,18 +85,20 @@ def predict_series(
     X, y
         Series, and their labels if known.
     ids
-        Names of the series; None numbers them.
+        Identifiers of the series; None takes the names that X has, or numbers them.
     """
     # A pipeline may accept only the form of X that it was fitted on.
-    batch = model.check_series(X) if hasattr(model, "check_series") else as_series(X)
-    given = batch if hasattr(model, "check_series") else X
+    direct = hasattr(model, "check_series")
+    batch = model.check_series(X) if direct else as_series(X)
     if len(batch) == 0:
         raise DataError("X is empty: a report needs at least one series, or X=None.")
-    names = list(map(str, range(len(batch)))) if ids is None else [str(name) for name in ids]
-    if len(names) != len(batch):
+    if ids is not None and len(ids) != len(batch):
         raise DataError(
-            f"X and ids have inconsistent lengths: {len(batch)} series and {len(names)} ids."
+            f"X and ids have inconsistent lengths: {len(batch)} series and {len(ids)} ids."
         )
+    if ids is not None or batch.series_names is None:
+        batch = batch.named(range(len(batch)) if ids is None else ids)
+    given = batch if direct else X
     classes = model.classes_.tolist()
     labels = truth = None
     unknown: list[Any] = []
@@ -121,7 +126,8 @@ def predict_series(
         decisions=decisions,
         probabilities=probabilities,
         outputs=outputs,
-        ids=names,
+        ids=list(batch.series_names or ()),
+        n_seen=int(kept_from_training(model, batch).sum()) if direct else 0,
     )
 
 

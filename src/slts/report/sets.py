@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from slts.guarantees import LabelSets, prediction_sets
-from slts.report.markup import Content, count, heading, percent, table
+from slts.plural import count
+from slts.report.markup import Content, heading, percent, table
 from slts.report.predictions import Predictions
 
 # The first is shown for single series.

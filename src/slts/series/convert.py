@@ -133,7 +133,7 @@ def as_series(
         return X
     values, offsets, names = _flatten(X, layout)
     if not padded:
-        return SeriesBatch(values, offsets, names)
+        return SeriesBatch(values, offsets, names, series_names=frames.instance_names(X))
     values, offsets = trim_padding(values, offsets)
     try:
         return SeriesBatch(values, offsets, names)

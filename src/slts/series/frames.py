@@ -31,6 +31,7 @@ from slts.series.flatten import (
     flatten_list,
     offsets_of,
 )
+from slts.series.naming import names_of, plain_times
 
 pa: Any = LazyModule("pyarrow", "io")
 
@@ -163,7 +164,8 @@ def read_long(X: object, columns: Columns) -> SeriesBatch | tuple[SeriesBatch, A
         values[:, j] = frame[name].cast(nw.Float64).to_numpy()[order]
     offsets = offsets_of(np.bincount(codes))
     check_finite(values, offsets, chosen, names)
-    batch = SeriesBatch.from_checked(values, offsets, chosen)
+    moments = None if times is None else plain_times(times[order])
+    batch = SeriesBatch.from_checked(values, offsets, chosen, names_of(names, columns.id), moments)
     return batch if labels is None else (batch, labels)
 
 
@@ -292,6 +294,15 @@ def flatten_frame(X: Any) -> Flat:
         f"X is a {type(X).__name__} with an index of {X.index.nlevels} levels, expected one level, "
         "or two: instance and time"
     )
+
+
+def instance_names(X: Any) -> AnyArray | None:
+    """Return the names of the series of a pandas frame with an (instance, time) index."""
+    if not is_pandas_frame(X) or X.index.nlevels != 2:
+        return None
+    column = X.index.names[0]
+    ids = _number(X.index.get_level_values(0).tolist())[1]
+    return names_of(ids, None if column is None else str(column))
 
 
 def _flatten_multiindex(X: Any) -> Flat:

@@ -19,6 +19,7 @@ from slts.errors import warn
 from slts.execution import TaskRunner
 from slts.landmarks import resolve_count
 from slts.learning import MetricSolution, SeparatorSolution
+from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
@@ -60,6 +61,7 @@ class LandmarkFit:
     landmarks: SeriesBatch
     landmark_indices: IntArray
     landmark_codes: IntArray
+    origins: Origins
     coef: FloatArray
     metrics: FloatArray | None
     metric_solutions: tuple[MetricSolution, ...]
@@ -159,7 +161,9 @@ def fit_landmarks(
             separators, positive = alignments.solve_separators(metrics, chosen["gamma"], progress)
     fit = LandmarkFit(
         classes, found.n_series, found.n_steps, row_map, landmarks[:count], indices[:count],
-        landmark_codes[:count], np.stack([s.coef for s in separators]), metrics,
+        landmark_codes[:count],
+        Origins.of(landmarks[:count], indices[:count], landmark_codes[:count]),
+        np.stack([s.coef for s in separators]), metrics,
         tuple(metric_solutions), tuple(separators), positive,
         {name: float(value) for name, value in chosen.items() if name != "n_landmarks"}, best,
     )  # fmt: skip

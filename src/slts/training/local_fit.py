@@ -16,6 +16,7 @@ from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.learning.calibration import Validation
+from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -69,6 +70,7 @@ class LocalFit:
     n_sampled: int | None
     landmarks: SeriesBatch
     landmark_indices: IntArray
+    origins: Origins
     groups: IntArray
     group_names: tuple[str, ...]
     snippets: Snippets | None
@@ -131,14 +133,20 @@ def fit_local(
         options,
     )
     # Snippets name their series by their numbers in the source.
-    named = solution.snippets
+    named, from_sample = solution.snippets, np.empty(0, dtype=np.int64)
     if named is not None:
+        from_sample = np.unique(named.series)
         named = replace(named, series=found.indices[named.series])
+    origins = Origins.of(
+        SeriesBatch.concatenate([landmarks, batch[from_sample]]),
+        np.concatenate([indices, found.indices[from_sample]]),
+        np.concatenate([landmark_codes, codes[from_sample]]),
+    )
     held_out = solution.left_out, codes, multiplicities
     validation = Validation.of("leave-one-out", *held_out, series=np.arange(len(codes)))
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
-        landmarks, indices, groups, group_names, named, solution, held_out, validation,
+        landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
     )  # fmt: skip
 
 
@@ -164,7 +172,9 @@ def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPa
     )
 
     def needed(count: int) -> float:
-        series = count * sample.series.values.nbytes / len(sample)
+        # One channel more: the steps may have times.
+        channels = sample.series.n_channels
+        series = count * sample.series.values.nbytes * (channels + 1) / channels / len(sample)
         learning = training_bytes(
             count,
             min(count, _ANCHORS),
