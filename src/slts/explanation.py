@@ -56,9 +56,10 @@ class Explanation:
     decision
         Decision values, shape (decisions,).
     offset
-        The part of no step and channel: intercept and constant channel, shape (decisions,).
+        The part of no step and channel: intercept, constant channel, and snippets in channels that
+        the series does not have a value of; shape (decisions,).
     contributions
-        Shape (decisions, steps, channels).
+        Shape (decisions, steps, channels); zero for missing values.
     landmark_indices
         Training series used as landmarks, with a nonzero weight.
     by_landmark
@@ -76,8 +77,8 @@ class Explanation:
     similarities
         K_I to the landmarks in the first comparison, shape (landmarks,).
     alignments
-        Path to each landmark in the first comparison. If steps of long series were averaged, paths
-        count the averaged steps.
+        Path to each landmark in the first comparison. Paths count the steps that are aligned: the
+        averaged steps of long series, without those at which nothing is observed.
     channel_names
         Names of the channels, or None.
     """
@@ -310,12 +311,13 @@ class _CountedForm:
 
     def __init__(self, form: SnippetForm, batch: SeriesBatch) -> None:
         self.form, self.batch = form, batch
-        self._all, self.by_snippet = form.attribute(batch)
+        self._all = form.attribute(batch)
+        self.by_snippet = self._all[1]
 
     def contributions(self, which: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Contributions of some or all snippets; nothing of them is constant."""
-        terms = self._all if which is None else self.form.attribute(self.batch, which)[0]
-        return terms, np.zeros(len(terms))
+        """Contributions of some or all snippets, and those of channels that are not observed."""
+        terms, by_snippet = self._all if which is None else self.form.attribute(self.batch, which)
+        return terms, by_snippet.sum(axis=1) - terms.sum(axis=(1, 2))
 
     def occurrences(self, position: int) -> IntArray:
         """Number of thresholds of one snippet that each step meets."""

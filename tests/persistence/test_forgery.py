@@ -292,7 +292,7 @@ def test_a_parameter_newer_than_the_file_has_its_default(saved, path):
 NUMBERS = [
     ("SLTSClassifier", "coef_", (0, 0), np.nan, "coef_ has NaN"),
     ("SLTSClassifier", "metrics_", (0, 0, 0), np.inf, "metrics_ has NaN"),
-    ("SLTSClassifier", "landmarks_.values", (3, 1), np.nan, "is NaN"),
+    ("SLTSClassifier", "landmarks_.values", (3, 1), np.inf, "is inf"),
     ("SLTSClassifier", "landmarks_.offsets", (3,), 0, "increase strictly"),
     ("SLTSClassifier", "landmarks_.offsets", (3,), 10**15, "increase strictly"),
     ("SLTSClassifier", "landmarks_.offsets", (-1,), 10**15, "from 0 to the number of steps"),

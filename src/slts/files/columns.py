@@ -43,8 +43,8 @@ _LABEL_NAMES = ("label", "class", "classlabel", "target", "category", "y")
 _LABEL_KINDS: tuple[Kind, ...] = ("text", "integer", "boolean", "number")
 # Row numbers that pandas and Dask write with a frame.
 _ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
-# Cells that Arrow reads as missing values, for which reading has its own message.
-_MISSING = (
+# Cells that Arrow reads as missing values.
+MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
@@ -64,6 +64,8 @@ class RequestedColumns:
         Channels of a trained model; they are read in this order, unless `channels` names others.
     classes
         Labels of a trained model; they tell its label from other columns that are not channels.
+    skip
+        See `Columns`.
     """
 
     id: str | None = None
@@ -72,6 +74,7 @@ class RequestedColumns:
     channels: str | Sequence[str] | None = None
     expect: Sequence[str] | None = None
     classes: Sequence[object] | None = None
+    skip: bool = False
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""
@@ -180,7 +183,9 @@ class _Resolver:
             channels = self._guess_channels()
             guessed.add("channels")
         ignored = tuple(name for name in self._kinds if name not in self._taken | set(channels))
-        return Columns(id, time, label, channels, frozenset(guessed), ignored, self._lists)
+        return Columns(
+            id, time, label, channels, frozenset(guessed), ignored, self._lists, requested.skip
+        )
 
     def _take(self, name: str, role: str) -> None:
         """Give a requested column its role."""
@@ -250,7 +255,9 @@ class _Resolver:
                     f"{self._file}: channel {name!r} has type {dtype}, expected lists of numbers, "
                     f"one number per step"
                 )
-        elif kind not in NUMERIC:
+        elif kind not in NUMERIC and not pa.types.is_null(self._rows.schema.field(name).type):
+            if self._requested.skip and self._misspelt(name):
+                return
             self._refuse_misspelt(name, "channel {}")
             raise DataError(
                 f"{self._file}: channel {name!r} holds {self._example(name)}, expected numbers"
@@ -431,22 +438,33 @@ class _Resolver:
 
     def _refuse_misspelt(self, name: str, what: str, otherwise: str = "") -> None:
         """Raise an error for a text column that holds mostly numbers."""
-        if self._kinds[name] != "text":
+        found = self._misspelt(name)
+        if found is None:
             return
+        row, cell, n_numbers, n_cells = found
+        raise DataError(
+            f"{self._sample.place(row)}: {what.format(repr(name))} holds {cell[:40]!r}, but "
+            f"numbers in {n_numbers:,} of the first {n_cells:,} rows. Correct the value or drop "
+            f"the row{otherwise}"
+        )
+
+    def _misspelt(self, name: str) -> tuple[int, str, int, int] | None:
+        """Return row and text of the first cell of a text column that is not a number.
+
+        Also the number of cells that are numbers, and of all cells; None if less than half of them
+        are numbers.
+        """
+        if self._kinds[name] != "text":
+            return None
         cells = [
             (row, cell)
             for row, cell in enumerate(self._rows[name].to_pylist())
-            if cell is not None and cell not in _MISSING
+            if cell is not None and cell not in MISSING
         ]
         wrong = [(row, cell) for row, cell in cells if not is_number(cell)]
         if not wrong or 2 * len(wrong) >= len(cells):
-            return
-        row, cell = wrong[0]
-        raise DataError(
-            f"{self._sample.place(row)}: {what.format(repr(name))} holds {cell[:40]!r}, but "
-            f"numbers in {len(cells) - len(wrong):,} of the first {len(cells):,} rows. Correct the "
-            f"value or drop the row{otherwise}"
-        )
+            return None
+        return *wrong[0], len(cells) - len(wrong), len(cells)
 
     def _example(self, name: str) -> str:
         column = self._rows[name].drop_null()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,8 @@ class Columns:
         Columns without a role.
     lists
         Whether every row is one series, with a list of values per channel.
+    skip
+        Whether series that cannot be used are left out, rather than an error.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Columns:
     guessed: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
     lists: bool = False
+    skip: bool = False
 
     def used(self, *, labels: bool) -> list[str]:
         """Return the columns to read."""
@@ -61,6 +65,14 @@ class Columns:
         if self.ignored:
             texts.append(f"not used: {_shortened(self.ignored)}")
         return ", ".join(texts)
+
+
+class Unusable(NamedTuple):
+    """A series that was left out: its position and identifier, and why it cannot be used."""
+
+    position: int
+    id: Any
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +98,8 @@ class Dataset:
         Share of the source that has been read, from 0 to 1; None if it is unknown.
     weights
         One weight per series; None for files, which have none.
+    unusable
+        Series that `iter_series` left out, with their positions among all series of the batch.
     """
 
     series: SeriesBatch
@@ -96,6 +110,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     share: float | None = None
     weights: FloatArray | None = None
+    unusable: tuple[Unusable, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of series."""
@@ -105,6 +120,7 @@ class Dataset:
         """Return the series of a slice or a mask, with their labels and identifiers."""
         return replace(
             self,
+            unusable=(),
             series=self.series[key],
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
@@ -119,8 +135,15 @@ class Dataset:
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Yield some series at a time."""
         whole = self if labels else replace(self, labels=None)
-        for begin in range(0, len(self), batch_size):
-            yield whole[begin : begin + batch_size]
+        # Series that were left out belong to the batch in which they would be.
+        left, first = list(self.unusable), 0
+        for begin in range(0, max(len(self), bool(left)), batch_size):
+            batch, own = whole[begin : begin + batch_size], list[Unusable]()
+            is_last = begin + batch_size >= len(self)
+            while left and (is_last or left[0].position < first + len(batch) + len(own)):
+                own.append(left[0]._replace(position=left.pop(0).position - first))
+            first += len(batch) + len(own)
+            yield replace(batch, unusable=tuple(own))
 
 
 def join(batches: Iterable[Dataset]) -> Dataset:

@@ -91,7 +91,9 @@ class FolderPart(TablePart):
         if _LABEL in names:
             labels = self._labels()
             files = self._labelled_files(files, labels)
-        requested = RequestedColumns(time=self.columns.time, channels=self.columns.channels)
+        requested = RequestedColumns(
+            time=self.columns.time, channels=self.columns.channels, skip=self.columns.skip
+        )
         for number, (id, path) in enumerate(files.items(), start=1):
             added = {_ID: id, _LABEL: labels[id]}
             with _open(path, str(Path(self.given, path.name))) as table:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from slts.datasets import list_datasets
 from slts.errors import DataError
@@ -164,6 +164,7 @@ def iter_series(
     classes: Sequence[object] | None = None,
     labels: bool = True,
     batch_size: int = 1024,
+    on_error: Literal["raise", "skip"] = "raise",
 ) -> Iterator[Dataset]:
     """Read the series of a source in batches.
 
@@ -176,13 +177,17 @@ def iter_series(
         See `read_series`.
     batch_size : int
         Largest number of series in a batch.
+    on_error : {"raise", "skip"}
+        What to do with a series of a table that has an infinite value, a cell that is not a number,
+        or no value at all: raise an error, or leave it out and say why in `Dataset.unusable`.
 
     Yields
     ------
     Dataset
         The next series.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes))
+    skip = on_error == "skip"
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, skip))
     yield from scan.batches(labels=labels, batch_size=batch_size)
 
 

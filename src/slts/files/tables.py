@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,10 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.dataset import Columns, Dataset
-from slts.series import SeriesBatch, as_series
+from slts.files.dataset import Columns, Dataset, Unusable
+from slts.series import SeriesBatch
+from slts.series.flatten import check_values, trim_padding
+from slts.series.frames import read_long
 from slts.series.source import Digests, identifier_digests
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -228,21 +230,51 @@ def _assemble(
         classes = None if label is None else rows[label].take(starts).to_numpy()
     if classes is not None and classes.dtype == object:
         classes = np.asarray(classes.tolist())
-    return Dataset(series, classes, ids, part.source, columns, notes, share)
+    return _usable(Dataset(series, classes, ids, part.source, columns, notes, share), columns)
+
+
+def _usable(found: Dataset, columns: Columns) -> Dataset:
+    """Trim series to the last step with a value; raise an error for those that cannot be used.
+
+    Or leave these out, if `columns` say so.
+    """
+    series, ids = found.series, None if found.ids is None else found.ids.tolist()
+    values, offsets = trim_padding(series.values, series.offsets)
+    found = replace(found, series=SeriesBatch.from_checked(values, offsets, series.channel_names))
+    if not columns.skip:
+        try:
+            check_values(values, offsets, columns.channels, ids)
+        except DataError as error:
+            raise DataError(f"{found.source}: {error}") from error
+        return found
+    unusable = []
+    for position, (begin, end) in enumerate(pairwise(offsets.tolist())):
+        reason = _why_unusable(values[begin:end], columns)
+        if reason is not None:
+            unusable.append(Unusable(position, None if ids is None else ids[position], reason))
+    keep = np.ones(len(found), dtype=bool)
+    keep[[one.position for one in unusable]] = False
+    return replace(found[keep], unusable=tuple(unusable)) if unusable else found
+
+
+def _why_unusable(series: FloatArray, columns: Columns) -> str | None:
+    infinite = np.argwhere(np.isinf(series))
+    if len(infinite):
+        step, channel = infinite[0]
+        return f"step {step} of {columns.channels[channel]!r} is infinite or not a number"
+    return "it has no values" if np.isnan(series).all() else None
 
 
 def _sorted_series(
     rows: Any, part: TablePart, label: str | None
 ) -> tuple[SeriesBatch, AnyArray | None]:
     columns = part.columns
+    assert columns.id is not None
     try:
-        found: Any = as_series(
-            rows,
-            id=columns.id,
-            time=columns.time,
-            channels=columns.channels,
-            label=label,  # type: ignore[arg-type]
-        )
+        found: Any = read_long(
+            rows, id=columns.id, time=columns.time, channels=columns.channels, label=label,
+            check=False,
+        )  # fmt: skip
     except DataError as error:
         raise DataError(f"{part.source}: {error}") from error
     series, classes = (found, None) if label is None else found
@@ -346,7 +378,7 @@ def _list_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> 
     label = columns.label if labels else None
     chunks = chain.from_iterable(part.chunks(names, batch_size) for part in parts)
     for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in chunks):
-        yield Dataset(
+        found = Dataset(
             _series_of_lists(chunk, columns),
             None if label is None else _scalars(chunk, label, columns),
             None if columns.id is None else _scalars(chunk, columns.id, columns),
@@ -354,6 +386,7 @@ def _list_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> 
             columns,
             share=chunk.share,
         )
+        yield _usable(found, columns)
 
 
 def _cut_by_size(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
@@ -375,10 +408,10 @@ def _scalars(chunk: Chunk, name: str, columns: Columns) -> AnyArray:
 
 
 def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
-    first, lengths = _flat_values(chunk, columns.channels[0])
+    first, lengths = _flat_values(chunk, columns.channels[0], columns)
     values = [first]
     for name in columns.channels[1:]:
-        found, counts = _flat_values(chunk, name)
+        found, counts = _flat_values(chunk, name, columns)
         if (counts != lengths).any():
             row = int(np.argmax(counts != lengths))
             raise DataError(
@@ -392,7 +425,7 @@ def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
     return SeriesBatch.from_checked(flat, offsets, columns.channels)
 
 
-def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
+def _flat_values(chunk: Chunk, name: str, columns: Columns) -> tuple[FloatArray, IntArray]:
     """Return the concatenated values of a channel, and the number of steps of every series."""
     column = chunk.rows[name].combine_chunks()
     row = _first_true(column.is_null())
@@ -404,14 +437,13 @@ def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
         raise DataError(f"{chunk.place(row)}: {name!r} has no steps; drop the row")
     values: FloatArray
     values = column.flatten().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    finite = np.isfinite(values)
-    if not finite.all():
-        position = int(np.argmin(finite))
+    infinite = np.isinf(values)
+    if infinite.any() and not columns.skip:
+        position = int(np.argmax(infinite))
         row = int(np.searchsorted(np.cumsum(lengths), position, side="right"))
         step = position - int(lengths[:row].sum())
-        what = "infinite" if np.isinf(values[position]) else "missing"
         raise DataError(
-            f"{chunk.place(row)}: step {step} of {name!r} is {what}; impute it or drop the row"
+            f"{chunk.place(row)}: step {step} of {name!r} is infinite; clip it or drop the row"
         )
     return values, lengths
 
@@ -420,7 +452,7 @@ def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
 
 
 def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
-    """Raise an error for missing and infinite values in long form.
+    """Raise an error for infinite values and for rows without id, time or label, in long form.
 
     In the result, channels are float64 and other columns have the type of `plain_type`.
     """
@@ -430,11 +462,9 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
         if name in columns.channels:
             if column.type != pa.float64():
                 column = column.cast(pa.float64(), safe=False)
-            # Missing values become NaN, so one check is enough if all values are finite.
-            finite = np.isfinite(column.to_numpy())
-            if not finite.all():
-                _require_present(chunk, columns, name, column.is_null(nan_is_null=True))
-                place = _place_in_series(chunk, columns, int(np.argmin(finite)))
+            infinite = np.isinf(column.to_numpy())
+            if infinite.any() and not columns.skip:
+                place = _place_in_series(chunk, columns, int(np.argmax(infinite)))
                 raise DataError(f"{place}: {name!r} is infinite; clip it or drop the series")
         else:
             column = plain_column(column)
@@ -491,10 +521,9 @@ def _require_present(chunk: Chunk, columns: Columns, name: str, missing: Any) ->
     row = _first_true(missing.combine_chunks())
     if row is None:
         return
-    role = {columns.id: " (id)", columns.time: " (time)", columns.label: " (label)"}.get(name, "")
-    remedy = "fill it in" if role else "missing values are not dropped silently; impute them"
+    role = {columns.id: "id", columns.time: "time", columns.label: "label"}[name]
     place = _place_in_series(chunk, columns, row)
-    raise DataError(f"{place}: {name!r}{role} is missing; {remedy} or drop the row")
+    raise DataError(f"{place}: {name!r} ({role}) is missing; fill it in or drop the row")
 
 
 def _place_in_series(chunk: Chunk, columns: Columns, row: int) -> str:

@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -20,7 +21,7 @@ import numpy as np
 
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.columns import is_number, kind_of
+from slts.files.columns import MISSING, is_number, kind_of
 from slts.files.dataset import Columns
 from slts.files.paths import STDIN, OnePath
 from slts.files.tables import Chunk
@@ -181,8 +182,35 @@ class CsvTable:
         types = {name: self._type(name, columns) for name in names}
         line = 1 + self.has_header
         for block in self._blocks():
-            yield self._parse(block, line, names, types)
+            try:
+                yield self._parse(block, line, names, types)
+            except DataError:
+                if not columns.skip:
+                    raise
+                yield self._parse_cells(block, line, names, types, columns.channels)
             line += block.count(b"\n")
+
+    def _parse_cells(
+        self,
+        block: bytes,
+        line: int,
+        names: Sequence[str],
+        types: Mapping[str, Any],
+        channels: Sequence[str],
+    ) -> Chunk:
+        """Parse lines in which a cell is not a number: it becomes infinity, which is unusable."""
+        texts = {**types, **dict.fromkeys(channels, pa.string())}
+        chunk = self._parse(block, line, names, texts)
+        rows = chunk.rows
+        for name in channels:
+            numbers = [self._number(cell) for cell in rows[name].to_pylist()]
+            rows = rows.set_column(names.index(name), name, pa.array(numbers, pa.float64()))
+        return replace(chunk, rows=rows)
+
+    def _number(self, cell: str) -> float:
+        if cell.strip() in MISSING:
+            return np.nan
+        return float(cell.replace(self._decimal, ".")) if is_number(cell) else np.inf
 
     def _blocks(self) -> Iterator[bytes]:
         """Cut the file between lines."""

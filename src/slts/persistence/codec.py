@@ -96,7 +96,7 @@ class Encoder:
     def _series(self, batch: SeriesBatch, path: str) -> dict[str, Any]:
         names = batch.channel_names
         return {
-            "values": self._tensor(batch.values, f"{path}.values"),
+            "values": self._tensor(batch.values, f"{path}.values", missing=True),
             "offsets": self._tensor(batch.offsets, f"{path}.offsets"),
             "channel_names": None if names is None else [_encode_plain(n, path) for n in names],
         }
@@ -127,8 +127,9 @@ class Encoder:
             raise TypeError(f"{path} has an item of type {type(value).__name__}, not a label")
         return self.encode(value, path)
 
-    def _tensor(self, value: AnyArray, path: str) -> str:
-        _check_finite(value, path)
+    def _tensor(self, value: AnyArray, path: str, *, missing: bool = False) -> str:
+        """Store an array; only values of series may be missing."""
+        _check_finite(np.nan_to_num(value, nan=0.0) if missing else value, path)
         assert path not in self.tensors
         stored = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
         self.tensors[path] = np.ascontiguousarray(stored).reshape(value.shape)
@@ -232,7 +233,7 @@ class Decoder:
         values, offsets, names = _fields(node, path, "values", "offsets", "channel_names")
         if names is not None:
             names = [_as_text(name, path) for name in _as_list(names, path)]
-        # The constructor checks shapes, offsets and names, and that all values are finite.
+        # The constructor checks shapes, offsets and names, and that no value is infinite.
         return SeriesBatch(
             self._take(values, path, "float64"), self._take(offsets, path, "int64"), names
         )

@@ -8,13 +8,15 @@ from typing import overload
 
 import numpy as np
 
-from slts._typing import AnyArray, Layout
+from slts._typing import AnyArray, Layout, Missing
 from slts.errors import DataError
 from slts.series import frames
 from slts.series.batch import SeriesBatch
 from slts.series.flatten import (
     as_numbers,
     check_layout,
+    check_missing,
+    check_values,
     flatten_array,
     flatten_cells,
     flatten_list,
@@ -38,6 +40,7 @@ def as_series(
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: None = ...,
+    missing: Missing = ...,
 ) -> SeriesBatch: ...
 @overload
 def as_series(
@@ -49,6 +52,7 @@ def as_series(
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: str,
+    missing: Missing = ...,
 ) -> tuple[SeriesBatch, AnyArray]: ...
 def as_series(
     X: object,
@@ -59,6 +63,7 @@ def as_series(
     time: str | None = None,
     channels: str | Sequence[str] | None = None,
     label: str | None = None,
+    missing: Missing = "ignore",
 ) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
     """Convert series to a `SeriesBatch`.
 
@@ -67,7 +72,7 @@ def as_series(
     X : object
         One of
 
-        - a `SeriesBatch`, which is returned unchanged;
+        - a `SeriesBatch`, which is returned unchanged (after the check of `missing`);
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
           single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
@@ -79,8 +84,8 @@ def as_series(
         Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
         (n, time, channels), as tslearn does. The batch always returns its series channels first.
     padded : bool
-        Whether short series are padded with NaN at the end. Trailing steps that are NaN in all
-        channels are then removed; NaN anywhere else is an error.
+        Whether NaN only pads the ends of short series. Trailing steps that are NaN in all channels
+        are then removed, and NaN anywhere else is an error.
     id : str, optional
         Column of a long frame that identifies the series. Series have the order of their first
         rows.
@@ -90,6 +95,11 @@ def as_series(
         Columns that hold the values; all other numeric columns by default.
     label : str, optional
         Column with the label, which must be constant within a series.
+    missing : {"ignore", "error"}
+        What to do with missing values (NaN, null or masked): "ignore" keeps them, and similarities
+        and classifiers leave them out (see "Missing values" in the user guide); "error" raises an
+        error that names the first one. "ignore" removes steps at the end of a series at which
+        nothing is observed: they may be padding.
 
     Returns
     -------
@@ -115,11 +125,14 @@ def as_series(
     SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """
     check_layout(layout)
+    check_missing(missing)
     columns = {"time": time, "channels": channels, "label": label}
     if id is not None:
         if padded:
             raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        return frames.read_long(X, id=id, time=time, channels=channels, label=label)
+        return frames.read_long(
+            X, id=id, time=time, channels=channels, label=label, missing=missing
+        )
     given = [name for name, value in columns.items() if value is not None]
     if given:
         raise DataError(
@@ -127,20 +140,24 @@ def as_series(
             "that identifies the series"
         )
     if isinstance(X, SeriesBatch):
+        if missing == "error":
+            check_values(X.values, X.offsets, X.channel_names, missing=missing)
         return X
     values, offsets, names = _flatten(X, layout)
-    if not padded:
-        return SeriesBatch(values, offsets, names)
-    values, offsets = trim_padding(values, offsets)
-    try:
-        return SeriesBatch(values, offsets, names)
-    except DataError as error:
-        if layout == "time_first":
-            raise
-        raise DataError(
-            f"{error}. Padding was removed along the last axis: if X is (n, time, channels), as in "
-            f"tslearn, also pass layout='time_first'"
-        ) from error
+    if padded or missing == "ignore":
+        values, offsets = trim_padding(values, offsets)
+    batch = SeriesBatch(values, offsets, names)
+    if padded or missing == "error":
+        try:
+            check_values(batch.values, offsets, names, missing="error")
+        except DataError as error:
+            if layout == "time_first" or not padded:
+                raise
+            raise DataError(
+                f"{error}. Padding was removed along the last axis: if X is (n, time, channels), "
+                f"as in tslearn, also pass layout='time_first'"
+            ) from error
+    return batch
 
 
 def _flatten(X: object, layout: Layout) -> frames.Flat:

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError
 from slts.extras import import_extra
 from slts.series.batch import SeriesBatch
 from slts.series.flatten import (
     as_numbers,
-    check_finite,
+    check_values,
     flatten_array,
     flatten_cells,
     flatten_list,
     offsets_of,
+    trim_padding,
 )
 
 _FRAME_CLASSES = {
@@ -65,8 +66,13 @@ def read_long(
     time: str | None,
     channels: str | Sequence[str] | None,
     label: str | None,
+    missing: Missing = "ignore",
+    check: bool = True,
 ) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
-    """Read a long frame, one row per step; see `slts.as_series` for the parameters."""
+    """Read a long frame, one row per step; see `slts.as_series` for the parameters.
+
+    Without `check`, the caller checks the values.
+    """
     nw: Any = import_extra("narwhals", "io")
     try:
         frame = nw.from_native(X, eager_only=True)
@@ -88,7 +94,9 @@ def read_long(
     for j, name in enumerate(chosen):
         values[:, j] = frame[name].cast(nw.Float64).to_numpy()[order]
     offsets = offsets_of(np.bincount(codes))
-    check_finite(values, offsets, chosen, names)
+    if check:
+        check_values(values, offsets, chosen, names, missing=missing)
+        values, offsets = trim_padding(values, offsets)
     batch = SeriesBatch.from_checked(values, offsets, chosen)
     return batch if labels is None else (batch, labels)
 
