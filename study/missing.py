@@ -1,7 +1,7 @@
 """Accuracy with missing values: ``python -m study.missing --markdown docs/missing.md``.
 
 Values of training and test series are removed at random or in blocks. Each classifier is trained
-on the series with gaps, and on series whose gaps were interpolated before.
+on the series with gaps, and on series whose gaps were interpolated first.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ the [user guide](guide.md#missing-values). Written by
 *Random*: every value is missing with the given probability. *Blocks*: every channel of every series
 has a gap of the given share of its steps, at a random place. Percentages of correct predictions on
 test series, means over {splits} splits (Auslan {fewer}; Japanese Vowels: seeds of the published
-split). In every cell, the first number is for series with gaps, and the second for series that were
-interpolated before: linearly, with the first and last value held, and with the mean of a channel
-that has no value in a series."""
+split). In every cell, the first number is for series with gaps (`missing="ignore"`, the default of
+`as_series`), and the second for series that were interpolated first (`missing="interpolate"`)."""
 
 
 def remove(values: Values, share: float, how: str, rng: np.random.Generator) -> Values:
@@ -66,21 +65,8 @@ def remove(values: Values, share: float, how: str, rng: np.random.Generator) -> 
     return np.where(gone, np.nan, values)
 
 
-def interpolate(series: Sequence[Values], means: Values) -> list[Values]:
-    """Fill the gaps of every channel; `means` are for channels without any value."""
-    filled = []
-    for values in series:
-        steps, result = np.arange(values.shape[1]), values.copy()
-        for channel, mean in zip(result, means, strict=True):
-            known = ~np.isnan(channel)
-            found = np.interp(steps, steps[known], channel[known]) if known.any() else mean
-            channel[:] = found
-        filled.append(result)
-    return filled
-
-
 def accuracies(data: LabelledSeries, name: str, split: int) -> dict[tuple[str, str, bool], float]:
-    """Return percentages by method, condition, and whether gaps were interpolated before."""
+    """Return percentages by method, condition, and whether gaps were interpolated first."""
     train, test = divide(data, name, split, FULL)
     everything, found = list(data.batch), {}
     conditions = [("complete", 0.0, "")] + [
@@ -89,14 +75,12 @@ def accuracies(data: LabelledSeries, name: str, split: int) -> dict[tuple[str, s
     for condition, share, how in conditions:
         rng = np.random.default_rng(seed_of("missing", name, split, condition))
         X = [remove(x, share, how, rng) for x in everything] if how else everything
-        known = np.concatenate([X[i] for i in train], axis=1)
-        means = np.nan_to_num(np.nanmean(known, axis=1))
-        for before in (False, True) if how else (False,):
-            series = slts.as_series(interpolate(X, means) if before else X)
+        for filled in (False, True) if how else (False,):
+            series = slts.as_series(X, missing="interpolate" if filled else "ignore")
             for method, make in METHODS.items():
                 model = make(seed_of("model", name, split)).fit(series[train], data.labels[train])
                 right = model.predict(series[test]) == data.labels[test]
-                found[method, condition, before] = 100.0 * float(right.mean())
+                found[method, condition, filled] = 100.0 * float(right.mean())
     return found
 
 
@@ -118,7 +102,7 @@ def document(
         """Means over splits and data sets, with gaps and interpolated."""
         return " / ".join(
             number(float(np.mean([np.mean([s[key] for s in found[name]]) for name in names])))
-            for key in ((method, condition, before) for before in (False, True))
+            for key in ((method, condition, filled) for filled in (False, True))
             if key in found[names[0]][0]
         )
 
@@ -128,7 +112,7 @@ def document(
             (title, *(cell(names, method, condition) for condition in conditions))
             for title, names in groups.items()
         )
-        caption = "With gaps / interpolated before."
+        caption = "With gaps / interpolated first."
         elements += [f"## {method}", Grid("missing", caption, ("data set", *conditions), rows)]
     return elements
 

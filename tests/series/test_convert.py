@@ -199,10 +199,19 @@ def test_steps_at_the_end_without_a_value_are_removed():
         as_series(X, missing="error")
 
 
-def test_complete_series_pass_both_settings_of_missing():
+def test_gaps_can_be_interpolated():
+    nan = np.nan
+    X = [[[nan, 1.0, nan, 3.0, nan], [nan] * 5]]
+    filled = [[1.0, 1.0, 2.0, 3.0], [nan] * 4]
+    for same in (X, as_series(X)):
+        np.testing.assert_array_equal(as_series(same, missing="interpolate")[0], filled)
+
+
+def test_complete_series_pass_all_settings_of_missing():
     X = np.ones((2, 3))
-    assert as_series(X, missing="error") == as_series(X, missing="ignore")
-    with pytest.raises(DataError, match="missing must be 'ignore' or 'error', got 'drop'"):
+    for missing in ("error", "interpolate"):
+        assert as_series(X, missing=missing) == as_series(X, missing="ignore")
+    with pytest.raises(DataError, match=r"missing must be 'ignore', .* or 'error', got 'drop'"):
         as_series(X, missing="drop")
 
 

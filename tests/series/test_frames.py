@@ -128,6 +128,8 @@ def test_a_long_frame_equals_grouping_by_hand(rows):
 def test_a_missing_value_is_kept_or_located(make):
     data = long_data() | {"v": [10, 20, None, 40, 50]}
     assert as_series(make(data), id="who", time="when").n_missing.tolist() == [0, 1]
+    filled, _ = as_series(make(data), id="who", time="when", missing="interpolate", label="word")
+    assert filled.n_missing.tolist() == [0, 0]
     with pytest.raises(DataError, match=r"series 0 \(id 'b'\), step 0, channel 1 \('v'\) is NaN"):
         as_series(make(data), id="who", time="when", missing="error")
 

@@ -201,7 +201,7 @@ class Components:
     @classmethod
     def fit(cls, values: FloatArray, count: int) -> Components:
         """Keep the `count` directions of largest variance; missing values count as the mean."""
-        centre = _moments(values)[0]
+        centre = _moments(values)[0] if np.isnan(values).any() else values.mean(axis=0)
         return cls(centre, leading_directions(zero_missing(values - centre), count))
 
     def __call__(self, values: FloatArray) -> FloatArray:

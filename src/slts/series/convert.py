@@ -23,6 +23,7 @@ from slts.series.flatten import (
     is_sparse,
     trim_padding,
 )
+from slts.series.missing import fill_gaps
 
 _ACCEPTED = (
     "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
@@ -72,7 +73,7 @@ def as_series(
     X : object
         One of
 
-        - a `SeriesBatch`, which is returned unchanged (after the check of `missing`);
+        - a `SeriesBatch`, which is returned unchanged, except by `missing`;
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
           single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
@@ -95,10 +96,11 @@ def as_series(
         Columns that hold the values; all other numeric columns by default.
     label : str, optional
         Column with the label, which must be constant within a series.
-    missing : {"ignore", "error"}
+    missing : {"ignore", "interpolate", "error"}
         What to do with missing values (NaN, null or masked): "ignore" keeps them, and similarities
-        and classifiers leave them out (see "Missing values" in the user guide); "error" raises an
-        error that names the first one. "ignore" removes steps at the end of a series at which
+        and classifiers leave them out (see "Missing values" in the user guide); "interpolate" fills
+        gaps within each series, and only channels without any value stay missing; "error" raises an
+        error that names the first one. The first two remove steps at the end of a series at which
         nothing is observed: they may be padding.
 
     Returns
@@ -130,9 +132,12 @@ def as_series(
     if id is not None:
         if padded:
             raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        return frames.read_long(
+        found = frames.read_long(
             X, id=id, time=time, channels=channels, label=label, missing=missing
         )
+        if isinstance(found, SeriesBatch):
+            return _filled(found, missing)
+        return _filled(found[0], missing), found[1]
     given = [name for name, value in columns.items() if value is not None]
     if given:
         raise DataError(
@@ -142,9 +147,9 @@ def as_series(
     if isinstance(X, SeriesBatch):
         if missing == "error":
             check_values(X.values, X.offsets, X.channel_names, missing=missing)
-        return X
+        return _filled(X, missing)
     values, offsets, names = _flatten(X, layout)
-    if padded or missing == "ignore":
+    if padded or missing != "error":
         values, offsets = trim_padding(values, offsets)
     batch = SeriesBatch(values, offsets, names)
     if padded or missing == "error":
@@ -157,7 +162,13 @@ def as_series(
                 f"{error}. Padding was removed along the last axis: if X is (n, time, channels), "
                 f"as in tslearn, also pass layout='time_first'"
             ) from error
-    return batch
+    return _filled(batch, missing)
+
+
+def _filled(batch: SeriesBatch, missing: Missing) -> SeriesBatch:
+    if missing != "interpolate":
+        return batch
+    return fill_gaps(batch, np.full(batch.n_channels, np.nan))
 
 
 def _flatten(X: object, layout: Layout) -> frames.Flat:

@@ -91,9 +91,9 @@ def _from_objects(array: AnyArray, where: str) -> FloatArray:
 
 
 def check_missing(missing: str) -> None:
-    """Raise `DataError` unless `missing` is one of the two known words."""
+    """Raise `DataError` unless `missing` is one of the known words."""
     if missing not in get_args(Missing):
-        raise DataError(f"missing must be 'ignore' or 'error', got {missing!r}")
+        raise DataError(f"missing must be 'ignore', 'interpolate' or 'error', got {missing!r}")
 
 
 def check_values(
@@ -118,7 +118,7 @@ def check_values(
         Names to show next to the channel number.
     series_names : Sequence[object] or None
         Identifiers to show next to the series number.
-    missing : {"ignore", "error"}
+    missing : {"ignore", "interpolate", "error"}
         With "error", any NaN is an error.
     """
     finite = np.isfinite(values)
