@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 import slts
 
@@ -40,6 +38,9 @@ def draw(
 
 def write_parquet(path: Path, count: int, *, seed: int = 0) -> Path:
     """Write drawn series in long form, unless the file exists; row groups cut through series."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ def bench_separator(K: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         "ratio": sum(theirs) / ours,
         "worst_relative_difference": worst,
         "largest_gap": max(solution.gap for solution in path),
-        "nonzero": [solution.n_nonzero for solution in path],
+        "nonzero": [int(np.count_nonzero(solution.coef)) for solution in path],
     }
 
 

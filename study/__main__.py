@@ -24,7 +24,7 @@ from typing import Any
 
 import slts
 from study import figures, paper_document, paper_tables, peer_document, peer_tables
-from study.markdown import Element, Grid, to_markdown
+from study.markdown import Element, Grid, Table, to_markdown
 from study.methods import unavailable
 from study.problems import Loader, load_published, missing_datasets
 from study.protocol import (
@@ -41,8 +41,6 @@ from study.protocol import (
 )
 from study.runner import Ledger, LedgerBusyError, Observer, Outcome, RunState, Unit, Work, run_units
 from study.work import Worker
-
-Table = dict[str, Any]
 
 RESULTS = "results.jsonl"
 # Seconds between two lines of progress.

@@ -12,14 +12,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slts.plots import plot_alignment
+from study.markdown import Table
 from study.methods import BY_NAME
 from study.paper import TITLES
 from study.statistics import SIGNIFICANT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Table = dict[str, Any]
 
 RANKS = "accuracy-ranks"
 _INK, _COLOURS = "#1c1c1c", {"bbs": "#b5651d", "slts": "#1f5fa8"}

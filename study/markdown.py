@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Plain data: what JSON can hold.
+Table = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -64,7 +67,7 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells) + " |"
 
 
-def opening(title: str, run: dict[str, Any], *packages: str) -> list[Element]:
+def opening(title: str, run: Table, *packages: str) -> list[Element]:
     """Return the title, the facts about a run, and its command."""
     versions = ", ".join([f"slts {run['version']}", *packages])
     wall = f": {run['wall']}" if run["wall"] else ""

@@ -164,7 +164,7 @@ def _peer(
 
 ADAPTERS = {
     "local": Adapter(
-        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=2
+        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=3
     ),
     "slts": Adapter(slts.SLTSClassifierCV, _unchanged, _slts_size),
     "minirocket": _peer("convolution_based", "MiniRocketClassifier", _rocket_size),
@@ -264,8 +264,8 @@ METHODS = (
     _main("1nn-dtw", "1NN-DTW"),
     _main("slts", "SLTS (paper)"),
     _ablation("no-snippets", "without snippets", n_snippets=0),
-    _ablation("snippets-250", "250 snippets", n_snippets=250),
-    _ablation("snippets-4000", "4000 snippets", n_snippets=4000),
+    _ablation("snippets-50", "50 snippets", n_snippets=50),
+    _ablation("snippets-1000", "1000 snippets", n_snippets=1000),
     _ablation("six-comparisons", "six comparisons by alignment", **_SIX),
     _ablation("old-form", "six comparisons, without snippets", n_snippets=0, **_SIX),
     _option("slts-homogeneous", "homogeneous channel", homogeneous=True),

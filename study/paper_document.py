@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from study import sentences
 from study.markdown import (
     Element,
     Grid,
     Picture,
+    Table,
     bullets,
     number,
     opening,
@@ -18,8 +18,6 @@ from study.markdown import (
     with_interval,
 )
 from study.paper import COLUMNS, METHOD_TITLES, ROBOT_TASKS, SELECTIONS, TABLE_1, TITLES
-
-Table = dict[str, Any]
 
 _SPACES = {
     "identity": "M = I",

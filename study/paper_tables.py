@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from study.markdown import Table
 from study.paper import (
     CLAIMS,
     COLUMNS,
@@ -22,9 +23,14 @@ from study.paper import (
 )
 from study.problems import count_of
 from study.protocol import SELECTION_TABLES, Protocol, Selection
-from study.statistics import BySplit, Scores, Summary, on_shared_splits, paired_test, summarize
-
-Table = dict[str, Any]
+from study.statistics import (
+    BySplit,
+    Scores,
+    Summary,
+    summarize,
+    summary_by_split,
+    tested_by_split,
+)
 
 # Columns of Table 2 whose data sets are split at random.
 HELDOUT_COLUMNS = ("auslan", "robot")
@@ -92,10 +98,6 @@ def compare(found: Summary | None, published: Published | None = None) -> Table 
     return cell
 
 
-def _summary(values: BySplit) -> Summary | None:
-    return summarize(values.values()) if values else None
-
-
 class _Columns:
     """Accuracies by split in the columns of Table 2."""
 
@@ -147,7 +149,7 @@ def _table_2(columns: _Columns, names: Sequence[str]) -> list[Table]:
     rows = []
     for method in METHODS:
         cells = {
-            name: compare(_summary(columns.of(method, name)), TABLE_2[method][name])
+            name: compare(summary_by_split(columns.of(method, name)), TABLE_2[method][name])
             for name in names
         }
         if any(cells.values()):
@@ -159,7 +161,7 @@ def _robot(columns: _Columns) -> list[Table]:
     """The robot tasks one by one, and the mean of their intervals, which the paper may print."""
     rows = []
     for method in METHODS:
-        cells = {task: compare(_summary(columns.of(method, task))) for task in ROBOT_TASKS}
+        cells = {task: compare(summary_by_split(columns.of(method, task))) for task in ROBOT_TASKS}
         if all(cells.values()):
             widths = [cell["interval"] for cell in cells.values() if cell and cell["interval"]]
             mean = sum(widths) / len(widths) if widths else None
@@ -172,11 +174,10 @@ def _figure_2(scores: Scores, protocol: Protocol) -> dict[str, list[Table]]:
     for name in protocol.datasets:
         for count in scores.counts(name):
             bbs, slts = (scores.accuracies(m, name, "random", count) for m in ("bbs", "slts"))
-            cells = {"bbs": compare(_summary(bbs)), "slts": compare(_summary(slts))}
+            cells = {"bbs": compare(summary_by_split(bbs)), "slts": compare(summary_by_split(slts))}
             point: Table = {"landmarks": count, **cells}
-            pairs = on_shared_splits(slts, bbs)
-            if len(pairs[0]) > 1:
-                test = paired_test(*pairs)
+            test = tested_by_split(slts, bbs)
+            if test is not None:
                 point.update(difference=test.difference, p=test.p)
             panels.setdefault(name, []).append(point)
     return panels
@@ -206,7 +207,7 @@ def _selection(scores: Scores, name: str, protocol: Protocol, heldout: bool) -> 
         count = count_of(share, scores.n_train[name], heldout)
         cells = {}
         for way in SELECTIONS:
-            found = _summary(scores.accuracies("slts", name, way, count))
+            found = summary_by_split(scores.accuracies("slts", name, way, count))
             cells[way] = compare(found, LANDMARK_TABLES[name].get((way, share)))
         if any(cells.values()):
             rows.append({"share": share, "landmarks": count, "cells": cells})
@@ -220,12 +221,11 @@ def _test(columns: _Columns, claim: Claim) -> Table | None:
         counts = columns.scores.counts(claim.where)
         most = FEW * counts[-1] if counts else 0.0
         counts = counts[:1] if claim.landmarks == "fewest" else [n for n in counts if n <= most]
-    pairs = on_shared_splits(
+    test = tested_by_split(
         columns.claimed("slts", claim, counts), columns.claimed(claim.other, claim, counts)
     )
-    if len(pairs[0]) < 2:
+    if test is None:
         return None
-    test = paired_test(*pairs)
     direction = "above" if test.difference > 0 else "below"
     found = direction if test.significant else "not different from"
     return {

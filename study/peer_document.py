@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from study import sentences
 from study.cues import CUES
@@ -12,6 +11,7 @@ from study.markdown import (
     Element,
     Grid,
     Picture,
+    Table,
     bullets,
     number,
     opening,
@@ -23,8 +23,6 @@ from study.methods import BY_NAME, CENTRE, GROUPS
 from study.paper import ROBOT_TASKS
 from study.protocol import DATASET_TITLES
 from study.statistics import SIGNIFICANT
-
-Table = dict[str, Any]
 
 _CENTRE_TITLE = BY_NAME[CENTRE].title
 

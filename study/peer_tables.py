@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from study.cues import CUES
+from study.markdown import Table
 from study.methods import BY_NAME, CANDIDATES, CENTRE, CUE_METHODS
 from study.protocol import MADE_UP, PRESPLIT, Protocol, Selection, cue_dataset
 from study.statistics import (
@@ -23,9 +24,8 @@ from study.statistics import (
     paired_test,
     signed_rank_test,
     summarize,
+    summary_by_split,
 )
-
-Table = dict[str, Any]
 
 
 def collect(
@@ -94,9 +94,9 @@ def _cues(scores: Scores, wanted: Sequence[str], protocol: Protocol) -> Table:
     for cue in CUES:
         cells = {
             str(size): {
-                name: dataclasses.asdict(summarize(found.values()))
+                name: asdict(found)
                 for name in methods
-                if (found := scores.accuracies(name, cue_dataset(cue, size)))
+                if (found := summary_by_split(scores.accuracies(name, cue_dataset(cue, size))))
             }
             for size in protocol.cue_sizes
         }
@@ -119,11 +119,8 @@ def _costs(scores: Scores, method: str, datasets: Sequence[str]) -> Table:
 
 
 def _row(scores: Scores, method: str, datasets: Sequence[str]) -> Table:
-    found = {name: scores.accuracies(method, name) for name in datasets}
-    cells = {
-        name: dataclasses.asdict(summarize(values.values())) if values else None
-        for name, values in found.items()
-    }
+    found = {name: summary_by_split(scores.accuracies(method, name)) for name in datasets}
+    cells = {name: None if mean is None else asdict(mean) for name, mean in found.items()}
     means = [cell["mean"] for cell in cells.values() if cell]
     return {
         "method": method,

@@ -189,3 +189,14 @@ def on_shared_splits(first: BySplit, second: BySplit) -> tuple[list[float], list
     """Return the accuracies of two methods on the splits that both have."""
     shared = sorted(first.keys() & second.keys())
     return [first[split] for split in shared], [second[split] for split in shared]
+
+
+def summary_by_split(values: BySplit) -> Summary | None:
+    """Return the mean of the accuracies; None without any."""
+    return summarize(values.values()) if values else None
+
+
+def tested_by_split(first: BySplit, second: BySplit) -> Paired | None:
+    """Return the paired t-test on the splits that both have; None if there are fewer than two."""
+    pairs = on_shared_splits(first, second)
+    return paired_test(*pairs) if len(pairs[0]) > 1 else None

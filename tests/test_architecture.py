@@ -149,25 +149,59 @@ def private_names(names: list[str]) -> set[str]:
     return {name for name in names if name.startswith("_") and not name.startswith("__")}
 
 
+def private_definitions(module: ast.Module) -> set[str]:
+    """Private names that a module defines."""
+    found = set()
+    for node in ast.walk(module):
+        names = []
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names = [node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names = [node.attr] if is_own(node) else []
+        elif isinstance(node, ast.arg | ast.keyword) and node.arg:
+            names = [node.arg]
+        elif isinstance(node, ast.Call) and called(node.func) in ("setattr", "__setattr__"):
+            names = texts(node.args)
+        if isinstance(node, ast.Assign) and "__slots__" in map(called, node.targets):
+            names = texts([node.value, *getattr(node.value, "elts", [])])
+        found |= private_names(names)
+    return found
+
+
 def defined_privately() -> dict[str, set[str]]:
     """Private names that each part defines."""
     defined = defaultdict(set)
     for path in sources():
-        for node in ast.walk(tree(path)):
-            names = []
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                names = [node.name]
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names = [node.id]
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                names = [node.attr]
-            elif isinstance(node, ast.arg | ast.keyword) and node.arg:
-                names = [node.arg]
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                # __slots__ and setattr.
-                names = [node.value] if node.value.isidentifier() else []
-            defined[part_of(path)] |= private_names(names)
+        defined[part_of(path)] |= private_definitions(tree(path))
     return defined
+
+
+def is_own(node: ast.Attribute) -> bool:
+    """Whether an expression is an attribute of `self` or `cls`."""
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def called(node: ast.expr) -> str:
+    """Return the last name of an expression such as `a.b`."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def texts(nodes: list[ast.expr]) -> list[str]:
+    """Return the texts among some expressions."""
+    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return [value for value in values if isinstance(value, str)]
+
+
+# Functions that read an attribute by its name; the last ones read it in a dict of attributes.
+READERS = {"getattr", "hasattr", "delattr", "setdefault", "get", "pop"}
+
+
+def reads_attributes(node: ast.expr) -> bool:
+    """Whether an expression is `x.__dict__` or `vars(x)`."""
+    is_vars = isinstance(node, ast.Call) and called(node.func) == "vars"
+    return is_vars or called(node) == "__dict__"
 
 
 def imports_from_other_part(module: str, part: str) -> bool:
@@ -179,11 +213,11 @@ def read_privately(module: ast.Module, part: str, defined: set[str]) -> set[str]
     found = set()
     for node in ast.walk(module):
         if isinstance(node, ast.Attribute):
-            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            found |= set() if own else private_names([node.attr])
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr"):
-            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
-            found |= private_names([text for text in texts if isinstance(text, str)])
+            found |= set() if is_own(node) else private_names([node.attr])
+        elif isinstance(node, ast.Call) and called(node.func) in READERS:
+            found |= private_names(texts(node.args))
+        elif isinstance(node, ast.Subscript) and reads_attributes(node.value):
+            found |= private_names(texts([node.slice]))
         elif isinstance(node, ast.ImportFrom) and imports_from_other_part(node.module or "", part):
             found |= private_names([alias.name for alias in node.names])
     return found - defined - GRANTED
@@ -202,9 +236,42 @@ def test_no_part_reads_private_names_of_another():
 def test_the_check_sees_private_reads():
     module = ast.parse(
         "from slts.series import _hidden\nmodel._secret\nself._own\ngetattr(model, '_other')\n"
-        "model._mine"
+        "model._mine\nmodel.__dict__['_a']\nvars(model)['_b']\nmodel.__dict__.setdefault('_c', 0)"
     )
-    assert read_privately(module, "cli", {"_mine"}) == {"_hidden", "_secret", "_other"}
+    expected = {"_hidden", "_secret", "_other", "_a", "_b", "_c"}
+    assert read_privately(module, "cli", {"_mine"}) == expected
+
+
+def test_a_text_defines_a_private_name_only_where_it_names_an_attribute():
+    module = ast.parse(
+        "model.__dict__['_read'] = model._stored = 1\n"
+        "class A:\n    __slots__ = ('_slot',)\nsetattr(a, '_set', 1)"
+    )
+    assert private_definitions(module) == {"_slot", "_set"}
+
+
+def fitted_attributes_stored(module: ast.Module) -> set[str]:
+    """Fitted attributes, such as `coef_`, that a module stores in another object."""
+    return {
+        node.attr
+        for node in ast.walk(module)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if node.attr.endswith("_") and not node.attr.startswith("_") and not is_own(node)
+    }
+
+
+def test_only_estimators_change_fitted_models():
+    found = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in sources()
+        if part_of(path) != "estimators" and (names := fitted_attributes_stored(tree(path)))
+    }
+    assert not found
+
+
+def test_the_check_sees_changed_models():
+    module = ast.parse("model.coef_ = 1\nself.own_ = 2\nmodel.name = 3\nmodel.coef_.T")
+    assert fitted_attributes_stored(module) == {"coef_"}
 
 
 def test_every_package_opens_with_a_map_of_its_modules():

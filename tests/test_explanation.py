@@ -130,12 +130,17 @@ def test_channel_names_are_those_of_the_training_series():
 
 def test_other_models_raise_an_error(fitted):
     _, X, y = fitted
+    neighbours = slts.OneNNClassifier().fit(X, y)
     with pytest.raises(TypeError, match="OneNNClassifier cannot be explained"):
-        explain(slts.OneNNClassifier().fit(X, y), X[0])
+        explain(neighbours, X[0])
+    with pytest.raises(TypeError, match="OneNNClassifier cannot be explained"):
+        slts.summarize(neighbours)
 
     search = GridSearchCV(slts.BBSClassifier(random_state=0), {"gamma": [1e-2]}, cv=2).fit(X, y)
     with pytest.raises(TypeError, match="best_estimator_"):
         explain(search, X[0])
+    with pytest.raises(TypeError, match="best_estimator_"):
+        slts.summarize(search, X)
 
 
 def test_several_series_raise_an_error(fitted):

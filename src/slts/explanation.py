@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, Alignment, align
-from slts.models.linear_form import LinearForm
+from slts.alignment import Aligner, Alignment
+from slts.models.linear_form import LinearForm, decision_of
 from slts.models.row_map import RowMap
 from slts.models.snippets import SnippetForm
 from slts.series import SeriesBatch, as_series
@@ -56,8 +56,8 @@ class Explanation:
     decision
         Decision values, shape (decisions,).
     offset
-        The part of no step and channel: intercept, constant channel, and snippets in channels that
-        the series does not have a value of; shape (decisions,).
+        The part that belongs to no step and no channel: intercept, constant channel, and snippets
+        in channels that have no value in the series; shape (decisions,).
     contributions
         Shape (decisions, steps, channels); zero for missing values.
     landmark_indices
@@ -68,9 +68,9 @@ class Explanation:
         The part of each snippet, compared with a mean training series, shape (decisions,
         snippets); no columns if the model has none.
     intercept
-        The part of no landmark and snippet, shape (decisions,): the model's intercept, and what
-        the snippets of a mean training series with as many steps add. ``intercept +
-        by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
+        The part that belongs to no landmark and no snippet, shape (decisions,): the model's
+        intercept, and what the snippets of a mean training series with as many steps add.
+        ``intercept + by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
     comparison_names, by_comparison
         The comparisons of the model and the part of each, shape (decisions, comparisons). These
         values plus the intercept sum to the decision.
@@ -216,17 +216,7 @@ class Explanation:
         sign : float
             1 or -1: the factor for decision, offset and contributions.
         """
-        known = self.labels.tolist()
-        wanted = self.predicted if label is None else label
-        if wanted not in known:
-            names = ", ".join(map(repr, known))
-            raise ValueError(
-                f"The 'label' parameter must be one of {names}. Got {label!r} instead."
-            )
-        position = known.index(wanted)
-        if len(self.decision) == len(known):
-            return position, 1.0
-        return 0, 1.0 if position else -1.0
+        return decision_of(self.labels, self.predicted if label is None else label)
 
     def __repr__(self) -> str:
         decisions, steps, channels = self.contributions.shape
@@ -255,15 +245,7 @@ def explain(model: Any, x: Any) -> Explanation:
         Contributions by landmark, step and channel. With the offset they sum to
         `model.decision_function([x])`.
     """
-    if hasattr(model, "linear_forms"):
-        return explain_with(model, model.linear_forms(), x)
-    name = type(model).__name__
-    if hasattr(model, "best_estimator_"):
-        raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
-    raise TypeError(
-        f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
-        f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
-    )
+    return explain_with(model, _linear_forms(model), x)
 
 
 def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any) -> Explanation:
@@ -277,7 +259,7 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
     counted = next((form for form in traced if isinstance(form, _CountedForm)), None)
     parts = [form.contributions() for form in traced]
     contributions = np.asarray(sum(terms for terms, _ in parts))
-    intercept = np.asarray(sum(form.intercept for form in forms))
+    intercept = np.asarray(sum(one.form.intercept for one in aligned))
     if counted is not None:
         intercept = intercept + counted.form.baseline(batch.n_steps)
     offset = intercept + np.asarray(sum(constant for _, constant in parts))
@@ -330,23 +312,22 @@ class _AlignedForm:
 
     def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
         self.form, self.batch = form, batch
-        self.rows = form.rows(batch).values
-        settings, alignments = form.settings, []
+        rows = form.rows(batch)
+        self.rows = rows.values
+        aligner = Aligner(form.landmarks, form.settings)
+        self.alignments = tuple(aligner.path(rows, j) for j in range(len(form.landmarks)))
         # s_ij by landmark, phase, step of the series and channel.
         self.sums = np.zeros((len(form.landmarks), form.n_phases, *self.rows.shape))
-        for j, landmark in enumerate(form.landmarks):
-            found = align(
-                self.rows.T, landmark,
-                objective=settings.objective, band=settings.band, normalize=False,
-            )  # fmt: skip
+        for j, (landmark, found) in enumerate(zip(form.landmarks, self.alignments, strict=True)):
             i, k = found.path.T
             phase = k * form.n_phases // landmark.shape[1]
             np.add.at(self.sums[j], (phase, i), landmark.T[k] / found.length)
-            alignments.append(found)
-        self.alignments = tuple(alignments)
 
     def contributions(self, landmarks: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Contributions through some landmarks, and their constant part: see `Rows.attribute`."""
+        """Contributions through some landmarks, and their constant part.
+
+        See `RowMapping.attribute`.
+        """
         form = self.form
         slopes = np.zeros((len(form.coef), *self.rows.shape))
         groups, coef, sums = form.groups[landmarks], form.coef[:, landmarks], self.sums[landmarks]
@@ -365,6 +346,20 @@ class _AlignedForm:
             mapped = self.rows @ form.local_metrics[:, g]
             values[:, own] = np.tensordot(mapped, self.sums[own], axes=([1, 2, 3], [1, 2, 3]))
         return values * form.coef
+
+
+def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
+    """Return the linear forms of a model, or raise an error that says what has them."""
+    if hasattr(model, "linear_forms"):
+        forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
+        return forms
+    name = type(model).__name__
+    if hasattr(model, "best_estimator_"):
+        raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
+    raise TypeError(
+        f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
+        f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
+    )
 
 
 def _one_series(x: Any) -> SeriesBatch:
@@ -440,20 +435,20 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         Series to average over; None averages over the model's own landmarks. For a model with
         several metrics per class, about 100 of them are used.
     n_jobs
-        Number of threads, by joblib's convention, for a model with one metric per class.
+        Number of threads, by joblib's convention, for snippets and for the alignments of a model
+        with one metric per class. Other models are explained series by series.
 
     Returns
     -------
     ModelSummary
         Importances, weights, singular values and sizes.
     """
-    forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
+    forms = _linear_forms(model)
     form = forms[0]
     assert isinstance(form, LinearForm)
     pairs = singular_values = None
     strength = effect = np.empty((len(form.positives), 0))
-    one_metric = len(forms) == 1 and form.local_metrics.shape[1:3] == (1, 1)
-    if one_metric and isinstance(form.rows, RowMap):
+    if len(forms) == 1 and form.has_one_metric and isinstance(form.rows, RowMap):
         rows = form.landmarks if X is None else form.rows(model.check_series(as_series(X)))
         # Shape (series, decisions, d, d).
         terms = np.zeros((1, *form.metrics.shape))
@@ -491,10 +486,9 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     )
 
 
-def even_choice(count: int) -> IntArray:
-    """Positions of at most 100 of `count` series, evenly chosen."""
-    chosen = np.linspace(0, count - 1, min(count, _MOST_EXPLAINED)).round()
-    return np.unique(chosen.astype(np.int64))
+def even_choice(count: int, most: int = _MOST_EXPLAINED) -> IntArray:
+    """Positions of at most `most` of `count` series, evenly chosen."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
 def snippet_strength(
@@ -507,3 +501,48 @@ def snippet_strength(
     terms = form.contributions(batch, n_jobs)
     effect = terms.mean(axis=0)
     return np.abs(terms - effect).mean(axis=0), effect
+
+
+class ShownSnippet(NamedTuple):
+    """A snippet that counts for or against a class, and a series in which it adds most.
+
+    Attributes
+    ----------
+    snippet
+        Its position in the model's `snippets_`.
+    weight
+        Its importance over the landmarks, with the sign of its mean effect; see `ModelSummary`.
+    example, adds
+        Position of the series, and what the snippet adds in it.
+    """
+
+    snippet: int
+    weight: float
+    example: int
+    adds: float
+
+
+def snippets_to_show(
+    model: Any, batch: SeriesBatch | None, count: int
+) -> list[tuple[list[ShownSnippet], list[ShownSnippet]]]:
+    """For each decision value, up to `count` snippets for it and against it, strongest first.
+
+    Examples are chosen among at most 100 series of the batch; None takes the landmarks.
+    """
+    form, landmarks = model.linear_forms()[-1], model.landmarks_
+    strength, effect = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
+    weights = np.sign(effect) * strength
+    batch = landmarks if batch is None else batch
+    places = even_choice(len(batch))
+    added = form.contributions(batch[places], model.n_jobs)
+
+    def side(decision: int, sign: float) -> list[ShownSnippet]:
+        own, terms = weights[decision], added[:, decision]
+        order = np.argsort(-np.abs(own), kind="stable")
+        found = []
+        for k in order[sign * own[order] > 0][:count].tolist():
+            best = int(np.argmax(sign * terms[:, k]))
+            found.append(ShownSnippet(k, float(own[k]), int(places[best]), float(terms[best, k])))
+        return found
+
+    return [(side(decision, 1.0), side(decision, -1.0)) for decision in range(len(weights))]

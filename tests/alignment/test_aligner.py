@@ -157,6 +157,16 @@ def test_a_subset_gives_the_columns_of_the_whole(aligner, series):
     np.testing.assert_array_equal(some.products(series), aligner.products(series)[:, chosen])
 
 
+def test_equal_subsets_share_one_layout(aligner, series, layouts):
+    for chosen in ([7, 0, 12], np.array([7, 0, 12]), [0, 7, 12]):
+        np.testing.assert_array_equal(
+            replace(aligner, n_jobs=2).subset(chosen).similarities(series),
+            Aligner(aligner.landmarks[chosen], aligner.settings).similarities(series),
+        )
+    # Two for the subsets, three for the aligners that they are compared with.
+    assert len(layouts) == 5
+
+
 @pytest.mark.parametrize("objective", ["affinity", "cost", "distance"])
 def test_a_path_is_that_of_align(rng, objective):
     how = AlignmentSettings(objective, band=12)

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import slts
 from slts import SeriesBatch, as_series
 from slts.cli import scoring
+from slts.estimators import base
 from slts.files.parquet_parts import ParquetPart
 from slts.series.source import series_keys
 from slts.training.sampling import SampleSize
@@ -374,3 +375,24 @@ def test_standard_input_is_evaluated(files, trained, run, monkeypatch):
     found = json.loads(output)
     assert found.pop("log_loss") == pytest.approx(expected.pop("log_loss"))
     assert found == expected | {"data": found["data"]}
+
+
+@pytest.mark.parametrize("method", ["1nn", "svm", "ldmlt"])
+def test_series_that_do_not_fit_in_memory_are_refused(method, files, tmp_path, monkeypatch, capsys):
+    n_bytes = slts.scan_series(files["train"]).n_bytes
+    # The series fit, but not the copies that reading and aligning need.
+    monkeypatch.setattr(base, "usable_memory", lambda: 2 * n_bytes)
+    path = tmp_path / "model.slts"
+    arguments = ["fit", files["train"], "--model", path, "--method", method, "--quiet"]
+    assert slts.cli.main(list(map(str, arguments))) == 1
+    message = capsys.readouterr().err
+    assert "needs all training series in memory" in message
+    assert "train.parquet" in message
+    assert not path.exists()
+
+
+def test_other_channels_are_found_before_anything_is_read(files, model, monkeypatch, capsys):
+    monkeypatch.setattr(ParquetPart, "batches", None)
+    arguments = ["evaluate", model, files["parquet"], "--channels", "c1,c2", "--quiet"]
+    assert slts.cli.main(list(map(str, arguments))) == 1
+    assert "was scanned with the channels c1, c2" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """A local HTTP server with scripted failures."""
 
-import re
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,12 +10,10 @@ class Script:
 
     def __init__(self):
         self.files = {}
-        self.ranges = True  # answer requests for a part of a file
-        self.rewind = 0  # begin so many bytes before the part asked for
         self.with_length = True  # announce the length of the answer
         self.cuts = []  # break the n-th answer off after so many bytes
         self.statuses = []  # answer the n-th request with this status
-        self.asked = []  # (path, Range header) of each request
+        self.asked = []  # the path of each request
         self.base = ""
 
 
@@ -45,8 +42,7 @@ def serving():
 
 
 def answer(handler, script):
-    wanted = handler.headers.get("Range")
-    script.asked.append((handler.path, wanted))
+    script.asked.append(handler.path)
     content = script.files.get(handler.path.lstrip("/"))
     status = script.statuses.pop(0) if script.statuses else None
     if status is None and content is None:
@@ -56,20 +52,10 @@ def answer(handler, script):
         handler.send_header("Content-Length", "0")
         handler.end_headers()
         return
-    start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted and script.ranges else 0
-    start = max(0, start - script.rewind) if start else 0
-    if start >= len(content) and start:
-        handler.send_response(416)
-        handler.send_header("Content-Range", f"bytes */{len(content)}")
-        handler.end_headers()
-        return
-    body = content[start:]
-    handler.send_response(206 if start else 200)
-    if start:
-        handler.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+    handler.send_response(200)
     if script.with_length:
-        handler.send_header("Content-Length", str(len(body)))
+        handler.send_header("Content-Length", str(len(content)))
     handler.end_headers()
     cut = script.cuts.pop(0) if script.cuts else None
-    handler.wfile.write(body if cut is None else body[:cut])
+    handler.wfile.write(content if cut is None else content[:cut])
     handler.close_connection = True

@@ -13,13 +13,12 @@ import pytest
 
 from slts.datasets import catalogue, download, fetch, info, load
 from slts.errors import DataError
+from slts.execution import silent
 from tests.datasets import miniature
 from tests.datasets.miniature import to_tar, to_zip
 from tests.datasets.server import serving
 
 pytest.importorskip("requests")
-
-CHUNK = download._CHUNK
 
 
 @pytest.fixture
@@ -76,42 +75,18 @@ def test_a_forced_download_that_fails_leaves_the_old_file(server, robots, cache)
     assert names(cache) == ["robot_failures.zip"]
 
 
-def test_a_broken_connection_is_resumed_at_once(server, robots, cache):
-    server.cuts = [CHUNK, 2 * CHUNK]
+def test_a_download_starts_again_after_a_broken_connection(server, robots, cache):
+    server.cuts = [1000, 2000]
     assert fetch("robot_lp1").read_bytes() == robots
-    assert [asked for _, asked in server.asked] == [None, f"bytes={CHUNK}-", f"bytes={3 * CHUNK}-"]
-
-
-def test_a_download_given_up_is_resumed_in_the_next_call(server, robots, cache):
-    server.cuts = [CHUNK + 100] + [CHUNK - 1] * (download.ATTEMPTS - 1)
-    with pytest.raises(ConnectionError, match=rf"{CHUNK} bytes are kept for the next call"):
-        fetch("robot_lp1")
-    assert names(cache) == ["robot_failures.zip.part"]
-    with pytest.raises(FileNotFoundError):
-        load("robot_lp1")
-    assert fetch("robot_lp1").read_bytes() == robots
-    assert server.asked[-1][1] == f"bytes={CHUNK}-"
+    assert len(server.asked) == 3
     assert names(cache) == ["robot_failures.zip"]
 
 
-def test_a_server_without_ranges_is_asked_for_the_whole(server, robots):
-    server.ranges = False
-    server.cuts = [1000]
-    assert fetch("robot_lp1").read_bytes() == robots
-
-
-@pytest.mark.parametrize("rewind", [500, -500])
-def test_an_answer_that_begins_elsewhere_is_dropped(rewind, server, robots, cache):
-    (cache / "robot_failures.zip.part").write_bytes(robots[:1000])
-    server.rewind = rewind
-    assert fetch("robot_lp1").read_bytes() == robots
-    assert [asked for _, asked in server.asked] == ["bytes=1000-", None]
-
-
-def test_a_resumed_file_that_is_wrong_as_a_whole_is_not_kept(server, robots, cache):
-    (cache / "robot_failures.zip.part").write_bytes(b"x" * 10)
-    server.files["mirror/robot_failures.zip"] = b"<html>maintenance</html>"
-    with pytest.raises(DataError, match=r"neither a zip nor a tar"):
+def test_a_connection_that_always_breaks_leaves_nothing(server, robots, cache):
+    server.cuts = [1000] * download.ATTEMPTS
+    with pytest.raises(
+        ConnectionError, match=r"gave up after 4 attempts: .* ended before the file"
+    ):
         fetch("robot_lp1")
     assert names(cache) == []
 
@@ -127,23 +102,6 @@ def test_a_cut_answer_of_unknown_length_is_noticed_and_not_kept(server, robots, 
     with pytest.raises(DataError, match=r"cut off"):
         fetch("robot_lp1")
     assert names(cache) == []
-
-
-def test_a_complete_part_is_used_without_another_byte(server, robots, cache):
-    (cache / "robot_failures.zip.part").write_bytes(robots)
-    assert fetch("robot_lp1").read_bytes() == robots
-    assert server.asked == [("/mirror/robot_failures.zip", f"bytes={len(robots)}-")]
-
-
-def test_a_part_longer_than_the_file_is_dropped(server, robots, cache):
-    (cache / "robot_failures.zip.part").write_bytes(robots + b"more")
-    assert fetch("robot_lp1").read_bytes() == robots
-
-
-def test_a_part_of_another_version_is_dropped(server, robots, cache):
-    (cache / "robot_failures.zip.part").write_bytes(b"x" * 1000)
-    assert fetch("robot_lp1").read_bytes() == robots
-    assert [asked for _, asked in server.asked] == ["bytes=1000-", None]
 
 
 def wrong_contents(rng):
@@ -199,30 +157,23 @@ def test_a_malformed_address_is_reported():
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)])
-def test_a_disk_that_fills_up_is_reported_and_the_part_kept(
-    code, server, robots, cache, monkeypatch
-):
+def test_a_disk_that_fills_up_is_reported(code, server, robots, cache, monkeypatch):
     real_open = Path.open
 
     class Full(io.FileIO):
         def write(self, data):
-            super().write(bytes(data)[:700])
             raise OSError(code, os.strerror(code))
 
     def open_full(path, mode="r", *args, **kwargs):
-        return Full(path, mode) if mode == "ab" else real_open(path, mode, *args, **kwargs)
+        return Full(path, mode) if mode == "wb" else real_open(path, mode, *args, **kwargs)
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "open", open_full)
-        with pytest.raises(
-            OSError, match=r"no space left .* set SLTS_CACHE .* 700 bytes"
-        ) as caught:
+        with pytest.raises(OSError, match=r"no space left .* set SLTS_CACHE") as caught:
             fetch("robot_lp1")
     assert caught.value.errno == errno.ENOSPC
     assert not isinstance(caught.value, ConnectionError)
-    assert names(cache) == ["robot_failures.zip.part"]
-    assert fetch("robot_lp1").read_bytes() == robots
-    assert server.asked[-1][1] == "bytes=700-"
+    assert names(cache) == []
 
 
 def test_a_disk_too_small_is_noticed_before_it_is_full(server, robots, cache, monkeypatch):
@@ -266,10 +217,10 @@ def test_progress_counts_every_byte_once(server, robots, monkeypatch):
     @contextmanager
     def bar(description, *, show):
         assert description == "Downloading robot_failures.zip"
-        yield (lambda done, total: calls.append((done, total))) if show else None
+        yield (lambda done, total: calls.append((done, total))) if show else silent
 
     monkeypatch.setattr(download, "progress_bar", bar)
-    server.cuts = [CHUNK]
+    monkeypatch.setattr(download, "_CHUNK", 4096)
     fetch("robot_lp1")
     assert {total for _, total in calls} == {len(robots)}
     steps = [0, *(done for done, _ in calls)]

@@ -125,6 +125,9 @@ def test_other_devices_are_errors(estimator, name, two):
     model = clone(estimator).fit(X, y).set_params(device=name)
     with pytest.raises(ValueError, match=expected):
         model.predict(new)
+    if hasattr(model, "transform"):
+        with pytest.raises(ValueError, match=expected):
+            model.transform(new)
 
 
 def test_select_landmarks_checks_the_device_even_if_nothing_is_aligned(two):

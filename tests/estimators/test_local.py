@@ -137,9 +137,49 @@ def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch):
         slts.LocalSLTSClassifier(
             9, n_snippets=n, representations="values", memory_limit="6MB", random_state=0
         ).fit(X, y).n_sampled_
-        for n in (5, 1000)
+        for n in (1, 200)
     ]  # fmt: skip
     assert 10 <= sampled[1] < sampled[0] / 2
+
+
+def test_the_snippets_with_the_largest_coefficients_are_kept(three, monkeypatch):
+    X, y, _, _ = three
+    few = slts.LocalSLTSClassifier(n_snippets=20, n_phases=1, random_state=0).fit(X, y)
+    monkeypatch.setattr(local_fit, "CANDIDATES", 1)
+    every = slts.LocalSLTSClassifier(n_snippets=100, n_phases=1, random_state=0).fit(X, y)
+    batch = slts.as_series(X)
+    features = every.snippets_.features(every.snippets_.counts(batch), batch.lengths)
+    effects = np.square(every.snippet_coef_ * features.std(axis=0)).sum(axis=(0, 2, 3))
+    best = np.sort(np.argsort(-effects)[:20])
+    for name in ("series", "starts", "dilations", "thresholds", "values"):
+        np.testing.assert_array_equal(
+            getattr(few.snippets_, name), getattr(every.snippets_.subset(best), name)
+        )
+
+
+@pytest.mark.parametrize("judges", [40, 1000])
+def test_held_out_decisions_do_not_know_the_choice_of_snippets(judges, monkeypatch):
+    """Labels are random. The series that is left out has helped to choose the snippets."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2, 30)), np.arange(80) % 2
+    monkeypatch.setattr(local_fit, "JUDGES", judges)
+    seen = []
+
+    def learn(*args):
+        seen.append((args[0], local_metrics.learn_local_metrics(*args)))
+        return seen[0][1]
+
+    monkeypatch.setattr(local_fit, "learn_local_metrics", learn)
+    slts.LocalSLTSClassifier(n_snippets=30, n_phases=1, random_state=0).fit(X, y)
+    training, solution = seen[0]
+    assert len(training.judges) == min(judges, 80)
+    others = np.setdiff1d(np.arange(80), training.judges)
+    np.testing.assert_array_equal(solution.left_out[others], solution.ridge.left_out[others])
+    errors, known = (
+        np.square(found - training.targets)[training.judges].mean()
+        for found in (solution.left_out, solution.ridge.left_out)
+    )
+    assert errors > 0.9 > known
 
 
 def test_a_model_without_snippets_has_landmarks_only(three):

@@ -3,6 +3,9 @@
 import logging
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +15,8 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 import slts
 from slts import DataError
+from slts.alignment import Aligner
+from slts.estimators import base, prediction
 from slts.files.parquet_parts import ParquetPart
 from slts.training import landmark_fit, local_fit, memory_plan
 from slts.training.sampling import SampleSize
@@ -346,3 +351,30 @@ def test_the_local_classifier_samples_what_fits(scan, batch, monkeypatch, caplog
     assert 10 <= counts[0] < counts[1] < N
     assert counts[2] is None
     assert f"a sample of {counts[0]} of {N} series (memory_limit: 2 MB)" in caplog.text
+
+
+def test_identifiers_of_series_in_lists_are_not_hashed(data, batch, tmp_path, monkeypatch):
+    model = quick(slts.OneNNClassifier).fit(batch[:60], data[1][:60])
+    scan = scan_of(write_lists(tmp_path / "lists.parquet", *data))
+    monkeypatch.setattr(prediction, "digests_in", None)
+    assert model.predict(scan).tolist() == model.predict(batch).tolist()
+
+
+@every([slts.SLTSClassifier, slts.OneNNClassifier, slts.LocalSLTSClassifier])
+def test_threads_share_one_aligner(kind, data, batch, monkeypatch):
+    model = quick(kind).fit(batch[:60], data[1][:60])
+    # A model from a pickle has no aligners yet.
+    model, made, both = pickle.loads(pickle.dumps(model)), [], Barrier(2)
+
+    def make(*arguments):
+        made.append(arguments)
+        with suppress(BrokenBarrierError):
+            # Wait for the other thread, which must not come here.
+            both.wait(0.5)
+        return Aligner(*arguments)
+
+    monkeypatch.setattr(base, "Aligner", make)
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(model.decision_function, [batch, batch])
+    assert len(made) == 1
+    np.testing.assert_array_equal(one, other)

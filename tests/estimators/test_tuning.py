@@ -93,7 +93,7 @@ def test_scores_are_weighted_accuracies_of_models_of_the_other_series(kind, weig
 def test_the_papers_18_pairs_are_13_solves(three, monkeypatch):
     X, y, _, _ = three
     metric_calls, separator_gammas = [], []
-    solve_metrics, solve_separator = in_memory.solve_regularized_path, in_memory.solve_separator
+    solve_metrics, solve_separator = in_memory.solve_metric_path, in_memory.solve_separator
 
     def logged_metrics(*args, pairs, **kwargs):
         metric_calls.append(len(pairs))
@@ -103,7 +103,7 @@ def test_the_papers_18_pairs_are_13_solves(three, monkeypatch):
         separator_gammas.append(gamma)
         return solve_separator(*args, gamma=gamma, **kwargs)
 
-    monkeypatch.setattr(in_memory, "solve_regularized_path", logged_metrics)
+    monkeypatch.setattr(in_memory, "solve_metric_path", logged_metrics)
     monkeypatch.setattr(in_memory, "solve_separator", logged_separator)
     model = slts.SLTSClassifierCV(12, random_state=0).fit(X, y)
     assert len(model.cv_results_["params"]) == 18

@@ -40,8 +40,8 @@ def test_a_collapsed_metric_is_named(two):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_solve_that_did_not_converge_is_reported(n_jobs, three, monkeypatch):
     X, y, _, _ = three
-    hasty = functools.partial(alignments.solve_regularized_path, max_iter=1)
-    monkeypatch.setattr(alignments, "solve_regularized_path", hasty)
+    hasty = functools.partial(alignments.solve_metric_path, max_iter=1)
+    monkeypatch.setattr(alignments, "solve_metric_path", hasty)
     model = slts.SLTSClassifier(12, calibration_cv=None, n_jobs=n_jobs, random_state=0)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         model.fit(X, y)

@@ -44,7 +44,7 @@ def without_rich(monkeypatch):
 
 def test_nothing_is_shown_unless_asked(capfd):
     with progress_bar("Aligning", show=False) as progress:
-        assert progress is None
+        progress(1.0, 2.0)
     assert capfd.readouterr() == ("", "")
 
 

@@ -19,7 +19,8 @@ import dask.dataframe as frames
 import pyarrow as pa
 
 from slts import DataError
-from slts.files import dask_collections, is_collection, scan_series
+from slts.files import dask_collections, scan_series
+from slts.files.dask_collections import is_collection
 from slts.files.dataset import join
 from tests.files.forms import assert_holds, csv_text, long_table, make_data, replaced
 

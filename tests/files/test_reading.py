@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from slts import DataError
 from slts.datasets import load
-from slts.files import is_path_like, iter_series, read_series, scan_series
+from slts.files import iter_series, read_series, scan_series
 from slts.files.dataset import join
+from slts.files.paths import is_path_like
 from slts.series.source import SeriesSource
 from tests.files.forms import (
     FORMS,

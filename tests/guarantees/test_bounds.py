@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from slts.guarantees import bounds
-from slts.guarantees.tail_inversion import kl_inverse
+from slts.guarantees.bounds import kl_inverse
 
 # lam * gamma^2 from the smallest to the largest of the paper's grid with gamma >= 0.01.
 PAIRS = [(0.01, 0.1), (0.01, 1.0), (0.1, 0.1), (0.1, 1.0), (1.0, 0.1), (1.0, 1.0), (1.0, 10.0)]

@@ -183,15 +183,21 @@ def test_data_that_cannot_be_split_raise_an_error(data):
     rare = np.where(np.arange(300) == 7, 9, y)
     with pytest.raises(slts.DataError, match="has no series of class 9"):
         fit_certified(ESTIMATOR, X, rare, random_state=0)
-    _, second, _ = parts_of(300, 0)
-    lonely = y.copy()
-    lonely[second[y[second] == 2][1:]] = 1
-    with pytest.raises(slts.DataError, match=r"one series only.* calibration_cv=None"):
-        fit_certified(ESTIMATOR, X, lonely, random_state=0)
     with pytest.raises(slts.DataError, match="inconsistent"):
         fit_certified(ESTIMATOR, X, y[:-1])
     with pytest.raises(ValueError, match="strictly between"):
         fit_certified(ESTIMATOR, X, y, delta=1.0)
+
+
+def test_the_only_series_of_a_class_is_not_held_out_for_probabilities(data):
+    X, y = data
+    _, second, _ = parts_of(300, 0)
+    lonely = y.copy()
+    lonely[second[y[second] == 2][1:]] = 1
+    model, _ = fit_certified(ESTIMATOR, X, lonely, random_state=0)
+    chances = model.predict_proba(X[:20])
+    assert chances.shape == (20, 3)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("gamma", [0.02, 0.2, 2.0])

@@ -30,7 +30,7 @@ from slts.learning import (
 )
 from slts.learning.constraint_generation import ConstraintGeneration
 from slts.learning.hinge import HingeRows
-from slts.learning.metric import _MetricProblem
+from slts.learning.metric import _MetricProblem, solve_frobenius_path
 from slts.learning.row_queries import CheckQuery, CheckReply, Query, ReducedRows, Reply
 from slts.learning.separator import _SeparatorProblem
 from tests.learning.problems import (
@@ -253,7 +253,7 @@ def test_few_rows_decide_and_a_start_changes_the_work_only(
     for lam in (1e-2, 1e-5):
         known = solve_metric(X, y, gamma=1.0, lam=lam)
         for start in (known.metric, -known.metric):
-            found = solve_metric(X, y, gamma=1.0, lam=lam, start=start)
+            found = solve_frobenius_path(X, y, pairs=[(1.0, lam)], start=start)[0]
             assert found.converged
             assert found.primal == pytest.approx(known.primal, rel=2e-6)
     for gamma in (0.25, 1e-3):

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from slts.learning import REGULARIZERS, solve_metric_path, solve_regularized_path
+from slts.learning import REGULARIZERS, solve_metric_path
 from slts.learning.penalties import L1, Nuclear, Semidefinite
 from slts.learning.regularized_metric import penalty_of
 
@@ -42,7 +42,7 @@ KINDS = ["noise", "separable", "few rows", "duplicates", "zero rows", "one class
 
 def solve(Z, labels, strength, regularizer, **options):
     pairs = [(1.0, strength)]
-    return solve_regularized_path(Z, labels, pairs=pairs, regularizer=regularizer, **options)[0]
+    return solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer, **options)[0]
 
 
 def value(metric, Z, labels, gamma, lam, regularizer, weights=None):
@@ -151,16 +151,6 @@ def test_where_the_cone_does_not_matter_it_changes_nothing(strength):
     assert found.primal == pytest.approx(free.primal, rel=2 * TOL)
 
 
-def test_frobenius_is_the_papers_solver_to_the_bit():
-    Z, labels = problem("noise")
-    pairs = [(0.1, 0.1), (0.01, 10.0), (1.0, 1.0)]
-    ours = solve_regularized_path(Z, labels, pairs=pairs)
-    papers = solve_metric_path(Z, labels, pairs=pairs)
-    for a, b in zip(ours, papers, strict=True):
-        np.testing.assert_array_equal(a.metric, b.metric)
-        assert (a.primal, a.dual, a.n_iter) == (b.primal, b.dual, b.n_iter)
-
-
 def planted(d=6, m=300, seed=0):
     """Labels that depend on one entry and one direction only, with noise."""
     rng = np.random.default_rng(seed)
@@ -210,7 +200,7 @@ def test_beyond_the_largest_useful_penalty_the_metric_is_known_without_iteration
 def test_only_one_product_of_the_parameters_matters(regularizer):
     Z, labels = problem("noise")
     pairs = [(0.1, 0.1), (0.01, 1.0 if regularizer in ("nuclear", "l1") else 10.0)]
-    one, other = solve_regularized_path(Z, labels, pairs=pairs, regularizer=regularizer)
+    one, other = solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer)
     assert one.primal == other.primal
     np.testing.assert_allclose(one.metric / 0.1, other.metric / 0.01, rtol=1e-12)
 
@@ -281,7 +271,7 @@ def test_nonsense_is_refused_by_name(change, message):
     arguments = {"Z": Z, "labels": labels, "pairs": [(1.0, 1.0)], "regularizer": "l1"} | change
     Z, labels = arguments.pop("Z"), arguments.pop("labels")
     with pytest.raises(ValueError, match=message):
-        solve_regularized_path(Z, labels, **arguments)
+        solve_metric_path(Z, labels, **arguments)
 
 
 PENALTIES = [L1(0.3, 4), Nuclear(0.3, 4), Semidefinite(0.3, 4)]

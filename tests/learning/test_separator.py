@@ -167,7 +167,7 @@ def test_weights_act_as_repetitions_and_zero_as_absence(rng: np.random.Generator
 def test_gamma_above_every_similarity_uses_one_landmark(rng: np.random.Generator) -> None:
     K, labels = noisy_problem(rng, 50, 9)
     solution = solve_separator(K, labels, gamma=1.01 * np.abs(K).max())
-    assert solution.n_nonzero == 1
+    assert np.count_nonzero(solution.coef) == 1
     assert solution.n_iter == 0
     assert_optimal_vertex(solution, K, labels)
 

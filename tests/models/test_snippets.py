@@ -137,15 +137,22 @@ def test_no_series_have_no_counts(case):
 
 def test_a_subset_is_some_of_the_snippets(case):
     batch, drawn = case
-    part = drawn.subset(slice(10, 25))
-    assert len(part) == 15
-    for k in range(15):
-        np.testing.assert_array_equal(part.values_of(k), drawn.values_of(10 + k))
-        np.testing.assert_array_equal(part.channels_of(k), drawn.channels_of(10 + k))
-    np.testing.assert_array_equal(part.counts(batch), drawn.counts(batch)[:, 10:25])
-    np.testing.assert_array_equal(part.series, drawn.series[10:25])
-    assert len(drawn.subset(slice(20, 100))) == 10
+    which = np.array([0, 4, 5, 11, 29])
+    part = drawn.subset(which)
+    assert len(part) == 5
+    for k, own in enumerate(which):
+        np.testing.assert_array_equal(part.values_of(k), drawn.values_of(own))
+        np.testing.assert_array_equal(part.channels_of(k), drawn.channels_of(own))
+    np.testing.assert_array_equal(part.counts(batch), drawn.counts(batch)[:, which])
+    np.testing.assert_array_equal(part.series, drawn.series[which])
     assert part.n_numbers < drawn.n_numbers
+
+
+@pytest.mark.parametrize("which", [[COUNT], [-1, 3]])
+def test_snippets_that_do_not_exist_are_an_error(case, which):
+    batch, drawn = case
+    with pytest.raises(IndexError, match=f"There are {COUNT} snippets"):
+        next(drawn.distances(batch[:1], np.array(which)))
 
 
 def test_copies_are_equal(case):
@@ -169,7 +176,7 @@ def test_every_stored_number_is_counted():
 def test_contributions_are_those_of_the_reference(case):
     batch, drawn = case
     coef = coefficients(drawn)
-    form = SnippetForm("snippets", np.arange(2), drawn, coef, np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coef)
     for p in (0, 3):
         x, n = batch[p : p + 1], batch.lengths[p]
         terms, by_snippet = form.attribute(x)
@@ -185,14 +192,14 @@ def test_snippets_of_the_training_series_add_nothing_on_average():
     batch = make_batch([24] * 6, 3)
     drawn = Snippets.draw(batch, CODES, COUNT, seed=3)
     drawn = replace(drawn, shares=drawn.counts(batch).mean(axis=0) / 24)
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     parts = [form.attribute(batch[p : p + 1])[1] for p in range(6)]
     np.testing.assert_allclose(np.mean(parts, axis=0), 0.0, atol=1e-12)
 
 
 def test_contributions_of_some_snippets_are_parts_of_all(case):
     batch, drawn = case
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     x = batch[4:5]
     terms, by_snippet = form.attribute(x)
     which = np.array([0, 7, 15, 16, 29])
@@ -204,7 +211,7 @@ def test_contributions_of_some_snippets_are_parts_of_all(case):
 
 def test_few_distances_at_a_time_give_the_same_contributions(case, monkeypatch):
     batch, drawn = case
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     terms, by_snippet = form.attribute(batch[2:3])
     monkeypatch.setattr(snippets_module, "_DISTANCES", 50)
     again = form.attribute(batch[2:3])
@@ -214,7 +221,7 @@ def test_few_distances_at_a_time_give_the_same_contributions(case, monkeypatch):
 
 def test_occurrences_are_the_steps_within_the_thresholds(case):
     batch, drawn = case
-    form = SnippetForm("snippets", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     which = np.array([2, 20])
     ((given, met),) = form.occurrences(batch[1:2], which)
     np.testing.assert_array_equal(given, which)

@@ -5,7 +5,7 @@ Series are (time, channels) arrays in the units of the data. Everything is float
 
 import numpy as np
 
-_FLAT = 1e-6
+_FLAT = 1e-2
 
 
 def filled(x, snippets):

@@ -14,6 +14,7 @@ from tests.persistence.small_models import (
     SMALL,
     assert_same_model,
     by_name,
+    fit,
     forged,
     new_series,
     parts,
@@ -222,10 +223,13 @@ EDITS = {
     "LocalSLTSClassifier": [
         ("parameters.band", 2, "band has changed since fit"),
         ("parameters.representations", "x", "representations must be"),
+        ("parameters.representations", "values", "representations or objective have changed"),
+        ("parameters.objective", "cost", "representations or objective have changed"),
+        ("parameters.n_snippets", 0, "snippets_ without n_snippets"),
         ("state.group_names_.tuple", ["a"], "each index of the groups"),
         ("state.group_names_.tuple.0", 1, r"group_names_\[0\] must be"),
         ("state.comparisons_.tuple", [], "is not used|comparisons_ must"),
-        (f"{FIRST}.settings.record.1.objective", "distance", "band has changed"),
+        (f"{FIRST}.settings.record.1.objective", "distance", "objective have changed"),
         (f"{FIRST}.settings.record.1.normalize", True, "band has changed"),
         (f"{FIRST}.representation.record.1.name", "x", "name must be"),
         (f"{FIRST}.representation.record.1.max_length", 0, "max_length must be"),
@@ -280,6 +284,31 @@ def test_nothing_may_be_missing(estimator, saved, path):
         path.write_bytes(forged(header, edited, payload))
         with pytest.raises(slts.ModelFileError, match=r"its state must be|C_ must be|is not used"):
             slts.load(path)
+
+
+@pytest.fixture(scope="module")
+def without_snippets(tmp_path_factory):
+    """A file of a model without snippets."""
+    estimator = slts.LocalSLTSClassifier(12, n_snippets=0, random_state=0)
+    path = tmp_path_factory.mktemp("models") / "m.slts"
+    slts.save(fit(estimator), path)
+    return path.read_bytes()
+
+
+def test_a_number_of_snippets_needs_snippets(without_snippets, path):
+    header, document, payload = parts(without_snippets)
+    document["parameters"]["n_snippets"] = 1000
+    refuse(forged(header, document, payload), path, "n_snippets without snippets_")
+
+
+def test_snippets_may_be_missing_only_if_their_parameter_is(without_snippets, path):
+    header, document, payload = parts(without_snippets)
+    for name in ("snippets_", "snippet_coef_"):
+        del document["state"][name]
+    refuse(forged(header, document, payload), path, "its state must be")
+    del document["parameters"]["n_snippets"]
+    path.write_bytes(forged(header, document, payload))
+    assert slts.load(path).n_snippets == 0
 
 
 def test_a_parameter_newer_than_the_file_has_its_default(saved, path):

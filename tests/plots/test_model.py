@@ -68,6 +68,27 @@ def test_two_classes_have_opposite_maps(fitted):
         plot_contributions(found, "c")
 
 
+def test_models_of_two_classes_are_drawn_for_both(fitted):
+    _, X, y = fitted
+    chosen = np.flatnonzero(y != "c")
+    X, y = [X[i] for i in chosen], y[chosen]
+    model = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(X, y)
+    swapped = slts.SLTSClassifier(random_state=0, calibration_cv=None).fit(X, y[::-1])
+    assert y[::-1].tolist() == ["b" if label == "a" else "a" for label in y]
+    # If the labels are swapped, the metric stays.
+    np.testing.assert_allclose(swapped.metrics_, model.metrics_, rtol=1e-6)
+    for label, sign in (("a", -1), ("b", 1)):
+        image = plot_metric(model, label).images[0]
+        np.testing.assert_array_equal(image.get_array(), model.metrics_[0])
+        ax = plot_landmark_weights(model, label, count=1)
+        assert ax.patches[0].get_width() == sign * max(model.coef_[0], key=abs)
+    model = slts.LocalSLTSClassifier(random_state=0, n_phases=1).fit(X, y)
+    for label, sign in (("a", -1), ("b", 1)):
+        figure = plot_local_metrics(model, label)
+        metric = model.linear_forms()[0].local_metrics[0, 0, 0]
+        np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), sign * metric)
+
+
 @pytest.mark.parametrize("plot", [plot_metric, plot_landmark_weights])
 def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
     model, X, y = fitted
@@ -75,6 +96,11 @@ def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
         plot(model, "z")
     with pytest.raises(TypeError, match="OneNNClassifier does not have one metric per class"):
         plot(slts.OneNNClassifier().fit(X, y), "a")
+    one_metric = slts.LocalSLTSClassifier(
+        n_snippets=0, representations="values", metrics="shared", n_phases=1, random_state=0
+    ).fit(X, y)
+    with pytest.raises(TypeError, match="use plot_local_metrics"):
+        plot(one_metric, "a")
 
 
 def test_weights_of_a_similarity_svc_are_drawn(fitted):

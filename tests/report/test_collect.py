@@ -13,8 +13,8 @@ from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson
 from slts.report import collect, downsampling, explorer
 from slts.report.card import model_fingerprint
-from slts.report.packing import unpack, unpack_indices, unpack_path
 from tests.report.conftest import DATA, KINDS, Data, fitted
+from tests.report.unpacking import unpack, unpack_indices, unpack_path
 
 
 @pytest.mark.slow
@@ -192,6 +192,16 @@ def test_neighbours_are_the_nearest_of_their_class(three):
     assert found["importance"]["channels"] is None
 
 
+@pytest.mark.parametrize("kind", ["1nn", "ldmlt"])
+def test_neighbours_have_their_positions_in_the_training_series(kind, three):
+    model = fitted(kind)
+    found = collect(model, three.X_test[:5], three.y_test[:5])["references"]
+    drawn = unpack(found["rows"])
+    for index, rows, length in zip(found["index"], drawn, found["length"], strict=True):
+        expected = model.row_map_(three.X[index : index + 1]).values
+        np.testing.assert_allclose(rows.reshape(length, -1), expected, atol=1e-4)
+
+
 def test_a_metric_of_all_classes_is_drawn_once():
     (found,) = collect(fitted("ldmlt"))["importance"]["metrics"]
     assert found["decision"] is None
@@ -283,7 +293,7 @@ def test_snippets_at_a_step_are_those_that_occur_there(data):
     for place, entry in enumerate(found["entries"]):
         explanation = slts.explain(model, X[entry["index"]])
         n, shape = entry["bins"], (len(entry["classes"]), entry["bins"])
-        met = np.array([explanation.occurrences(k) for k in range(1000)])
+        met = np.array([explanation.occurrences(k) for k in range(200)])
         counts, strongest = (unpack_indices(packed[key])[place] for key in ("counts", "strongest"))
         values, totals = (unpack(packed[key])[place] for key in ("values", "totals"))
         assert counts.tolist() == (met > 0).sum(axis=0).tolist()

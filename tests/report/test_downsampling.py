@@ -5,7 +5,8 @@ import pytest
 
 import slts
 from slts.report.downsampling import Bins, bin_path, drawn_channels, series_to_keep
-from slts.report.packing import pack_path, unpack_path
+from slts.report.packing import pack_path
+from tests.report.unpacking import unpack_path
 
 
 @pytest.mark.parametrize("n", [1, 7, 119, 120, 121, 1000])

@@ -6,15 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slts
-from slts.report.packing import (
-    pack,
-    pack_indices,
-    pack_path,
-    rounded,
-    unpack,
-    unpack_indices,
-    unpack_path,
-)
+from slts.report.packing import pack, pack_indices, pack_path, rounded
+from tests.report.unpacking import unpack, unpack_indices, unpack_path
 
 
 @given(

@@ -169,7 +169,7 @@ def test_the_document_says_what_was_found_and_what_is_missing(tables):
     assert "Not finished, 2 units: model/auslan/local (2)." in text
     assert "model/auslan/0/slts failed: ValueError: wrong." in text
     assert "MultiRocket: no aeon." in text
-    assert "| Japanese vowels | 4000 snippets | 71.00 | 68.00 | 3.00 ± 0.00 |" in text
+    assert "| Japanese vowels | 1000 snippets | 71.00 | 68.00 | 3.00 ± 0.00 |" in text
     assert "Auslan has fewer splits, which are expensive: other methods 2." in text
     assert "![Mean ranks over the data sets](accuracy-ranks.png)" in text
 

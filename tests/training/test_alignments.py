@@ -9,7 +9,7 @@ import pytest
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
-from slts.execution import ThreadRunner
+from slts.execution import ThreadRunner, silent
 from slts.learning import one_vs_rest_features, solve_metric, solve_separator
 from slts.models.row_map import RowMap
 from slts.training import source
@@ -174,7 +174,7 @@ class Recording(ThreadRunner):
         super().__init__(1)
         self.shared, self.own = [], []
 
-    def map(self, task, parts, shared=None, own=None, *, progress=None):
+    def map(self, task, parts, shared=None, own=None, *, progress=silent):
         if own is not None:
             self.shared.append(len(pickle.dumps(shared)))
             self.own.append(max(len(pickle.dumps(own(part))) for part in range(len(parts))))
@@ -220,7 +220,7 @@ def in_memory_and_in_parts(series, *, n_landmarks=40, learns_metric, weights=Non
     )
     parts = PartitionedAlignments(
         ArraySource(batch, codes, weights), runner, part_aligner, aligned(np.arange(0, n, 6)),
-        MemoryPlan.make(work, 1e9, runner), n, lambda _: nullcontext(),
+        MemoryPlan.make(work, 1e9, runner), n, lambda _: nullcontext(silent),
     )  # fmt: skip
     return aligned(np.arange(n)), parts, runner
 

@@ -41,6 +41,8 @@ class Source:
     pieces: list[MemoryPart]
     in_rows: bool = False
     name: str = "source"
+    columns = None
+    n_bytes = None
 
     def parts(self, *, labels=True):
         return self.pieces

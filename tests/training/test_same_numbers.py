@@ -10,7 +10,7 @@ import slts
 from slts.models import comparisons
 from slts.models.comparisons import Comparison
 from slts.models.snippets import Snippets
-from slts.training import snippet_features
+from slts.training import local_metrics, snippet_features
 
 
 def periodic(n=10, seed=0):
@@ -46,8 +46,17 @@ def seen(monkeypatch):
         keep("snippets", batch, found)
         return found
 
+    chosen = local_metrics._choose_snippets
+
+    def choose(*args):
+        found = chosen(*args)
+        # Most of what was counted belongs to snippets that are not kept.
+        log.pop("snippets")
+        return found
+
     monkeypatch.setattr(Comparison, "features", features)
     monkeypatch.setattr(Snippets, "counts", counts)
+    monkeypatch.setattr(local_metrics, "_choose_snippets", choose)
     return log
 
 

@@ -1,5 +1,6 @@
 """Reservoir: the sample is that of one look at all series, however they are cut and ordered."""
 
+import tracemalloc
 from dataclasses import dataclass
 
 import numpy as np
@@ -349,6 +350,27 @@ def test_the_first_of_a_sample_are_topped_up_too():
     assert few.keys[:10].tolist() == sample.keys[:10].tolist()
     assert (few.labels == "b").sum() >= 2
     assert sample.first(43, per_class=1) is sample
+
+
+def test_only_series_that_are_kept_are_copied():
+    limit = 4e6
+    reservoir = Reservoir(SampleSize(np.inf, limit))
+    tracemalloc.start()
+    # Twice the limit is held before the sample is reduced to the limit.
+    for part in range(8):
+        values = np.random.default_rng(part).normal(size=(15_000, 8))
+        batch = SeriesBatch(values, np.arange(0, 15_001, 100))
+        keys = series_keys(batch, seed=0)
+        reservoir.add(keys, np.zeros(150, int), np.ones(150), part, 0, batch)
+        del values, batch
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    sample = reservoir.sample()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held > 1.9 * limit
+    assert 0.9 * limit < sample.series.values.nbytes <= limit
+    assert peak - held < 1.5 * limit
 
 
 def test_every_purpose_has_its_own_order():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from slts.alignment.cuda.device import check_device, runs_on_cuda
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts, moved
 from slts.alignment.settings import OBJECTIVES, AlignmentSettings
-from slts.execution import Progress
+from slts.execution import Progress, silent
 from slts.series import SeriesBatch
 
 Result: TypeAlias = npt.NDArray[np.floating[Any]]
@@ -83,7 +83,7 @@ class Aligner:
     def __reduce__(self) -> tuple[Any, ...]:
         return Aligner, (self.landmarks, self.settings, self.device, self.n_jobs)
 
-    def similarities(self, series: SeriesBatch, *, progress: Progress | None = None) -> Result:
+    def similarities(self, series: SeriesBatch, *, progress: Progress = silent) -> Result:
         """K_I: mean affinity along the path, shape (series, landmarks)."""
         if self.settings.objective == "distance":
             # The score is a sum of distances, so the affinities need the path itself.
@@ -93,7 +93,7 @@ class Aligner:
         self._backend(series, progress).scores(out, mean=True)
         return out
 
-    def distances(self, series: SeriesBatch, *, progress: Progress | None = None) -> Result:
+    def distances(self, series: SeriesBatch, *, progress: Progress = silent) -> Result:
         """Sum of |a - b|^2 along the path, shape (series, landmarks): the usual DTW distance.
 
         For `objective` ``"distance"``, or ``"cost"``, which is the same on unit rows.
@@ -110,7 +110,7 @@ class Aligner:
         out *= -2
         return out
 
-    def products(self, series: SeriesBatch, *, progress: Progress | None = None) -> Result:
+    def products(self, series: SeriesBatch, *, progress: Progress = silent) -> Result:
         """T = A'YB/t of every pair, shape (series, landmarks, channels, channels)."""
         d = series.n_channels
         out = self._empty(len(series), len(self.landmarks), d, d)
@@ -123,7 +123,7 @@ class Aligner:
         weights: npt.ArrayLike,
         *,
         n_phases: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Result:
         """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
 
@@ -150,7 +150,7 @@ class Aligner:
         return out[:, :, 0] if n_phases is None else out
 
     def projected(
-        self, series: SeriesBatch, metrics: npt.ArrayLike, *, progress: Progress | None = None
+        self, series: SeriesBatch, metrics: npt.ArrayLike, *, progress: Progress = silent
     ) -> Result:
         """K_M = <M_c, T_ij> for a stack of metrics, shape (series, landmarks, metrics)."""
         d = series.n_channels
@@ -175,8 +175,15 @@ class Aligner:
         return found
 
     def subset(self, indices: slice | Sequence[int] | npt.NDArray[Any]) -> Aligner:
-        """Aligner of some landmarks, with the same settings, device and threads."""
-        return Aligner(self.landmarks[indices], self.settings, self.device, self.n_jobs)
+        """Aligner of some landmarks, with the same settings, device and threads.
+
+        The landmarks are laid out once: later subsets with the same indices share the layout.
+        """
+        chosen = np.arange(len(self.landmarks))[indices]
+        some = self._layouts.get(
+            ("subset", chosen.tobytes()), lambda: replace(self, landmarks=self.landmarks[chosen])
+        )
+        return replace(some, device=self.device, n_jobs=self.n_jobs)
 
     def _empty(self, *shape: int) -> Result:
         return np.empty(shape, dtype=self.settings.dtype)
@@ -184,7 +191,7 @@ class Aligner:
     def _backend(
         self,
         series: SeriesBatch,
-        progress: Progress | None,
+        progress: Progress,
         layouts: LandmarkLayouts | None = None,
     ) -> CpuBackend | CudaBackend:
         layouts = self._layouts if layouts is None else layouts

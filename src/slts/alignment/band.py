@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slts._typing import IntArray
-from slts.alignment.extension import native
 from slts.errors import DataError
 
 # `Band::Kind` in native/job.hpp, BAND in cuda/kernel.cu.
@@ -54,11 +52,6 @@ def native_band(band: Band) -> tuple[int, float]:
         f"The 'band' parameter must be None, an int >= 0 (Sakoe-Chiba radius in steps) or "
         f"Itakura(max_slope). Got {band!r} instead."
     )
-
-
-def band_bounds(band: Band, n: int, m: int) -> IntArray:
-    """Admitted columns [start, stop) of each row of an n x m grid, shape (n, 2)."""
-    return np.array(native.band_bounds(*native_band(band), n, m), dtype=np.int64).reshape(n, 2)
 
 
 def no_path_error(band: Band, one: str, n: int, other: str, m: int) -> DataError:

@@ -12,7 +12,7 @@ from slts._typing import AnyArray
 from slts.alignment.band import native_band
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts
-from slts.execution import Block, Progress, map_blocks, partition
+from slts.execution import Block, Progress, map_blocks, partition, silent
 from slts.series import SeriesBatch
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class CpuBackend:
         layouts: LandmarkLayouts,
         *,
         n_jobs: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> None:
         self.series, self.landmarks, self.settings = series, layouts.landmarks, layouts.settings
         self._layouts, self._n_jobs, self._progress = layouts, n_jobs, progress

@@ -94,7 +94,7 @@ def fit(
     if held_out is not None:
         found = HeldOut.of(estimator, held_out)
         measured = accuracy(found.predicted, found.labels)
-    _print(estimator, model, seconds, measured, given, scan.scan.columns, common.as_json)
+    _print(estimator, model, seconds, measured, given, scan.columns, common.as_json)
 
 
 def _open_test(test: str, common: options.CommonOptions, training: CommandScan) -> CommandScan:

@@ -1,6 +1,6 @@
 """Scans as commands use them: with notes printed, labels converted, series held out.
 
-Estimators and `slts.certify` use these attributes of a scan: `name`, `in_rows` and `parts`.
+Estimators and `slts.certify` use the attributes of a scan that `SeriesSource` declares.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from slts._typing import AnyArray, IntArray
 from slts.cli.terminal import CommandError, Messages
 from slts.errors import DataError
-from slts.files import Dataset, SeriesScan
+from slts.files import Columns, Dataset, SeriesScan
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
 from slts.training.splits import make_splits
@@ -111,6 +111,16 @@ class CommandScan:
     def in_rows(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
         return self.scan.in_rows
+
+    @property
+    def columns(self) -> Columns | None:
+        """Role of each column; None for sources without named columns."""
+        return self.scan.columns
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Approximate memory of all series as float64, if it is known."""
+        return self.scan.n_bytes
 
     def parts(self, *, labels: bool = True) -> list[_CommandPart]:
         """Return the parts, in order; some may have no series."""

@@ -2,7 +2,7 @@
 
 catalogue   published facts about each data set: counts, licence, origin; `info`, `list_datasets`
 loading     `load`: find the files, read them, compare them with the published counts
-download    `fetch`: download from the UCI repository into the cache, with resume
+download    `fetch`: download from the UCI repository into the cache
 originals   the published files of each data set -> series and labels
 archives    files in folders, zips and tar archives, read without unpacking to disk
 ts_format   `read_ts`: text of the UEA and UCR archives -> series and labels

@@ -1,4 +1,4 @@
-"""`fetch`: download a data set into the cache, continuing where an earlier download stopped."""
+"""`fetch`: download a data set into the cache."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from slts.atomic_files import whole_file
 from slts.datasets.archives import open_archive
 from slts.datasets.catalogue import ALL_SIGNS, DatasetInfo, info, list_datasets
 from slts.datasets.loading import cache_folder, cached_name, read_checked
@@ -22,17 +23,19 @@ ATTEMPTS = 4
 # Pause before the second attempt; it doubles with each further one.
 PAUSE_S = 1.0
 _TIMEOUT_S = (10, 60)
-# Bytes per step. If the connection breaks, the unfinished step is lost.
-_CHUNK = 1 << 13
+# The length of a compressed body is not that of the file.
+_NOT_COMPRESSED = {"Accept-Encoding": "identity"}
+# Bytes that are written at a time.
+_CHUNK = 1 << 16
 _DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def fetch(name: str, *, url: str | None = None, force: bool = False, progress: bool = True) -> Path:
     """Download a data set into the cache, from which `load` reads it.
 
-    The downloaded file is compared with the published counts before it is kept. An interrupted
-    download continues where it stopped, at once or in the next call. The cache is `$SLTS_CACHE`, or
-    the platform's folder for caches.
+    The downloaded file is compared with the published counts before it is kept. A download whose
+    connection breaks starts again, a few times. The cache is `$SLTS_CACHE`, or the platform's
+    folder for caches.
 
     Parameters
     ----------
@@ -92,21 +95,58 @@ def fetch(name: str, *, url: str | None = None, force: bool = False, progress: b
 
 def _download(entry: DatasetInfo, address: str, path: Path, *, progress: bool) -> Path:
     """Download an address to a path; the file at the path changes only if the download is good."""
-    part = path.with_name(f"{path.name}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    resumed = _size(part) > 0
-    while True:
-        _complete(part, address, progress)
+    requests = import_extra("requests", "datasets")
+    errors = requests.exceptions
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(PAUSE_S * 2 ** (attempt - 1))
         try:
-            _check_content(entry, part)
-        except DataError:
-            part.unlink()
-            if not resumed:
-                raise
-            # The old beginning may come from another version of the file: download all of it.
-            resumed = False
-        else:
-            return part.replace(path)
+            with requests.get(
+                address, headers=_NOT_COMPRESSED, stream=True, timeout=_TIMEOUT_S
+            ) as response:
+                response.raise_for_status()
+                with whole_file(path) as new:
+                    if _store(response, new, path, progress, errors.RequestException):
+                        _check_content(entry, new)
+                        return path
+                    raise errors.ChunkedEncodingError("the connection ended before the file did")
+        except errors.RequestException as error:
+            reason = str(error)
+            refused = error.response is not None and error.response.status_code < 500
+            if refused or isinstance(error, ValueError | errors.ConnectionError):
+                # No such file, an invalid address, or no network: waiting does not help.
+                raise ConnectionError(reason) from error
+    raise ConnectionError(f"gave up after {ATTEMPTS} attempts: {reason}")
+
+
+def _store(response: Any, new: Path, path: Path, progress: bool, broken: type[Exception]) -> bool:
+    """Write the body of a response to a new file; return False if the connection breaks."""
+    length = response.headers.get("Content-Length", "")
+    total = int(length) if length.isdigit() else None
+    done = 0
+    try:
+        if total is not None and shutil.disk_usage(path.parent).free < total:
+            raise OSError(errno.ENOSPC, "not enough free space")
+        with (
+            new.open("wb") as file,
+            progress_bar(f"Downloading {path.name}", show=progress) as report,
+        ):
+            for chunk in response.iter_content(_CHUNK):
+                done += file.write(chunk)
+                if total is not None:
+                    report(done, total)
+    except broken:
+        return False
+    except OSError as error:
+        if error.errno not in _DISK_FULL:
+            raise
+        raise OSError(
+            errno.ENOSPC,
+            f"no space left for the download in {path.parent}: free some space, or set SLTS_CACHE "
+            f"to a folder on another disk",
+        ) from error
+    return total is None or done >= total
 
 
 def _check_content(entry: DatasetInfo, path: Path) -> None:
@@ -117,77 +157,3 @@ def _check_content(entry: DatasetInfo, path: Path) -> None:
             if each.archive == entry.archive:
                 n_classes = ALL_SIGNS if each.name == "auslan" else None
                 read_checked(info(each.name, n_classes=n_classes), None, archive)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
-def _complete(part: Path, url: str, progress: bool) -> None:
-    """Download the missing bytes of a partial file, in several attempts if necessary."""
-    requests = import_extra("requests", "datasets")
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(PAUSE_S * 2 ** (attempt - 1))
-        before = _size(part)
-        try:
-            if _request_rest(requests, part, url, progress):
-                return
-            reason = "the connection ended before the file did"
-        except requests.exceptions.RequestException as error:
-            reason = str(error)
-            response = getattr(error, "response", None)
-            refused = response is not None and response.status_code < 500
-            offline = isinstance(error, requests.exceptions.ConnectionError)
-            if refused or isinstance(error, ValueError) or (offline and _size(part) == before):
-                # No such file, an invalid address, or no network: waiting does not help.
-                raise ConnectionError(reason) from error
-    kept = f"; {_size(part)} bytes are kept for the next call" if _size(part) else ""
-    raise ConnectionError(f"gave up after {ATTEMPTS} attempts: {reason}{kept}")
-
-
-def _request_rest(requests: Any, part: Path, url: str, progress: bool) -> bool:
-    """Request the missing bytes and store them; return whether the file is complete."""
-    have = _size(part)
-    # A compressed transfer could be neither measured nor resumed.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT_S) as response:
-        sent = response.headers.get("Content-Range", "")
-        continues = response.status_code == 206
-        if response.status_code == 416 or (continues and not sent.startswith(f"bytes {have}-")):
-            complete = bool(sent == f"bytes */{have}")
-            if not complete:
-                # It belongs to another version of the file: the next attempt starts from scratch.
-                part.unlink(missing_ok=True)
-            return complete
-        response.raise_for_status()
-        # A server without ranges sends the whole file.
-        start = have if continues else 0
-        length = response.headers.get("Content-Length", "")
-        total = start + int(length) if length.isdigit() else None
-        try:
-            _store(response, part, start, total, progress)
-        except OSError as error:
-            if error.errno not in _DISK_FULL:
-                raise
-            raise OSError(
-                errno.ENOSPC,
-                f"no space left for the download in {part.parent}: free some space, or set "
-                f"SLTS_CACHE to a folder on another disk; {_size(part)} bytes of it are kept",
-            ) from error
-    return total is None or _size(part) >= total
-
-
-def _store(response: Any, part: Path, start: int, total: int | None, progress: bool) -> None:
-    """Append the body of a response to the first `start` bytes of a partial file."""
-    if total is not None and shutil.disk_usage(part.parent).free < total - start:
-        raise OSError(errno.ENOSPC, "not enough free space")
-    with (
-        part.open("ab") as file,
-        progress_bar(f"Downloading {part.stem}", show=progress) as report,
-    ):
-        file.truncate(start)
-        for chunk in response.iter_content(_CHUNK):
-            start += file.write(chunk)
-            if report is not None and total is not None:
-                report(start, total)

@@ -1,9 +1,11 @@
 """scikit-learn classifiers: they check parameters, call the steps of `training`, and store.
 
 base.py                 input, labels and weights; prediction
+prediction.py           apply a fitted classifier to a source, part by part
 landmark_classifier.py  what BBS and SLTS share, and their CV variants
 bbs.py, slts.py         the classifiers over landmarks
 local.py                local metrics over several representations
+all_series.py           what classifiers share that compare with all training series
 neighbors.py            nearest neighbour under K_I
 ldmlt.py                nearest neighbour under a learned Mahalanobis DTW
 svm.py                  linear SVM on similarities to the training series

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,13 +22,19 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
+from slts.estimators.prediction import Method, apply_to_source, apply_with_labels
 from slts.execution import progress_bar, usable_memory
 from slts.learning.calibration import probabilities, two_sided
+from slts.models.linear_form import decision_of
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
-from slts.training.prediction import apply_to_source, apply_with_labels
 from slts.training.source import ArraySource, is_source, task_runner
+
+# Copies of all series that are in memory at once: as read, as distinct series, and as rows.
+_COPIES = 3
+# Threads that predict with one model wait for its aligner. A lock of a model could not be pickled.
+_MAKING = Lock()
 
 
 class Outputs(NamedTuple):
@@ -98,6 +105,27 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
 
+    def decision_of(self, label: Any) -> tuple[int, float]:
+        """Find the decision value of a class and its sign.
+
+        Two classes share one decision value, which supports the second class. Multiplied by -1, it
+        supports the first class.
+
+        Parameters
+        ----------
+        label
+            One of `classes_`.
+
+        Returns
+        -------
+        position : int
+            Column of the decision value; 0 for two classes.
+        sign : float
+            1 or -1.
+        """
+        check_is_fitted(self)
+        return decision_of(self.classes_, label)
+
     def check_series(self, X: Any) -> SeriesBatch:
         """Convert X and compare it with the training series.
 
@@ -146,11 +174,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
         """
-        check_is_fitted(self)
-        require_device(self.device, type(self).__name__)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).decision_function)
-        values = self._decide(self.check_series(X))
+        values = self._apply(type(self)._decide, X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -247,6 +271,14 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state.pop("_aligners", None)
         return state
 
+    def _apply(self, method: Method, X: Any) -> FloatArray:
+        """Apply a method to checked series, or to the series of a scan part by part."""
+        check_is_fitted(self)
+        require_device(self.device, type(self).__name__)
+        if is_source(X):
+            return apply_to_source(self, X, method)
+        return method(self, self.check_series(X))
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -266,13 +298,19 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         It is made at the first call, and again if one of the `inputs` that determine the landmarks
         was replaced.
         """
-        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
-        known, aligner = kept.get(name, (None, None))
-        same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
-        if aligner is None or not same:
-            aligner = Aligner(landmarks(), settings)
-            kept[name] = inputs, aligner
+        kept = self._shared_aligners()
+        with _MAKING:
+            known, aligner = kept.get(name, (None, None))
+            same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
+            if aligner is None or not same:
+                aligner = Aligner(landmarks(), settings)
+                kept[name] = inputs, aligner
         return replace(aligner, device=self.device, n_jobs=self.n_jobs)
+
+    def _shared_aligners(self) -> dict[Any, tuple[tuple[Any, ...], Aligner]]:
+        """Return the aligners made so far; models that were loaded or unpickled have none."""
+        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
+        return kept
 
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))
@@ -340,11 +378,13 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read_training_data(self, X: Any, y: Any, sample_weight: Any = None) -> FirstPass:
         """Read all training series into memory and remember their shape."""
         source, class_names = self._training_source(X, y, sample_weight)
-        size = getattr(source, "n_bytes", None) or 0
+        size = _COPIES * (source.n_bytes or 0)
         if size > usable_memory():
             raise DataError(
-                f"{type(self).__name__} needs all training series in memory, but {source.name} has "
-                f"about {format_bytes(size)}: use LocalSLTSClassifier or SLTSClassifier instead."
+                f"{type(self).__name__} needs all training series in memory: about "
+                f"{format_bytes(size)} for {source.name}, but the process may use "
+                f"{format_bytes(usable_memory())}. Use LocalSLTSClassifier or SLTSClassifier "
+                f"instead."
             )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             found = read_everything(source, runner, seed=self._seed(), progress=progress)

@@ -140,8 +140,8 @@ class BBSClassifierCV(TunedLandmarkClassifier, BBSClassifier):
         Margins to choose from; the paper's by default.
     cv
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
-        of index arrays. Equal series with equal labels are one series, with the index of the first
-        of them; other indices of theirs are ignored.
+        of index arrays. Equal series with equal labels are merged. Only the index of the first one
+        counts.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +14,15 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, check_dtype, require_device
+from slts.alignment import Aligner, check_dtype
 from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
+from slts.learning import SeparatorSolution
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
-from slts.training.prediction import apply_to_source
+from slts.training.landmark_fit import LandmarkFit, fit_landmarks
+from slts.training.options import LandmarkOptions
 from slts.training.search import SearchResult
-from slts.training.source import is_source
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -154,11 +155,44 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 reports.append(
                     SolveReport(label, "metric", m.gamma, m.primal, m.gap, m.n_iter, m.converged)
                 )
-            s = fit.separators[k]
-            reports.append(
-                SolveReport(label, "separator", s.gamma, s.objective, s.gap, s.n_iter, s.converged)
-            )
+            reports.append(_report(label, fit.separators[k]))
         return tuple(reports)
+
+    def with_separators(
+        self,
+        coef: FloatArray,
+        solutions: Sequence[SeparatorSolution],
+        *,
+        probability_scale: float | None,
+        positions: IntArray,
+    ) -> Self:
+        """Return a copy with separators that were learned on other series.
+
+        Parameters
+        ----------
+        coef
+            Weights of the landmarks, shape (problems, landmarks).
+        solutions
+            The solved problems, for `reports_`.
+        probability_scale
+            Scale of the probabilities from the new separators; None if they are not calibrated.
+        positions
+            Number of each training series in a larger collection, for `landmark_indices_`.
+
+        Returns
+        -------
+        Self
+            The same metrics and landmarks with other weights.
+        """
+        model = copy.copy(self)
+        model.coef_, model.probability_scale_ = coef, probability_scale
+        model.landmark_indices_ = positions[self.landmark_indices_]
+        separators = iter(solutions)
+        model.reports_ = tuple(
+            report if report.stage == "metric" else _report(report.positive, next(separators))
+            for report in self.reports_
+        )
+        return model
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         """Return decision values, aligning with the landmarks in use only."""
@@ -176,8 +210,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 part = slice(begin, begin + step)
                 sums = aligner.grouped(rows[part], coef)
                 values[part] = np.einsum("icde,cde->ic", sums, self.metrics_)
-                if progress is not None:
-                    progress(min(begin + step, len(rows)), len(rows))
+                progress(min(begin + step, len(rows)), len(rows))
         return values
 
     def _landmark_aligner(self, name: str) -> Aligner:
@@ -203,11 +236,10 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         ndarray
             Shape (series, features), named by `get_feature_names_out`.
         """
-        check_is_fitted(self)
-        require_device(self.device, type(self).__name__)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).transform)
-        rows = self.row_map_(self.check_series(X))
+        return self._apply(type(self)._transform, X)
+
+    def _transform(self, batch: SeriesBatch) -> FloatArray:
+        rows = self.row_map_(batch)
         aligner = self._landmark_aligner("all")
         with self._progress("Aligning") as progress:
             if not self.learns_metric:
@@ -234,11 +266,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             names = [f"class{c}_{name}" for c in self.positive_classes_ for name in names]
         return np.asarray(names, dtype=object)
 
-    def linear_form(self) -> LinearForm:
-        """The fitted model as a linear form of aligned products, which `slts.explain` uses."""
+    def linear_forms(self) -> tuple[LinearForm, ...]:
+        """The linear forms whose sum is the decision, for `slts.explain`: one."""
         check_is_fitted(self)
         used = np.flatnonzero(self.coef_.any(axis=0))
-        return LinearForm(
+        form = LinearForm(
             name="",
             positives=self.positive_classes_,
             landmarks=self.row_map_(self.landmarks_[used]),
@@ -251,10 +283,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             rows=self.row_map_,
             settings=self.row_map_.settings,
         )
-
-    def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The linear forms whose sum is the decision: one."""
-        return (self.linear_form(),)
+        return (form,)
 
 
 class TunedLandmarkClassifier(LandmarkClassifier):
@@ -273,6 +302,10 @@ class TunedLandmarkClassifier(LandmarkClassifier):
         self.best_score_ = float(found.scores[found.best].mean())
         self.cv_results_ = found.cv_results
         self.n_splits_ = found.scores.shape[1]
+
+
+def _report(label: Any, s: SeparatorSolution) -> SolveReport:
+    return SolveReport(label, "separator", s.gamma, s.objective, s.gap, s.n_iter, s.converged)
 
 
 def check_grid(name: str, owner: object, values: Any) -> list[float]:

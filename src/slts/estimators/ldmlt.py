@@ -10,7 +10,6 @@ from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.neighbors import NearestNeighbor
 from slts.learning.logdet import LogDetSolution
-from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
 from slts.training.logdet_cycles import learn_logdet_metric
@@ -27,11 +26,11 @@ class LDMLTClassifier(NearestNeighbor):
     n_cycles
         Most cycles; triplets are rebuilt under the current M in each.
     triplets_per_series
-        Triplets of the first cycle, per training series.
+        Triplets per ranked series in the first cycle.
     margin
         Margin by which the series of the same class must be nearer.
     ranking_limit
-        Most training series that a series is ranked against in a cycle; None ranks all pairs.
+        Largest number of series that a cycle ranks and draws triplets from; None for all.
     scale
         Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
         standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
@@ -117,11 +116,7 @@ class LDMLTClassifier(NearestNeighbor):
         with self._fitting():
             settings = AlignmentSettings("distance", None, self.normalize)
             found = self._read_training_data(X, y)
-            series = found.sample.series
-            self._keep(
-                found,
-                RowMap.fit(series, settings, homogeneous=self.homogeneous, scale=self.scale),
-            )
+            self._keep(found, settings)
             with self._progress("Learning the metric") as progress:
                 self.report_ = learn_logdet_metric(
                     self.training_rows_,

@@ -24,9 +24,8 @@ from slts.models.linear_form import LinearForm
 from slts.models.representations import REPRESENTATIONS
 from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
-from slts.training.local_fit import LocalOptions, fit_local
-from slts.training.prediction import apply_to_source
-from slts.training.source import is_source
+from slts.training.local_fit import fit_local
+from slts.training.options import LocalOptions
 
 OBJECTIVES = ("cost", "affinity")
 # Series whose features are held at once in prediction.
@@ -65,7 +64,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Number of landmarks, or fraction of the distinct training series. None takes 10 of each
         class, fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
     n_snippets
-        Number of snippets, drawn equally from all classes. 0 leaves them out.
+        Number of snippets. Five times as many are drawn, equally from all classes, and those with
+        the largest coefficients are kept. 0 leaves them out.
     landmarks
         ``"random"`` draws equally from all classes; ``"kmedoids"`` and ``"dselect"`` choose as
         `slts.select_landmarks` does; or indices of training series.
@@ -75,7 +75,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         ``"cost"``, ``"affinity"`` or both; see `slts.align`.
     metrics
         ``"class"``: one metric for the landmarks of each class; ``"landmark"``: one for each
-        landmark; ``"shared"``: one for all. Every class to be recognised has its own in any case.
+        landmark; ``"shared"``: one for all. Each class has its own metrics in all three cases.
     n_phases
         Number of equal parts of a landmark with metrics of their own, or ``"auto"``: 3 if the
         leave-one-out error is clearly lower, else 1.
@@ -165,7 +165,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self,
         n_landmarks: int | float | None = None,
         *,
-        n_snippets: int = 1000,
+        n_snippets: int = 200,
         landmarks: Any = "random",
         representations: Sequence[str] = ("values", "changes"),
         objective: str | Sequence[str] = "affinity",
@@ -264,10 +264,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             Shape (series, problems * (landmarks + snippets)), named by `get_feature_names_out`;
             with the intercept, the columns of a class sum to its decision value.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            return apply_to_source(self, X, type(self).transform)
-        batch = self.check_series(X)
+        return self._apply(type(self)._transform, X)
+
+    def _transform(self, batch: SeriesBatch) -> FloatArray:
         n_landmarks, n_snippets = len(self.landmarks_), len(self.snippets_ or ())
         shares = np.zeros((len(batch), len(self.intercept_), n_landmarks + n_snippets))
         for rows, metrics, part, found in self._features(batch, np.arange(n_landmarks)):
@@ -312,24 +311,19 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 landmarks=landmarks,
                 landmark_indices=self.landmark_indices_,
                 coef=coef,
-                local_metrics=metrics @ comparison.basis.T,
+                local_metrics=self.local_metrics_[k] @ comparison.basis.T,
                 groups=self.groups_,
                 group_names=self.group_names_,
-                intercept=self.intercept_ / len(self.comparisons_),
+                intercept=self.intercept_ if k == 0 else np.zeros_like(self.intercept_),
                 rows=comparison.representation,
                 settings=comparison.settings,
             )
-            for (comparison, landmarks), metrics in zip(
-                with_rows(self.comparisons_, self.landmarks_), self.local_metrics_, strict=True
+            for k, (comparison, landmarks) in enumerate(
+                with_rows(self.comparisons_, self.landmarks_)
             )
         ]
         if self.snippets_ is not None and self.snippet_coef_ is not None:
-            nothing = np.zeros_like(self.intercept_)
-            forms.append(
-                SnippetForm(
-                    "snippets", self.positive_classes_, self.snippets_, self.snippet_coef_, nothing
-                )
-            )
+            forms.append(SnippetForm(self.positive_classes_, self.snippets_, self.snippet_coef_))
         return tuple(forms)
 
     @property
@@ -366,8 +360,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                     )
                     for part, found in comparison.features(rows, aligner, groups, metrics.shape[2]):
                         yield which, metrics, part, found
-                    if progress is not None:
-                        progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
+                    progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
 
     def _with_snippets(self, batch: SeriesBatch) -> Iterator[tuple[slice, Snippets, FloatArray]]:
         """Yield some series at a time, the snippets and their coefficients; nothing without any."""

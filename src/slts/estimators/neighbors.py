@@ -3,74 +3,42 @@
 from __future__ import annotations
 
 import numbers
-from abc import abstractmethod
 from typing import Any, Self
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
 from slts._typing import FloatArray, IntArray
-from slts.estimators.base import SeriesClassifier, checked_settings
-from slts.learning.calibration import fit_scale
-from slts.models.row_map import RowMap
+from slts.alignment import AlignmentSettings
+from slts.estimators.all_series import AllSeriesClassifier
+from slts.estimators.base import checked_settings
 from slts.series import SeriesBatch
 from slts.training.first_pass import FirstPass
+from slts.training.similarity_fit import nearest_decisions, neighbour_scale
 
 __all__ = ["NearestNeighbor", "OneNNClassifier"]
 
 
-class NearestNeighbor(SeriesClassifier):
+class NearestNeighbor(AllSeriesClassifier):
     """Base of the nearest-neighbour classifiers, which differ in how nearness is defined.
 
     Attributes
     ----------
-    training_rows_, training_codes_, training_indices_
-        Distinct training series as rows, their classes, and their positions in X.
+    training_codes_
+        Classes of the distinct training series.
     """
 
     calibration_size: int | None
-    training_rows_: SeriesBatch
     training_codes_: IntArray
-    training_indices_: IntArray
-    row_map_: RowMap
 
-    @abstractmethod
-    def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
-        """Return the nearness of rows to each training series."""
-
-    def nearness(self, X: Any) -> FloatArray:
-        """Nearness of series to every distinct training series.
-
-        Parameters
-        ----------
-        X
-            Anything `slts.as_series` takes.
-
-        Returns
-        -------
-        ndarray
-            Shape (series, training series); larger is nearer.
-        """
-        check_is_fitted(self)
-        return self._nearness_of_rows(self.row_map_(self.check_series(X)))
+    def _keep(self, found: FirstPass, settings: AlignmentSettings) -> None:
+        super()._keep(found, settings)
+        self.training_codes_ = found.codes
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
-        return self._decisions(self._nearness_of_rows(self.row_map_(batch)))
+        nearness = self._nearness_of_rows(self.row_map_(batch))
+        return nearest_decisions(nearness, self.training_codes_, len(self.classes_))
 
     @property
     def _calibrates(self) -> bool:
         return self.calibration_size is not None
-
-    def _decisions(self, nearness: FloatArray) -> FloatArray:
-        """Return the nearness of the nearest series of each class; with two, the difference."""
-        nearest = np.column_stack(
-            [nearness[:, self.training_codes_ == c].max(axis=1) for c in range(len(self.classes_))]
-        )
-        return nearest if len(self.classes_) > 2 else nearest[:, 1:] - nearest[:, :1]
-
-    def _keep(self, found: FirstPass, row_map: RowMap) -> None:
-        self.row_map_, self.training_rows_ = row_map, row_map(found.sample.series)
-        self.training_codes_, self.training_indices_ = found.codes, found.indices
 
     def _calibrate(self) -> None:
         """Fit the scale of probabilities on training series, each left out in turn."""
@@ -83,17 +51,12 @@ class NearestNeighbor(SeriesClassifier):
                 f"The 'calibration_size' parameter of {type(self).__name__} must be an int >= 1 or "
                 f"None. Got {size!r} instead."
             )
-        # The only series of a class has no neighbour of its class. Training series are in random
-        # order, so the first ones are a random choice.
-        held_out = np.flatnonzero(np.bincount(self.training_codes_)[self.training_codes_] > 1)
-        held_out = held_out[:size]
-        if len(held_out) == 0:
-            self.probability_scale_ = 1.0
-            return
-        nearness = self._nearness_of_rows(self.training_rows_[held_out])
-        nearness[np.arange(len(held_out)), held_out] = -np.inf
-        decisions, codes = self._decisions(nearness), self.training_codes_[held_out]
-        self.probability_scale_ = fit_scale(decisions, codes)
+        self.probability_scale_ = neighbour_scale(
+            lambda rows: self._nearness_of_rows(self.training_rows_[rows]),
+            self.training_codes_,
+            len(self.classes_),
+            int(size),
+        )
 
 
 class OneNNClassifier(NearestNeighbor):
@@ -177,16 +140,6 @@ class OneNNClassifier(NearestNeighbor):
         with self._fitting():
             settings = checked_settings(self, self.objective, self.band, self.normalize)
             found = self._read_training_data(X, y)
-            series = found.sample.series
-            self._keep(
-                found,
-                RowMap.fit(series, settings, homogeneous=self.homogeneous, scale=self.scale),
-            )
+            self._keep(found, settings)
             self._calibrate()
         return self
-
-    def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
-        kept = self.training_rows_
-        aligner = self._aligner("all", self.row_map_.settings, lambda: kept, (kept,))
-        with self._progress("Aligning") as progress:
-            return np.asarray(aligner.similarities(rows, progress=progress), dtype=np.float64)

@@ -168,8 +168,8 @@ class SLTSClassifierCV(TunedLandmarkClassifier, SLTSClassifier):
         lam * gamma if the penalty is a norm) are solved once.
     cv
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
-        of index arrays. Equal series with equal labels are one series, with the index of the first
-        of them; other indices of theirs are ignored.
+        of index arrays. Equal series with equal labels are merged. Only the index of the first one
+        counts.
 
     Attributes
     ----------

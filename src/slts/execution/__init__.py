@@ -1,7 +1,6 @@
 """Who runs the work: this thread, several threads, or a cluster.
 
-blocks.py       cut a (rows x columns) grid of weighted work into blocks
-mapping.py      run a task on every block; can be interrupted
+blocks.py       cut a (rows x columns) grid of weighted work into blocks, run a task on each
 task_runner.py  run tasks on the parts of a source, and keep what they compute
 dask_runner.py  the same on the workers of a Dask cluster
 spill.py        hold arrays in memory up to a limit, and in temporary files beyond it
@@ -11,11 +10,10 @@ progress.py     progress bars, and lines of progress for logs
 Knows nothing of alignments: work is a callable, its size is a number.
 """
 
-from slts.execution.blocks import Block, partition
+from slts.execution.blocks import Block, map_blocks, partition
 from slts.execution.dask_runner import DaskRunner
-from slts.execution.mapping import map_blocks
 from slts.execution.memory import release_memory, usable_memory
-from slts.execution.progress import Progress, duration, progress_bar, progress_lines
+from slts.execution.progress import Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.spill import free_disk
 from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped, one_blas_thread
 
@@ -34,5 +32,6 @@ __all__ = [
     "progress_bar",
     "progress_lines",
     "release_memory",
+    "silent",
     "usable_memory",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from slts.execution.progress import Progress
+from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock
 from slts.execution.task_runner import Result, Submission, Task, TaskRunner
 
@@ -68,7 +68,7 @@ class DaskRunner(TaskRunner):
         shared: Any = None,
         *,
         memory: float,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Sequence[Any]:
         """See `TaskRunner.keep`; Dask manages the memory and the files of its workers."""
         argument = self._shared_argument(shared)
@@ -79,8 +79,7 @@ class DaskRunner(TaskRunner):
             for done, future in enumerate(finished):
                 if future.status == "error":
                     future.result()
-                if progress is not None:
-                    progress(done + 1, len(kept))
+                progress(done + 1, len(kept))
         except BaseException:
             self._client.cancel(kept)
             raise

@@ -10,18 +10,23 @@ from contextlib import contextmanager, suppress
 Progress = Callable[[float, float], None]
 """Called with (done, total); may be called from one thread only."""
 
+
+def silent(done: float, total: float) -> None:
+    """Show no progress."""
+
+
 # Seconds between lines; work that takes longer than the second number ends with a line.
 _LINE_EVERY, _LONG = 30.0, 10.0
 
 
 @contextmanager
-def progress_bar(description: str, *, show: bool) -> Iterator[Progress | None]:
-    """Yield a callback that draws a bar with the time left, or None if `show` is false.
+def progress_bar(description: str, *, show: bool) -> Iterator[Progress]:
+    """Yield a callback that draws a bar with the time left, or `silent` if `show` is false.
 
     Uses rich if it is installed, else a plain line; outside a terminal, `progress_lines`.
     """
     if not show:
-        yield None
+        yield silent
         return
     if not _is_interactive():
         with progress_lines(description, _write_line) as tell:

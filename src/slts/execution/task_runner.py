@@ -17,7 +17,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from slts.execution.memory import release_memory
-from slts.execution.progress import Progress
+from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock, Spill, StoredBlocks
 
 Result = TypeVar("Result")
@@ -73,7 +73,7 @@ class TaskRunner(ABC):
         shared: Any = None,
         own: Callable[[int], Any] | None = None,
         *,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Iterator[Result]:
         """Yield results in the order of the parts.
 
@@ -86,8 +86,7 @@ class TaskRunner(ABC):
                     submission.start(started, None if own is None else own(started))
                     started += 1
                 yield submission.wait(number)
-                if progress is not None:
-                    progress(number + 1, len(parts))
+                progress(number + 1, len(parts))
 
     @abstractmethod
     def keep(
@@ -97,7 +96,7 @@ class TaskRunner(ABC):
         shared: Any = None,
         *,
         memory: float,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Sequence[Any]:
         """Compute blocks of arrays and keep them where they are computed.
 
@@ -188,7 +187,7 @@ class ThreadRunner(TaskRunner):
         shared: Any = None,
         *,
         memory: float,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Sequence[StoredBlocks]:
         """See `TaskRunner.keep`."""
         kept = _SpilledParts(memory)

@@ -18,9 +18,7 @@ CSV, Parquet and Arrow need the extra ``io`` (pyarrow, narwhals). Nothing here k
 
 from __future__ import annotations
 
-from slts.files.dask_collections import is_collection
 from slts.files.dataset import Columns, Dataset
-from slts.files.paths import is_path_like
 from slts.files.reading import iter_series, read_series, scan_series
 from slts.files.scan import SeriesScan
 
@@ -28,8 +26,6 @@ __all__ = [
     "Columns",
     "Dataset",
     "SeriesScan",
-    "is_collection",
-    "is_path_like",
     "iter_series",
     "read_series",
     "scan_series",

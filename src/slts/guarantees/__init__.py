@@ -7,8 +7,7 @@ certificate.py     `Certificate` and `Bound`: the results, as text, HTML and pla
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
 statements.py      the formulas applied to a classifier and a sample, and put in words
 bound_inputs.py    what the formulas need to know of a classifier and a sample
-bounds.py          the formulas, as functions of numbers
-tail_inversion.py  upper confidence limits, by bisection
+bounds.py          the formulas, as functions of numbers, and upper confidence limits by bisection
 """
 
 from slts.guarantees.certificate import Bound, Certificate

@@ -176,6 +176,17 @@ def chosen_landmarks_bound(
 
     It is for `goodness` at tau < 1. The mass of the reasonable set in the population cannot be
     identified.
+
+    Parameters
+    ----------
+    epsilon
+        `goodness` on m series and n landmarks.
+    m, n, gamma
+        Number of series, number of landmarks, margin.
+    delta
+        Probability of failure.
+    largest
+        Upper bound on abs(K).
     """
     check_delta(delta)
     complexity = 2.0 * largest / gamma * math.sqrt(2.0 * math.log(n) / m)

@@ -12,13 +12,13 @@ from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
 from slts.guarantees.bound_inputs import signs_of
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.statements import INDEPENDENT, Conditions
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
-from slts.training.prediction import apply_with_labels
 from slts.training.source import is_source
 
 
@@ -123,9 +123,8 @@ def _inner_model(model: Any) -> SeriesClassifier | None:
     return model if isinstance(model, SeriesClassifier) else None
 
 
-def _keys(model: SeriesClassifier, X: Any) -> Digests:
+def _keys(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
     """Hashes by which series are recognised that a model keeps from training."""
-    batch = model.check_series(X)
     # Models without landmarks keep the rows of their training series, as they are aligned.
     return _rounded_keys(batch if hasattr(model, "landmarks_") else model.row_map_(batch))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import column_or_1d
 
@@ -28,11 +27,13 @@ from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
 from slts.learning.calibration import fit_scale
-from slts.learning.separator import solve_separator
+from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
+from slts.series.source import series_keys
+from slts.training.splits import Split, make_splits
 
-# Fields of a solve report that a new separator replaces.
-_SOLVED = ("objective", "gap", "n_iter", "converged")
+# Folds of the part for separators that probabilities are calibrated on.
+_FOLDS = 3
 
 
 def fit_certified(
@@ -90,8 +91,7 @@ def fit_certified(
         _require_all_classes(labels, parts[0], "landmarks and metrics")
         _require_all_classes(labels, parts[1], "separators")
         model = clone(estimator).fit(batch[parts[0]], labels[parts[0]])
-        bounds, notes = _bounds_on_parts(model, batch, labels, parts, delta, n_models)
-        model.landmark_indices_ = parts[0][model.landmark_indices_]
+        model, bounds, notes = _certified_on_parts(model, batch, labels, parts, delta, n_models)
     else:
         learn, held_out = np.concatenate(parts[:2]), parts[2]
         model = clone(estimator).fit(batch[learn], labels[learn])
@@ -100,24 +100,29 @@ def fit_certified(
     return model, Certificate(tuple(bounds), float(delta), name, int(n_models), tuple(notes))
 
 
-def _bounds_on_parts(
+def _certified_on_parts(
     model: LandmarkClassifier,
     batch: SeriesBatch,
     labels: AnyArray,
     parts: Sequence[IntArray],
     delta: float,
     n_models: int,
-) -> tuple[list[Bound], list[str]]:
+) -> tuple[LandmarkClassifier, list[Bound], list[str]]:
     """Learn the separators again on the second part, and bound everything."""
     first, second, third = parts
     on_first, notes = _metric_bounds(model, batch[first], labels[first], delta, n_models)
     landmark_labels = labels[first][model.landmark_indices_]
     inputs = bound_inputs(model, batch[second], labels[second], landmark_labels)
     weights = _class_weights(model.class_weight, labels[second])
-    schemes = _fit_separators(model, inputs, weights)
+    coef, solutions, schemes = _fit_separators(model, inputs, weights)
+    scale = None
     if model.probability_scale_ is not None:
         codes = np.searchsorted(model.classes_, labels[second])
-        model.probability_scale_ = _calibrate(model, inputs, codes, weights)
+        splits = make_splits(
+            _FOLDS, codes, series_keys(batch[second], seed=0), name="calibration_cv"
+        )
+        scale = _calibrate(model, inputs, codes, weights, splits)
+    model = model.with_separators(coef, solutions, probability_scale=scale, positions=first)
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(delta, n_models, "second part's", checked, (INDEPENDENT,))
     bounds = [statements.compression(model, inputs.labels, schemes, conditions)]
@@ -128,7 +133,7 @@ def _bounds_on_parts(
         bounds.append(statements.hold_out_hinge(model, inputs, unit_rows))
     if len(third):
         bounds = HeldOut.of(model, batch[third], labels[third]).bounds(delta, n_models) + bounds
-    return bounds + on_first, notes
+    return model, bounds + on_first, notes
 
 
 def _metric_bounds(
@@ -145,45 +150,40 @@ def _metric_bounds(
 
 def _fit_separators(
     model: LandmarkClassifier, inputs: BoundInputs, weights: FloatArray
-) -> list[Compression | None]:
-    """Replace the separators by ones learned on other series, and compress them."""
-    gamma, schemes, solved = parameters_of(model)[0], [], {}
+) -> tuple[FloatArray, list[SeparatorSolution], list[Compression | None]]:
+    """Learn separators on other series, and compress them."""
+    gamma, solutions, schemes = parameters_of(model)[0], [], []
     coef = np.zeros_like(model.coef_)
-    for c, positive in enumerate(model.positive_classes_):
+    for c in range(len(coef)):
         K, signs = inputs.similarities[c], inputs.labels[c]
         solution = solve_separator(K, signs, gamma=gamma, sample_weight=weights)
         scheme = compress(K, signs, solution.coef, gamma)
         # The bound is for the weights that the few examples determine, to the last bit.
         coef[c] = solution.coef if scheme is None else scheme.coef
+        solutions.append(solution)
         schemes.append(scheme)
-        solved[positive] = {name: getattr(solution, name) for name in _SOLVED}
-    model.coef_ = coef
-    model.reports_ = tuple(
-        replace(report, **solved[report.positive]) if report.stage == "separator" else report
-        for report in model.reports_
-    )
-    return schemes
+    return coef, solutions, schemes
 
 
 def _calibrate(
-    model: LandmarkClassifier, inputs: BoundInputs, codes: IntArray, weights: FloatArray
+    model: LandmarkClassifier,
+    inputs: BoundInputs,
+    codes: IntArray,
+    weights: FloatArray,
+    splits: Sequence[Split],
 ) -> float:
     """Scale of the probabilities, from cross-validated decisions of the new separators."""
-    gamma, smallest_class = parameters_of(model)[0], int(np.bincount(codes).min())
-    if smallest_class < 2:
-        raise DataError(
-            "the part for separators has a class with one series only, and probabilities need at "
-            "least two of every class: give it a larger share, or set calibration_cv=None."
-        )
-    folds = StratifiedKFold(min(3, smallest_class), shuffle=True, random_state=0)
+    gamma = parameters_of(model)[0]
     decisions = np.empty((len(codes), len(inputs.labels)))
-    for train, test in folds.split(codes, codes):
+    for train, test in splits:
         for c, (K, signs) in enumerate(zip(inputs.similarities, inputs.labels, strict=True)):
             solution = solve_separator(
                 K[train], signs[train], gamma=gamma, sample_weight=weights[train]
             )
             decisions[test, c] = K[test] @ solution.coef
-    return fit_scale(decisions[:, 0] if len(inputs.labels) == 1 else decisions, codes)
+    # The only series of a class is in no test part.
+    tested = np.concatenate([test for _, test in splits])
+    return fit_scale(decisions[tested], codes[tested])
 
 
 def _class_weights(class_weight: Any, labels: AnyArray) -> FloatArray:

@@ -5,6 +5,6 @@ kmedoids.py   medoids of a dissimilarity matrix, by swaps
 """
 
 from slts.landmarks.kmedoids import Medoids, find_medoids
-from slts.landmarks.selection import resolve_count, select_landmarks
+from slts.landmarks.selection import choose_in_order, resolve_count, select_landmarks
 
-__all__ = ["Medoids", "find_medoids", "resolve_count", "select_landmarks"]
+__all__ = ["Medoids", "choose_in_order", "find_medoids", "resolve_count", "select_landmarks"]

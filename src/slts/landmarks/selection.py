@@ -90,9 +90,23 @@ def select_landmarks(
         return order[:count]
     aligner = Aligner(settings.prepare(batch[order]), settings, device, n_jobs)
     with progress_bar("Choosing landmarks", show=verbose) as progress:
-        if method == "kmedoids":
-            return np.sort(order[_medoids(aligner, count, seed, progress)])
-        return order[_diverse(aligner, count, progress)]
+        chosen = order[choose_in_order(aligner, count, method, seed, progress)]
+    return np.sort(chosen) if method == "kmedoids" else chosen
+
+
+def choose_in_order(
+    aligner: Aligner, count: int, method: str, seed: int, progress: Progress
+) -> IntArray:
+    """Choose among the landmarks of an aligner, which are in random order.
+
+    The order is the caller's, so rounding errors of the rows do not change it. Medoids are
+    ascending, other landmarks are in order of choice.
+    """
+    if method == "random":
+        return np.arange(count)
+    if method == "kmedoids":
+        return _medoids(aligner, count, seed, progress)
+    return _diverse(aligner, count, progress)
 
 
 def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_landmarks") -> int:
@@ -134,7 +148,7 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
     )
 
 
-def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress | None) -> IntArray:
+def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress) -> IntArray:
     K = aligner.similarities(aligner.landmarks, progress=progress)
     # K is symmetric except for ties, which are broken in favour of one of the two series.
     mean = 0.5 * (K + K.T)
@@ -145,7 +159,7 @@ def _medoids(aligner: Aligner, count: int, seed: int, progress: Progress | None)
     return find_medoids(dissimilarity, count, random_state=seed).indices
 
 
-def _diverse(aligner: Aligner, count: int, progress: Progress | None) -> IntArray:
+def _diverse(aligner: Aligner, count: int, progress: Progress) -> IntArray:
     """Start with the first series, which are in random order."""
     series = aligner.landmarks
     chosen = np.zeros(count, dtype=np.int64)
@@ -156,8 +170,7 @@ def _diverse(aligner: Aligner, count: int, progress: Progress | None) -> IntArra
         sums += aligner.similarities(series[newest])[0]
         sums[newest] = np.inf
         chosen[done] = np.argmin(sums)
-        if progress is not None:
-            progress(done, count - 1)
+        progress(done, count - 1)
     return chosen
 
 

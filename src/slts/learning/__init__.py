@@ -30,10 +30,8 @@ from slts.learning.metric import (
     metric_in_parts,
     one_vs_rest_features,
     rows_of_metric,
-    solve_metric,
-    solve_metric_path,
 )
-from slts.learning.regularized_metric import REGULARIZERS, solve_regularized_path
+from slts.learning.regularized_metric import REGULARIZERS, solve_metric, solve_metric_path
 from slts.learning.separator import (
     SeparatorSolution,
     rows_of_separator,
@@ -54,7 +52,6 @@ __all__ = [
     "separator_in_parts",
     "solve_metric",
     "solve_metric_path",
-    "solve_regularized_path",
     "solve_separator",
     "solve_separator_path",
     "solve_together",

@@ -43,19 +43,33 @@ Key = TypeVar("Key")
 Solution = TypeVar("Solution")
 QueryStream: TypeAlias = Generator[Query, list[Reply], Solution]
 
+# Numbers of a block of rows in memory that is asked at once.
 _BLOCK_ELEMENTS = 1 << 20
-_SAMPLE_RATIO = 8  # rows in memory for each row of their sample, at least
+# Fewest rows in memory for each row of their sample.
+_SAMPLE_RATIO = 8
+# Rows of a sample, for each column, beyond which it grows no more.
 _SAMPLED_PER_COLUMN = 200
+# Rows with a weight, below which a given sample is replaced by a drawn one.
 _FEWEST_SAMPLED = 200
-_ROUGH_TOL = 0.3  # of a sample whose error is not estimated; the steps usually end far below it
+# Tolerance for a sample whose error is not estimated; the steps usually end far below it.
+_ROUGH_TOL = 0.3
+# Tolerance for half of a sample, and the largest one for rows near a reference.
 _SAMPLE_TOL = 1e-3
-_SAMPLE_ERROR = 1e-3  # smallest error of margins that is assumed
-_WORTHWHILE = 0.5  # largest share of the error that another sample may leave
-_FIRST_TOL = 1e-3  # of a reduced problem, while many rows may still join
-_LAST_TOL = 1e-3  # smallest tolerance of a reduced problem, relative to the tolerance asked for
+# Smallest error of margins that is assumed.
+_SAMPLE_ERROR = 1e-3
+# Largest share of the error that another sample may leave.
+_WORTHWHILE = 0.5
+# Tolerance of a reduced problem while many rows may still join.
+_FIRST_TOL = 1e-3
+# Smallest tolerance of a reduced problem, relative to the tolerance asked for.
+_LAST_TOL = 1e-3
+# Excess over a bound that rounding explains.
 _ROUNDING = 1e-12
+# Most samples that are drawn to find a reference.
 _MAX_SAMPLES = 6
+# Most new references after the first.
 _MAX_MOVES = 4
+# Most passes over all rows for one reference.
 _MAX_ROUNDS = 100
 
 
@@ -81,7 +95,7 @@ def solve_in_memory(
     problem
         The problem.
     rows
-        All rows, no two of them equal.
+        All rows; the fewer of them are equal, the faster.
     size
         Rows to begin with; up to twice as many are solved at once.
     start
@@ -169,8 +183,8 @@ class ConstraintGeneration:
     tol, max_iter
         Relative duality gap, and iterations allowed for each reduced problem.
     in_memory
-        Whether the rows are one part in memory, no two of them equal. Passes are then cheap: the
-        search starts with fewer rows and coarser solutions.
+        Whether the rows are one part in memory. Passes are then cheap: the search starts with fewer
+        rows and coarser solutions, and does not look for equal rows.
     """
 
     def __init__(
@@ -427,7 +441,7 @@ class ConstraintGeneration:
 def _sample_by_weight(rows: HingeRows, count: int) -> HingeRows:
     """Draw about ``count`` rows with probabilities in proportion to their weights.
 
-    Heavy rows, such as those that stand for many equal rows, are always drawn.
+    Heavy rows are always drawn.
     """
     weights = rows.weights
     light = np.minimum(weights, weights.sum() / count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -16,7 +16,6 @@ from slts.hashing import scrambled
 _BLOCK_ELEMENTS = 1 << 20
 _HASHED_ELEMENTS = 1 << 16
 # Smaller problems are not searched for equal rows.
-_FEWEST_TO_MERGE = 1000
 FEWEST_TO_GROUP = 64
 # With a larger share of distinct rows, grouping saves too little.
 _MOST_DISTINCT = 0.9
@@ -243,17 +242,6 @@ class Groups(NamedTuple):
         return np.asarray(sums, dtype=np.float64)
 
 
-def merge_equal_rows(rows: HingeRows) -> HingeRows:
-    """Replace equal signed rows by one row that has the sum of their weights.
-
-    The problem stays the same. ``rows`` itself is returned if few rows are equal.
-    """
-    groups = group_equal_rows(rows) if rows.n_rows >= _FEWEST_TO_MERGE else None
-    if groups is None:
-        return rows
-    return replace(_first_of_groups(rows, groups), weights=groups.sums(rows.weights))
-
-
 def drop_equal_rows(rows: HingeRows) -> HingeRows:
     """Keep one of several equal signed rows, with its own weight only.
 
@@ -261,10 +249,8 @@ def drop_equal_rows(rows: HingeRows) -> HingeRows:
     are equal.
     """
     groups = group_equal_rows(rows) if rows.n_rows >= FEWEST_TO_GROUP else None
-    return rows if groups is None else _first_of_groups(rows, groups)
-
-
-def _first_of_groups(rows: HingeRows, groups: Groups) -> HingeRows:
+    if groups is None:
+        return rows
     first = groups.first
     return HingeRows(rows.features[first], rows.labels[first], rows.weights[first])
 

@@ -83,6 +83,13 @@ class FeatureGram:
         self.comparison_weights.append(weight)
         self._norm += share if weight > 0.0 else 0.0
 
+    def restricted(self, positions: IntArray) -> FeatureGram:
+        """Return the inner products of some anchors only, given by their positions."""
+        own = FeatureGram(np.arange(len(positions)), len(positions))
+        own._total = self._total[np.ix_(self._anchors[positions], positions)]
+        own._norm = self._norm
+        return own
+
     def solve(
         self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
     ) -> RidgeFit:

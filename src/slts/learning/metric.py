@@ -23,7 +23,7 @@ from slts.learning.constraint_generation import (
     most_sampled,
     solve_in_memory,
 )
-from slts.learning.hinge import Certified, HingeRows, Multipliers, merge_equal_rows, ray_minimiser
+from slts.learning.hinge import Certified, HingeRows, Multipliers, ray_minimiser
 from slts.learning.interior import minimise
 from slts.learning.newton_systems import SquaredNorm, SquaredNormSystem
 
@@ -121,79 +121,25 @@ def one_vs_rest_features(
     return features
 
 
-def solve_metric(
+def solve_frobenius_path(
     Z: npt.NDArray[np.floating],
     labels: npt.ArrayLike,
     *,
-    gamma: float,
-    lam: float,
+    pairs: Sequence[tuple[float, float]],
     sample_weight: npt.ArrayLike | None = None,
     tol: float = 1e-6,
     max_iter: int = 500,
     start: FloatArray | None = None,
-) -> MetricSolution:
-    """Solve for one pair of parameters; see :func:`solve_metric_path`.
-
-    ``start`` is a guess of the metric, for instance that of a neighbouring problem.
-    """
-    return _solve_path(Z, labels, [(gamma, lam)], sample_weight, tol, max_iter, start)[0]
-
-
-def solve_metric_path(
-    Z: npt.NDArray[np.floating],
-    labels: npt.ArrayLike,
-    *,
-    pairs: Sequence[tuple[float, float]],
-    sample_weight: npt.ArrayLike | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 500,
 ) -> list[MetricSolution]:
-    """Solve the metric problem for several ``(gamma, lam)``.
+    """`slts.learning.solve_metric_path` for the squared norm; ``Z`` may have rows of any shape.
 
     Each distinct ``lam * gamma**2`` is solved once, from the largest to the smallest, each from the
-    solution before it.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_series, d, d) or (n_series, p)
-        Mean signed aligned products; float32 is read as is, arithmetic is float64.
-    labels : array-like of shape (n_series,)
-        +1 or -1.
-    pairs : sequence of (gamma, lam)
-        Parameters, both positive.
-    sample_weight : array-like of shape (n_series,), optional
-        Non-negative weights, scaled to mean one.
-    tol : float
-        Relative duality gap: ``primal - dual <= tol * max(primal, 1e-9)``.
-    max_iter : int
-        Interior-point iterations allowed for one strength.
-
-    Returns
-    -------
-    list of MetricSolution
-        In the order of ``pairs``.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If a gap stays above ``tol``.
+    solution before it. ``start`` is a guess of the first metric.
     """
-    return _solve_path(Z, labels, pairs, sample_weight, tol, max_iter, None)
-
-
-def _solve_path(
-    Z: npt.NDArray[np.floating],
-    labels: npt.ArrayLike,
-    pairs: Sequence[tuple[float, float]],
-    sample_weight: npt.ArrayLike | None,
-    tol: float,
-    max_iter: int,
-    start: FloatArray | None,
-) -> list[MetricSolution]:
     check_pairs(pairs)
     Z = np.asarray(Z)
     rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
-    rows, basis = _span(merge_equal_rows(rows))
+    rows, basis = _span(rows)
     coef = None if start is None else start.ravel() / pairs[0][0]
     if coef is not None and basis is not None:
         coef = coef @ basis
@@ -225,7 +171,7 @@ def metric_in_parts(
     max_iter: int = 500,
     most_bytes: float = np.inf,
 ) -> QueryStream[MetricSolution]:
-    """Solve the metric problem on rows in parts; see :func:`solve_metric`.
+    """Solve the metric problem on rows in parts; see `slts.learning.solve_metric`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The metric under other penalties than the squared norm.
+"""The metric under any penalty; that of the squared norm is solved in metric.py.
 
 ``min_M (1/m) sum_i s_i [1 - l_i <M, Z_i> / gamma]_+ + lam penalty(M)``
 
@@ -32,7 +32,7 @@ from slts.learning.metric import (
     MetricSolution,
     check_pairs,
     largest_row_norm,
-    solve_metric_path,
+    solve_frobenius_path,
     strength_of,
 )
 from slts.learning.penalties import L1, Nuclear, Penalty, Semidefinite
@@ -82,7 +82,19 @@ def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
     return float(f"{lam * gamma:.12g}")
 
 
-def solve_regularized_path(
+def solve_metric(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    lam: float,
+    **options: Any,
+) -> MetricSolution:
+    """Solve for one pair of parameters; `options` are those of :func:`solve_metric_path`."""
+    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
+
+
+def solve_metric_path(
     Z: npt.NDArray[np.floating],
     labels: npt.ArrayLike,
     *,
@@ -97,7 +109,7 @@ def solve_regularized_path(
     Parameters
     ----------
     Z : ndarray of shape (n_series, d, d)
-        Mean signed aligned products.
+        Mean signed aligned products; float32 is read as is, arithmetic is float64.
     labels : array-like of shape (n_series,)
         +1 or -1.
     pairs : sequence of (gamma, lam)
@@ -122,9 +134,9 @@ def solve_regularized_path(
     ConvergenceWarning
         If a gap stays above ``tol``.
     """
-    check_regularizer(regularizer, "solve_regularized_path")
+    check_regularizer(regularizer, "solve_metric_path")
     if regularizer == "frobenius":
-        return solve_metric_path(
+        return solve_frobenius_path(
             Z, labels, pairs=pairs, sample_weight=sample_weight,
             tol=1e-6 if tol is None else tol, max_iter=max_iter,
         )  # fmt: skip

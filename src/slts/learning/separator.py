@@ -20,7 +20,7 @@ from slts.learning.constraint_generation import (
     most_sampled,
     solve_in_memory,
 )
-from slts.learning.hinge import Certified, HingeRows, Multipliers, merge_equal_rows
+from slts.learning.hinge import Certified, HingeRows, Multipliers
 from slts.learning.interior import minimise
 from slts.learning.newton_systems import L1Ball, L1BallSystem
 from slts.learning.vertex import (
@@ -72,11 +72,6 @@ class SeparatorSolution:
     n_iter: int
     converged: bool
     vertex: bool
-
-    @property
-    def n_nonzero(self) -> int:
-        """Number of landmarks in use."""
-        return int(np.count_nonzero(self.coef))
 
 
 def solve_separator(
@@ -131,7 +126,7 @@ def solve_separator_path(
         If a gap stays above ``tol``.
     """
     check_gammas(gammas)
-    rows = merge_equal_rows(HingeRows.build(K, labels, sample_weight, name="K"))
+    rows = HingeRows.build(K, labels, sample_weight, name="K")
     size = _first_size(rows.n_columns)
     gammas = [float(gamma) for gamma in gammas]
     found: dict[float, SeparatorSolution] = {}

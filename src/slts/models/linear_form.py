@@ -78,9 +78,28 @@ class LinearForm:
         return int(self.local_metrics.shape[2])
 
     @property
+    def has_one_metric(self) -> bool:
+        """Whether all groups and phases of a problem share one metric."""
+        return self.local_metrics.shape[1:3] == (1, 1)
+
+    @property
     def metrics(self) -> FloatArray:
         """The metric of each problem, shape (problems, d, d), if there is one only."""
-        if self.local_metrics.shape[1:3] != (1, 1):
+        if not self.has_one_metric:
             raise ValueError("There are several metrics per class: use local_metrics.")
         metrics: FloatArray = self.local_metrics[:, 0, 0]
         return metrics
+
+
+def decision_of(classes: npt.NDArray[Any], label: Any) -> tuple[int, float]:
+    """Return the position of the decision value of a class, and its sign: 1 or -1.
+
+    Two classes share one decision value, which supports the second class. Multiplied by -1, it
+    supports the first class.
+    """
+    known = classes.tolist()
+    if label not in known:
+        names = ", ".join(map(repr, known))
+        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
+    position = known.index(label)
+    return (position, 1.0) if len(known) > 2 else (0, 1.0 if position else -1.0)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +40,8 @@ _MOST_CHANNELS = 9
 _SHAPE_SHARE = 0.5
 # Channels that a description names.
 _MOST_NAMED = 4
-# As in native/window_bindings.cpp: smaller variances are rounding of flat parts.
-_FLAT = 1e-6
+# Added to the variance of a window, as in native/window_bindings.cpp.
+_FLAT = 1e-2
 # Distances are rounded; those at a threshold must not depend on it.
 _ROUNDING = 1e-9
 # About 10 ms of work: long enough to hide the call, short enough for progress, balance and Ctrl-C.
@@ -260,14 +260,14 @@ class Snippets:
                 values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
         return values
 
-    def subset(self, which: slice) -> Snippets:
-        """Return some successive snippets."""
-        which = slice(*which.indices(len(self)))
-        rows = slice(self.first[which.start], self.first[which.stop])
+    def subset(self, which: IntArray) -> Snippets:
+        """Return some snippets, in ascending order."""
+        widths = np.diff(self.first)
+        rows = np.flatnonzero(np.repeat(np.isin(np.arange(len(self)), which), widths))
         return replace(
             self,
             values=self.values[rows],
-            first=self.first[which.start : which.stop + 1] - self.first[which.start],
+            first=np.append(0, np.cumsum(widths[which])),
             channels=self.channels[rows],
             **{
                 name: getattr(self, name)[which]
@@ -294,6 +294,8 @@ class Snippets:
 
         Shape (snippets, steps). `which` is in ascending order.
         """
+        if len(which) and not 0 <= which[0] <= which[-1] < len(self):
+            raise IndexError(f"There are {len(self)} snippets, 0 to {len(self) - 1}. Got {which}.")
         series = fill_gaps(series, self.scale.centre)
         target = selected_target().index
         step = max(1, _DISTANCES // series.n_steps)
@@ -330,23 +332,20 @@ class SnippetForm:
 
     Parameters
     ----------
-    name
-        Name of the comparison.
     positives
         The class that each decision value supports, shape (problems,).
     snippets
         The snippets.
     coef
         Shape (problems, snippets, thresholds, kinds).
-    intercept
-        Shape (problems,).
     """
 
-    name: str
+    # Among the names of comparisons.
+    name: ClassVar[str] = "snippets"
+
     positives: npt.NDArray[Any]
     snippets: Snippets
     coef: FloatArray
-    intercept: FloatArray
 
     def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
         """Return what each snippet adds in each series, compared with a mean training series.

@@ -425,12 +425,20 @@ def _check_local(model: LocalSLTSClassifier) -> None:
         (model.snippets_ is None) == (model.snippet_coef_ is None),
         "snippets_ and snippet_coef_ belong together",
     )
+    require(
+        (model.snippets_ is None) == (model.n_snippets == 0),
+        "it has n_snippets without snippets_, or snippets_ without n_snippets",
+    )
+    given = model.representations, model.objective
+    representations, objectives = ((v,) if isinstance(v, str) else tuple(v) for v in given)
+    require(
+        [(c.representation.name, c.settings.objective) for c in model.comparisons_]
+        == [(r, o) for r in representations for o in objectives],
+        "its parameters representations or objective have changed since fit",
+    )
     for settings in (comparison.settings for comparison in model.comparisons_):
         expected = AlignmentSettings(settings.objective, model.band, normalize=False)
-        require(
-            settings == expected and settings.objective != "distance",
-            "its parameter band has changed since fit",
-        )
+        require(settings == expected, "its parameter band has changed since fit")
 
 
 _LOCAL = Structure(
@@ -469,6 +477,8 @@ LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "snippet_coef_": lambda model: None,
 }
 LATER_PARAMETERS: Mapping[str, Any] = {"n_snippets": 0}
+# Attributes that only files without a later parameter may lack.
+BELONGS_TO: Mapping[str, str] = {"snippets_": "n_snippets", "snippet_coef_": "n_snippets"}
 
 
 def stored_attributes(kind: type[SeriesClassifier]) -> frozenset[str]:

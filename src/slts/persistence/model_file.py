@@ -18,6 +18,7 @@ from slts.estimators.base import SeriesClassifier
 from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
 from slts.persistence.container import library_version, pack, unpack
 from slts.persistence.declarations import (
+    BELONGS_TO,
     CLASSIFIERS,
     LATER_ATTRIBUTES,
     LATER_PARAMETERS,
@@ -266,7 +267,8 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
     model = kind(**_decode_parameters(decoder, kind, document["parameters"]))
     nodes, attributes = document["state"], stored_attributes(kind)
     missing = attributes - nodes.keys() if isinstance(nodes, dict) else attributes
-    if not missing <= LATER_ATTRIBUTES.keys() or not nodes.keys() <= attributes:
+    later = {n for n in LATER_ATTRIBUTES if BELONGS_TO.get(n) not in document["parameters"]}
+    if not missing <= later or not nodes.keys() <= attributes:
         raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
     for attribute in missing:
         setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))

@@ -8,6 +8,7 @@ import numpy as np
 
 from slts.extras import import_extra
 from slts.models.linear_form import LinearForm
+from slts.models.row_map import RowMap
 from slts.plots.axes import (
     COLOURS,
     DIVERGING,
@@ -35,7 +36,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     model
         A fitted `SLTSClassifier` or `SLTSClassifierCV`.
     label
-        The class. Of two classes only the second has a metric.
+        The class. Two classes share one metric.
     ax
         Axes to draw on; None makes a new figure.
 
@@ -45,7 +46,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
         Rows are channels of the series, columns are channels of the landmarks.
     """
     form = _single_form(model)
-    metric = form.metrics[_decision_of(form, label)]
+    metric = form.metrics[model.decision_of(label)[0]]
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
     names = channel_labels(model.channel_names_in_, len(metric))
     signed_image(ax, metric, "weight")
@@ -66,7 +67,7 @@ def plot_local_metrics(
     model
         A fitted `LocalSLTSClassifier`.
     label
-        The class. Of two classes only the second has metrics.
+        The class. Two classes share the metrics with opposite signs.
     comparison
         Position in `comparisons_`.
     groups
@@ -81,7 +82,8 @@ def plot_local_metrics(
     """
     form = [form for form in model.linear_forms() if isinstance(form, LinearForm)][comparison]
     shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
-    metrics = form.local_metrics[_decision_of(form, label)][shown]
+    position, sign = model.decision_of(label)
+    metrics = sign * form.local_metrics[position, shown]
     n_groups, n_phases = metrics.shape[:2]
     if figure is None:
         size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
@@ -113,7 +115,7 @@ def plot_landmark_weights(
     model
         A fitted classifier with one metric per class.
     label
-        The class. Of two classes only the second has weights.
+        The class. Two classes share the weights with opposite signs.
     count
         Largest number of landmarks.
     ax
@@ -125,7 +127,8 @@ def plot_landmark_weights(
         One bar per landmark, labelled with the index of its training series.
     """
     form = _single_form(model)
-    weights = form.coef[_decision_of(form, label)]
+    position, sign = model.decision_of(label)
+    weights = sign * form.coef[position]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]
@@ -183,19 +186,12 @@ def plot_contributions(
 
 def _single_form(model: Any) -> LinearForm:
     """The linear form of a model with one metric per class."""
-    if not hasattr(model, "linear_form"):
-        raise TypeError(
-            f"{type(model).__name__} does not have one metric per class. For LocalSLTSClassifier "
-            f"use plot_local_metrics."
-        )
-    form: LinearForm = model.linear_form()
-    return form
-
-
-def _decision_of(form: LinearForm, label: Any) -> int:
-    """Position of the decision value of a class."""
-    known: list[Any] = form.positives.tolist()
-    if label not in known:
-        names = ", ".join(map(repr, known))
-        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
-    return known.index(label)
+    forms: tuple[Any, ...] = model.linear_forms() if hasattr(model, "linear_forms") else ()
+    form: LinearForm | None = forms[0] if len(forms) == 1 else None
+    # A local classifier may have one metric too, but not of the channels of the data.
+    if form is not None and form.has_one_metric and isinstance(form.rows, RowMap):
+        return form
+    raise TypeError(
+        f"{type(model).__name__} does not have one metric per class. For LocalSLTSClassifier "
+        f"use plot_local_metrics."
+    )

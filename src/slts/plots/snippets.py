@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import even_choice, snippet_strength
+from slts.explanation import snippets_to_show
 from slts.extras import import_extra
 from slts.models.snippets import SnippetForm
 from slts.plots.axes import COLOURS, channel_labels, integer_ticks
@@ -54,16 +54,14 @@ def plot_snippets(
         show what the snippet adds at each step where it occurs.
     """
     form = _snippet_form(model)
-    position, sign = _decision_of(model.classes_.tolist(), label)
-    landmarks = model.landmarks_[even_choice(len(model.landmarks_))]
-    strength, effect = (found[position] for found in snippet_strength(form, landmarks))
-    weights = sign * np.sign(effect) * strength
-    order = np.argsort(-strength, kind="stable")
-    shown = [int(k) for side in (weights > 0, weights < 0) for k in order[side[order]][:count]]
+    position, sign = model.decision_of(label)
     batch = None if X is None else model.check_series(as_series(X))
+    # The value of two classes supports the second one: what counts for it is against the first.
+    sides = snippets_to_show(model, batch, count)[position][:: int(sign)]
+    shown = [found for side in sides for found in side]
     width = (6.0 if batch is None else 9.0) if figure is None else figure.get_figwidth()
-    titles = [_title(model, k, label, float(weights[k]), width) for k in shown]
-    drawn = [form.snippets.prominent_rows(k, _MOST_ROWS) for k in shown]
+    titles = [_title(model, one.snippet, label, sign * one.weight, width) for one in shown]
+    drawn = [form.snippets.prominent_rows(one.snippet, _MOST_ROWS) for one in shown]
     heights = [
         _ROW * len(rows) + _LINE * (title.count("\n") + 1) + _TICKS
         for rows, title in zip(drawn, titles, strict=True)
@@ -76,26 +74,22 @@ def plot_snippets(
         return figure
     blocks = figure.subfigures(len(shown), 1, height_ratios=heights, squeeze=False)[:, 0]
     grids = []
-    for block, k, rows, title in zip(blocks, shown, drawn, titles, strict=True):
-        colour = COLOURS[0] if weights[k] > 0 else COLOURS[1]
+    colours = [COLOURS[0] if sign * one.weight > 0 else COLOURS[1] for one in shown]
+    for block, one, rows, title, colour in zip(blocks, shown, drawn, titles, colours, strict=True):
         block.suptitle(title, x=0.01, ha="left", fontsize="small", color=colour)
         columns = {"width_ratios": [1.0] if batch is None else [1.0, 2.0]}
         shape = len(rows), len(columns["width_ratios"])
         grids.append(block.subplots(*shape, sharex="col", squeeze=False, gridspec_kw=columns))
-        _draw_snippet(grids[-1][:, 0], model, k, rows, colour)
+        _draw_snippet(grids[-1][:, 0], model, one.snippet, rows, colour)
     if batch is None:
         return figure
-    places = even_choice(len(batch))
-    added = sign * form.contributions(batch[places])[:, position]
-    for k, rows, grid in zip(shown, drawn, grids, strict=True):
-        best = int(np.argmax(np.sign(weights[k]) * added[:, k]))
-        one = batch[places[best] : places[best] + 1]
-        ((_, met),) = form.occurrences(one, np.array([k]))
-        by_step = sign * form.step_weights(one.n_steps)[position, k][met[0]]
-        colour = COLOURS[0] if weights[k] > 0 else COLOURS[1]
-        _draw_series(grid[:, 1], form, k, rows, one, by_step, colour)
+    for one, rows, grid, colour in zip(shown, drawn, grids, colours, strict=True):
+        k, series = one.snippet, batch[one.example : one.example + 1]
+        ((_, met),) = form.occurrences(series, np.array([k]))
+        by_step = sign * form.step_weights(series.n_steps)[position, k][met[0]]
+        _draw_series(grid[:, 1], form, k, rows, series, by_step, colour)
         grid[0, 1].set_title(
-            f"adds {added[best, k]:+.2g} in series {places[best]}", fontsize="x-small", loc="right"
+            f"adds {sign * one.adds:+.2g} in series {one.example}", fontsize="x-small", loc="right"
         )
         if not form.snippets.shape_only[k]:
             for left, right in grid:
@@ -170,14 +164,5 @@ def _snippet_form(model: Any) -> SnippetForm:
     if forms and isinstance(forms[-1], SnippetForm):
         return forms[-1]
     raise TypeError(
-        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=1000)."
+        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=200)."
     )
-
-
-def _decision_of(classes: list[Any], label: Any) -> tuple[int, float]:
-    """Position of the decision value of a class, and its sign; two classes share one value."""
-    if label not in classes:
-        names = ", ".join(map(repr, classes))
-        raise ValueError(f"The 'label' parameter must be one of {names}. Got {label!r} instead.")
-    position = classes.index(label)
-    return (position, 1.0) if len(classes) > 2 else (0, 1.0 if position else -1.0)

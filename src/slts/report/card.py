@@ -92,7 +92,7 @@ def _numbers_of_snippets(form: SnippetForm) -> list[Any]:
     scale = [snippets.scale.centre, snippets.scale.spread]
     places = [snippets.first, snippets.channels, snippets.dilations]
     how = [snippets.shape_only, snippets.thresholds, snippets.longest or 0]
-    return [snippets.values, *scale, *places, *how, form.coef, form.intercept]
+    return [snippets.values, *scale, *places, *how, form.coef]
 
 
 def data_fingerprint(batch: SeriesBatch, labels: Any) -> str:

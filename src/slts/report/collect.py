@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import progress_bar
-from slts.explanation import ModelSummary, summarize
+from slts.explanation import ModelSummary, even_choice, summarize
 from slts.report.card import card
 from slts.report.downsampling import MOST_CHANNELS, MOST_STEPS, drawn_channels
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
@@ -147,8 +147,7 @@ def _explore(
     with progress_bar("Explaining", show=verbose) as progress:
         for k, index in enumerate(kept.tolist()):
             explorer.add(index, None if similarities is None else similarities[k])
-            if progress is not None:
-                progress(k + 1, len(kept))
+            progress(k + 1, len(kept))
     return explorer, similarities, space
 
 
@@ -169,8 +168,7 @@ def _summary(model: Any, batch: SeriesBatch | None) -> ModelSummary | None:
     if not hasattr(model, "linear_forms"):
         return None
     if batch is not None:
-        count = min(len(batch), _MOST_AVERAGED)
-        batch = batch[np.unique(np.linspace(0, len(batch) - 1, count).astype(np.int64))]
+        batch = batch[even_choice(len(batch), _MOST_AVERAGED)]
     return summarize(model, batch, n_jobs=model.n_jobs)
 
 

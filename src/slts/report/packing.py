@@ -31,7 +31,7 @@ def pack(arrays: Iterable[FloatArray], *, bits: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        Sizes, scales and one base64 text, little endian. `unpack` reverses it.
+        Sizes, scales and one base64 text, little endian. The page's script reads it.
     """
     largest = _LARGEST[bits]
     parts, sizes, scales = [], [], []
@@ -54,13 +54,6 @@ def pack(arrays: Iterable[FloatArray], *, bits: int) -> dict[str, Any]:
     }
 
 
-def unpack(packed: dict[str, Any]) -> list[FloatArray]:
-    """The arrays given to `pack`, flat and rounded."""
-    flat = np.frombuffer(base64.b64decode(packed["data"]), dtype=f"<i{packed['bits'] // 8}")
-    parts = np.split(flat, np.cumsum(packed["sizes"])[:-1])
-    return [part * scale for part, scale in zip(parts, packed["scales"], strict=True)]
-
-
 def pack_indices(arrays: Iterable[IntArray]) -> dict[str, Any]:
     """Write integers of at least 0 as text: as many base64 letters each as the largest needs."""
     parts = [np.asarray(array, dtype=np.int64).ravel() for array in arrays]
@@ -77,14 +70,6 @@ def pack_indices(arrays: Iterable[IntArray]) -> dict[str, Any]:
     }
 
 
-def unpack_indices(packed: dict[str, Any]) -> list[IntArray]:
-    """The arrays given to `pack_indices`, flat."""
-    codes = np.array([_ALPHABET.index(letter) for letter in packed["data"]], dtype=np.int64)
-    letters = packed["letters"]
-    flat = codes.reshape(-1, letters) @ 64 ** np.arange(letters)[::-1]
-    return np.split(flat, np.cumsum(packed["sizes"])[:-1])
-
-
 def pack_path(path: IntArray) -> str:
     """Write a path as text: three moves per base64 letter, two bits per move.
 
@@ -97,15 +82,6 @@ def pack_path(path: IntArray) -> str:
     moves += [0] * (-len(moves) % 3)
     codes = np.array(moves, dtype=np.int64).reshape(-1, 3) @ [16, 4, 1]
     return "".join(_ALPHABET[k] for k in codes)
-
-
-def unpack_path(text: str) -> IntArray:
-    """The path given to `pack_path`, in steps of length one, shape (length, 2)."""
-    codes = np.array([_ALPHABET.index(letter) for letter in text], dtype=np.int64)
-    moves = np.stack([codes // 16, codes // 4 % 4, codes % 4], axis=1).ravel()
-    moves = moves[moves > 0]
-    steps = np.stack([moves // 2, moves % 2], axis=1)
-    return np.concatenate([np.zeros((1, 2), dtype=np.int64), np.cumsum(steps, axis=0)])
 
 
 def rounded(values: Any, digits: int = 4) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import align
+from slts.alignment import Aligner
 from slts.explanation import explain_with
 from slts.models.linear_form import LinearForm
 from slts.report.downsampling import Bins
@@ -131,7 +131,7 @@ class Landmarks:
     @property
     def weighted(self) -> bool:
         """Whether landmarks have weights; otherwise metrics distinguish them."""
-        return len(self.forms) == 1 and self.forms[0].local_metrics.shape[1:3] == (1, 1)
+        return len(self.forms) == 1 and self.forms[0].has_one_metric
 
     def shares(self, similarities: FloatArray | None) -> FloatArray:
         """Share of each landmark in each decision, shape (decisions, landmarks).
@@ -160,7 +160,7 @@ class Neighbours:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.rows = model.training_rows_
-        self.indices = np.arange(len(self.rows))
+        self.indices = model.training_indices_
         # An explanation needs paths to the nearest series only.
         effort = _effort(self.rows) / max(1, len(self.rows))
         self.n_alignments = round(STRONGEST * len(model.classes_) * effort)
@@ -184,10 +184,7 @@ class Neighbours:
         model, other = self.model, self.rows[j : j + 1]
         if hasattr(model, "metric_"):
             rows, other = (transform_rows(batch, model.metric_) for batch in (rows, other))
-        settings = model.row_map_.settings
-        return align(
-            rows[0], other[0], objective=settings.objective, band=settings.band, normalize=False
-        ).path
+        return Aligner(other, model.row_map_.settings).path(rows, 0).path
 
 
 References = Landmarks | Neighbours

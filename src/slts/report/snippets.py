@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import even_choice, snippet_strength
+from slts.explanation import snippets_to_show
 from slts.models.snippets import SnippetForm
 from slts.report.downsampling import Bins
 from slts.report.packing import pack, rounded
@@ -69,9 +69,9 @@ class DrawnSnippets:
 
     def occurring(self, series: SeriesBatch, classes: IntArray, bins: Bins) -> Occurring:
         """Find what snippets add to the scores of some classes in each bin of one series."""
-        decisions, signs = self._decisions(classes)
-        form = self.form
-        weights = signs[:, np.newaxis, np.newaxis] * form.step_weights(series.n_steps)[decisions]
+        form, steps = self.form, self.form.step_weights(series.n_steps)
+        chosen = [self.model.decision_of(label) for label in self.model.classes_[classes]]
+        weights = np.stack([sign * steps[position] for position, sign in chosen])
         added = np.empty((len(classes), len(form.snippets), bins.count))
         occurs = np.empty(added.shape[1:], dtype=bool)
         for part, met in form.occurrences(series, np.arange(len(form.snippets))):
@@ -125,38 +125,30 @@ class DrawnSnippets:
         self, predictions: Predictions | None
     ) -> tuple[list[dict[str, Any]], list[FloatArray], list[FloatArray]]:
         """Snippets for and against each class; the examples' rows, and what is added in them."""
-        form, landmarks = self.form, self.model.landmarks_
-        some = landmarks[even_choice(len(landmarks))]
-        strength, effect = snippet_strength(form, some, self.model.n_jobs)
-        weights = np.sign(effect) * strength
-        batch = landmarks if predictions is None else predictions.batch
-        places = even_choice(len(batch))
-        adds = form.contributions(batch[places], self.model.n_jobs)
-        count = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(weights))))
+        batch = self.model.landmarks_ if predictions is None else predictions.batch
+        count = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(self.form.coef))))
         gallery: list[dict[str, Any]] = []
         rows: list[FloatArray] = []
         added: list[FloatArray] = []
-        for decision, own in enumerate(weights):
-            order = np.argsort(-np.abs(own), kind="stable")
-            sides: dict[str, Any] = {}
-            for name, sign in (("for", 1.0), ("against", -1.0)):
-                sides[name] = []
-                for k in order[sign * own[order] > 0][:count].tolist():
-                    best = int(np.argmax(sign * adds[:, decision, k]))
-                    at = int(places[best])
-                    example, values, terms = self._example(k, decision, batch[at : at + 1])
+        for decision, sides in enumerate(snippets_to_show(self.model, batch, count)):
+            gallery.append({"for": [], "against": []})
+            for name, side in zip(("for", "against"), sides, strict=True):
+                for one in side:
+                    at = one.example
+                    example, values, terms = self._example(
+                        one.snippet, decision, batch[at : at + 1]
+                    )
                     if predictions is None:
                         at = int(self.model.landmark_indices_[at])
                     else:
                         truth = predictions.truth
                         example["truth"] = None if truth is None else int(truth[at])
                     example["id"] = str(at) if predictions is None else predictions.ids[at]
-                    example["adds"] = rounded(adds[best, decision, k])
+                    example["adds"] = rounded(one.adds)
                     rows.append(values)
                     added.append(terms)
-                    item = {"snippet": self._name(k), "weight": rounded(own[k])}
-                    sides[name].append({**item, "example": example})
-            gallery.append(sides)
+                    item = {"snippet": self._name(one.snippet), "weight": rounded(one.weight)}
+                    gallery[-1][name].append({**item, "example": example})
         return gallery, rows, added
 
     def _example(
@@ -171,12 +163,6 @@ class DrawnSnippets:
         terms = form.step_weights(n)[decision, snippet][met[0]]
         place = {"length": n, "bins": bins.count, "centre": int(distances[0].argmin())}
         return place, bins.sample(fill_gaps(series).values[:, own]).T, bins.sums(terms)
-
-    def _decisions(self, classes: IntArray) -> tuple[IntArray, FloatArray]:
-        """Position and sign of the decision value of each class; two classes share one value."""
-        if len(self.form.coef) > 1:
-            return classes, np.ones(len(classes))
-        return np.zeros_like(classes), np.where(classes == 0, -1.0, 1.0)
 
     def _name(self, snippet: int) -> int:
         return self.named.setdefault(snippet, len(self.named))

@@ -14,7 +14,15 @@ from slts._typing import AnyArray, FloatArray
 from slts.hashing import mixed
 from slts.series.batch import SeriesBatch
 
-__all__ = ["Digests", "Part", "Piece", "SeriesSource", "identifier_digests", "series_keys"]
+__all__ = [
+    "Digests",
+    "NamedColumns",
+    "Part",
+    "Piece",
+    "SeriesSource",
+    "identifier_digests",
+    "series_keys",
+]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
 
@@ -50,9 +58,25 @@ class Part(Protocol):
         """Read the series; every series belongs to one part only."""
 
 
+class NamedColumns(Protocol):
+    """The role of each column of a table."""
+
+    @property
+    def label(self) -> str | None:
+        """Column with the label, if there is one."""
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Columns with the values."""
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Columns without a role."""
+
+
 @runtime_checkable
 class SeriesSource(Protocol):
-    """Series in parts. The parts do not depend on who reads them."""
+    """Series in parts. The parts do not depend on which workers read them."""
 
     @property
     def name(self) -> str:
@@ -61,6 +85,14 @@ class SeriesSource(Protocol):
     @property
     def in_rows(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
+
+    @property
+    def columns(self) -> NamedColumns | None:
+        """Role of each column; None for sources without named columns."""
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Approximate memory of all series as float64, if it is known."""
 
     def parts(self, *, labels: bool = True) -> Sequence[Part]:
         """Return the parts, in order; some may hold no series."""

@@ -1,8 +1,9 @@
 """The steps of learning, the same for arrays, files and clusters. Knows no estimator.
 
-source.py                  series in parts: arrays and scans; who reads them
+source.py                  series in parts: arrays and scans; which workers read the parts
 sampling.py                a sample by hashes of the series
 first_pass.py              count series and classes, draw the sample
+options.py                 checked parameters
 landmark_choice.py         landmarks given as indices, or chosen in the sample
 splits.py                  training and validation splits from `cv`
 memory_plan.py             estimate the memory, decide what is held in memory
@@ -13,6 +14,6 @@ landmark_fit.py            BBS and SLTS: the whole sequence
 local_fit.py               the local classifier: the whole sequence
 snippet_features.py        features of snippets for the local classifier
 local_metrics.py           features, Gram matrix and metrics of the local classifier
+similarity_fit.py          the SVM on similarities; calibration of nearest neighbours
 logdet_cycles.py           LDMLT: triplets, ranked and rebuilt in cycles
-prediction.py              apply a fitted model to a source, part by part
 """

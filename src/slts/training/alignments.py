@@ -15,12 +15,12 @@ from joblib import Parallel, delayed
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, one_blas_thread
+from slts.execution import Progress, one_blas_thread, silent
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
     one_vs_rest_features,
-    solve_regularized_path,
+    solve_metric_path,
     solve_separator,
     solve_separator_path,
 )
@@ -68,7 +68,7 @@ class SampleAlignments:
         rows: SeriesBatch,
         *,
         learns_metric: bool,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         **fields: Any,
     ) -> SampleAlignments:
         """Align series; keep T if metrics are learned, else K_I. `fields` are the rest."""
@@ -139,14 +139,14 @@ class SampleAlignments:
         return np.asarray(self.projected(metrics[problem][np.newaxis])[0])
 
     def solve_metrics(
-        self, gamma: float, lam: float, progress: Progress | None = None
+        self, gamma: float, lam: float, progress: Progress = silent
     ) -> list[MetricSolution]:
         """Learn the metric of every problem."""
         sums = self.class_sums()
 
         def solve(positive: int) -> MetricSolution:
             Z = one_vs_rest_features(sums, positive, self.n_landmarks)
-            return solve_regularized_path(
+            return solve_metric_path(
                 Z, self.labels(positive), pairs=[(gamma, lam)], regularizer=self.regularizer,
                 sample_weight=self.weights,
             )[0]  # fmt: skip
@@ -154,7 +154,7 @@ class SampleAlignments:
         return self._for_each_problem(solve, progress)
 
     def solve_separators(
-        self, metrics: FloatArray | None, gamma: float, progress: Progress | None = None
+        self, metrics: FloatArray | None, gamma: float, progress: Progress = silent
     ) -> tuple[list[SeparatorSolution], bool]:
         """Learn the separator of every problem; say whether some decision is positive."""
 
@@ -204,7 +204,7 @@ class SampleAlignments:
         def decide(positive: int) -> FloatArray:
             Z = one_vs_rest_features(sums, positive, self.n_landmarks)[train]
             labels, weights = self.labels(positive)[train], self.weights[train]
-            metrics = solve_regularized_path(
+            metrics = solve_metric_path(
                 Z, labels, pairs=distinct, regularizer=self.regularizer, sample_weight=weights
             )
             values = []
@@ -217,7 +217,7 @@ class SampleAlignments:
         return np.stack(self._for_each_problem(decide), axis=-1)
 
     def _for_each_problem(
-        self, solve: Callable[[int], Item], progress: Progress | None = None
+        self, solve: Callable[[int], Item], progress: Progress = silent
     ) -> list[Item]:
         """Solve the problems in threads, each with one BLAS thread."""
         with one_blas_thread():
@@ -225,6 +225,5 @@ class SampleAlignments:
             results = []
             for result in pool(delayed(solve)(positive) for positive in self.positives):
                 results.append(result)
-                if progress is not None:
-                    progress(len(results), len(self.positives))
+                progress(len(results), len(self.positives))
             return results

@@ -11,7 +11,7 @@ from sklearn.utils import compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.execution import Progress, TaskRunner, release_memory
+from slts.execution import Progress, TaskRunner, release_memory, silent
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, series_keys
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
@@ -99,7 +99,7 @@ def first_pass(
     size: SampleSize,
     *,
     seed: int,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> FirstPass:
     """Read all series once, count them and draw a sample."""
     require_labels(source)
@@ -140,7 +140,7 @@ def first_pass(
 
 
 def read_everything(
-    source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress | None = None
+    source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress = silent
 ) -> FirstPass:
     """Read all series into memory: a first pass whose sample is complete."""
     return first_pass(source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress)

@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from slts._typing import AnyArray, IntArray
-from slts.alignment import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
-from slts.execution import TaskRunner, progress_bar
-from slts.landmarks import select_landmarks
+from slts.execution import TaskRunner
+from slts.landmarks import choose_in_order
 from slts.landmarks.selection import METHODS, check_landmarks
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, fetch
+from slts.training.options import FitOptions
 
 # K-medoids needs all pairs: it chooses among this many series.
 _MEDOID_POOL = 2_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitOptions:
-    """Parameters that all classifiers over landmarks have; `owner` names it in messages."""
-
-    owner: str
-    n_landmarks: Any
-    landmarks: Any
-    class_weight: Any
-    device: str
-    n_jobs: int | None
-    memory_limit: Any
-    seed: int
-    verbose: bool
-
-    def bar(self, description: str) -> Any:
-        """Return a progress bar if progress is to be shown."""
-        return progress_bar(description, show=self.verbose)
 
 
 def choose_landmarks(
@@ -72,14 +53,12 @@ def landmark_positions(
             f"are chosen among {pool} series: use fewer, or raise memory_limit. (Medoids are "
             f"chosen among at most {_MEDOID_POOL} series.)"
         )
-    if method == "random":
-        return np.arange(count)
-    chosen = select_landmarks(
-        rows[:pool], count, method=method, objective=settings.objective, band=settings.band,
-        normalize=False, random_state=options.seed, device=options.device, n_jobs=options.n_jobs,
-    )  # fmt: skip
+    # The choice must not depend on the precision of the model.
+    settings = replace(settings, dtype="float64")
+    aligner = Aligner(rows[:pool], settings, options.device, options.n_jobs)
     # Medoids have no order; the order of the keys makes the first few a random choice of them.
-    return np.sort(chosen) if method == "kmedoids" else chosen
+    with options.bar("Choosing landmarks") as progress:
+        return choose_in_order(aligner, count, method, options.seed, progress)
 
 
 def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> None:

@@ -5,14 +5,14 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
+from slts.alignment import Aligner
 from slts.bytesize import format_bytes
 from slts.errors import warn
 from slts.execution import TaskRunner
@@ -24,12 +24,12 @@ from slts.series.source import SeriesSource
 from slts.training.alignments import SampleAlignments
 from slts.training.first_pass import FirstPass, class_weights, first_pass
 from slts.training.landmark_choice import (
-    FitOptions,
     choose_landmarks,
     landmark_positions,
     warn_about_missing_classes,
 )
 from slts.training.memory_plan import MOST_TUNING, SAMPLE_SHARE, LandmarkWork, MemoryPlan
+from slts.training.options import LandmarkOptions
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
 from slts.training.sampling import SampleSize
 from slts.training.search import SearchResult, search
@@ -40,23 +40,6 @@ from slts.training.splits import Split, make_splits
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 # The sample has this many series of every class, or all there are.
 _PER_CLASS = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class LandmarkOptions(FitOptions):
-    """Parameters of a classifier over landmarks, checked.
-
-    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
-    """
-
-    learns_metric: bool
-    regularizer: str
-    parameters: Sequence[dict[str, float]]
-    cv: Any
-    cv_name: str
-    scale: str | None
-    homogeneous: bool | str
-    settings: AlignmentSettings
 
 
 @dataclass(frozen=True)
@@ -185,8 +168,17 @@ def _choose_parameters(
     counts = _landmark_counts(options, found, data.n_landmarks)
     if not splits:
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
+    candidates = [{"n_landmarks": n, **given} for n in counts for given in options.parameters]
+
+    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+        for count in counts:
+            first = data.first_landmarks(count)
+            yield from first.held_out_decisions(train, test, options.parameters)
+
     with options.bar("Trying parameters on held-out series") as progress:
-        best = search(data, counts, options.parameters, splits, multiplicities, progress=progress)
+        best = search(
+            decide, candidates, splits, data.codes, data.weights, multiplicities, progress=progress
+        )
     return best.best_params, best
 
 

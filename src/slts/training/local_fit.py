@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
@@ -22,17 +22,19 @@ from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, first_pass
 from slts.training.landmark_choice import (
-    FitOptions,
     choose_landmarks,
     landmark_positions,
     warn_about_missing_classes,
 )
 from slts.training.local_metrics import (
+    CANDIDATES,
+    JUDGES,
     LocalSolution,
     LocalTraining,
     learn_local_metrics,
     training_bytes,
 )
+from slts.training.options import LocalOptions
 from slts.training.sampling import SampleSize, shuffled
 from slts.training.source import memory_limit, task_runner
 
@@ -51,26 +53,6 @@ _CELLS, _SHORT, _LONG = 1e10, 128, 2**14
 _FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
 # Anchors are drawn independently of landmarks, which are the series with the smallest keys.
 _ANCHOR_PURPOSE = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalOptions(FitOptions):
-    """Parameters of `LocalSLTSClassifier`, checked."""
-
-    n_snippets: int
-    representations: tuple[str, ...]
-    settings: tuple[AlignmentSettings, ...]
-    metrics: str
-    phases: tuple[int, ...]
-    n_components: int
-    metric_rank: int
-    max_length: int | None
-    penalties: FloatArray
-
-    @property
-    def n_comparisons(self) -> int:
-        """Number of comparisons: representations times objectives."""
-        return len(self.representations) * len(self.settings)
 
 
 @dataclass(frozen=True)
@@ -125,7 +107,8 @@ def fit_local(
     groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
     snippets = None
     if options.n_snippets:
-        snippets = Snippets.draw(batch, codes, options.n_snippets, options.seed)
+        snippets = Snippets.draw(batch, codes, CANDIDATES * options.n_snippets, options.seed)
+    order = shuffled(found.sample.keys, _ANCHOR_PURPOSE)
     targets = np.where(codes[:, np.newaxis] == np.arange(len(classes)), 1.0, -1.0)
     solution = learn_local_metrics(
         LocalTraining(
@@ -133,25 +116,20 @@ def fit_local(
             codes,
             weights / weights.mean(),
             targets[:, 1:] if len(classes) == 2 else targets,
-            stratified(codes, _ANCHORS, shuffled(found.sample.keys, _ANCHOR_PURPOSE)),
+            stratified(codes, _ANCHORS, order),
+            stratified(codes, JUDGES, order),
             landmarks,
             groups,
             snippets,
         ),
         representations,
-        options.settings,
-        options.phases,
-        options.penalties,
-        metric_rank=options.metric_rank,
-        device=options.device,
-        n_jobs=options.n_jobs,
-        verbose=options.verbose,
+        options,
     )
     # Snippets name their series by their numbers in the source.
     named = solution.snippets
     if named is not None:
         named = replace(named, series=found.indices[named.series])
-    scale = fit_scale(solution.ridge.left_out, codes, multiplicities)
+    scale = fit_scale(solution.left_out, codes, multiplicities)
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
         landmarks, indices, groups, group_names, named, solution, scale,

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
-from slts.execution import Progress
+from slts.execution import Progress, silent
 from slts.learning.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.series import SeriesBatch
 from slts.series.channels import map_rows
@@ -40,7 +40,7 @@ def learn_logdet_metric(
     random_state: int | np.random.RandomState | None = None,
     device: str = "cpu",
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> LogDetSolution:
     """Learn M such that series of one class are nearer to each other than to others.
 
@@ -100,8 +100,7 @@ def learn_logdet_metric(
         converged = abs(ranking.disorder - disorder[-1]) < _SETTLED * disorder[-1]
         converged = converged or ranking.disorder == 0.0
         disorder.append(ranking.disorder)
-    if progress is not None:
-        progress(n_cycles, n_cycles)
+    progress(n_cycles, n_cycles)
     metric = best @ best.T
     return LogDetSolution(
         metric, tuple(disorder), learner.n_updates, len(disorder) - 1, bool(converged)
@@ -118,7 +117,7 @@ class _Learner:
         margin: float,
         device: str,
         n_jobs: int | None,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self.batch, self.classes, self.margin = batch, classes, margin
         self.device, self.n_jobs, self.progress = device, n_jobs, progress
@@ -138,7 +137,7 @@ class _Learner:
         series = list(self.batch)
         for count, (i, j, k) in enumerate(triplets.tolist()):
             self._learn_from(series[i], series[j], series[k], rate)
-            if self.progress is not None and count % _PROGRESS_EVERY == 0:
+            if count % _PROGRESS_EVERY == 0:
                 self.progress(cycle + count / len(triplets), n_cycles)
 
     def _learn_from(self, x: FloatArray, same: FloatArray, other: FloatArray, rate: float) -> None:

@@ -104,7 +104,7 @@ class LandmarkWork:
 
     @property
     def per_result(self) -> int:
-        """Most bytes that are kept of a series when alignments lie in parts."""
+        """Largest number of bytes kept per series if alignments are computed in parts."""
         problems = self.problems if self.learns_metric else 1
         return max(self._sums, self.item * self.n_landmarks * problems)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner
-from slts.execution import Progress, TaskRunner, check_stopped, one_blas_thread
+from slts.execution import Progress, TaskRunner, check_stopped, one_blas_thread, silent
 from slts.learning import (
     HingeRows,
     MetricSolution,
@@ -37,7 +37,7 @@ from slts.training.source import pieces
 Solution = TypeVar("Solution")
 # Codes, weights, and class sums or similarities.
 AlignedBlock: TypeAlias = tuple[npt.NDArray[np.integer[Any]], FloatArray, npt.NDArray[Any]]
-Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
+Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class PartitionedAlignments:
     Parameters
     ----------
     source, runner
-        The series, and who aligns their parts.
+        The series, and what runs tasks on their parts.
     part_aligner
         How parts are aligned.
     sample
@@ -132,7 +132,7 @@ class PartitionedAlignments:
     bar: Bar
 
     def solve_metrics(
-        self, gamma: float, lam: float, progress: Progress | None = None
+        self, gamma: float, lam: float, progress: Progress = silent
     ) -> list[MetricSolution]:
         """Learn the metric of every problem."""
         sample = self.sample
@@ -153,7 +153,7 @@ class PartitionedAlignments:
         return [replace(found[c], metric=found[c].metric.reshape(d, d)) for c in sample.positives]
 
     def solve_separators(
-        self, metrics: FloatArray | None, gamma: float, progress: Progress | None = None
+        self, metrics: FloatArray | None, gamma: float, progress: Progress = silent
     ) -> tuple[list[SeparatorSolution], bool]:
         """Learn the separator of every problem; say whether some decision is positive."""
         sample = self.sample
@@ -189,7 +189,7 @@ class PartitionedAlignments:
         solvers: Mapping[int, Generator[Query, list[Reply], Solution]],
         kept: Sequence[Any],
         features: _ClassSumFeatures | _SimilarityFeatures,
-        progress: Progress | None,
+        progress: Progress,
     ) -> dict[int, Solution]:
         """Solve some problems at a time; they share each pass over the parts, and the memory."""
 
@@ -208,8 +208,7 @@ class PartitionedAlignments:
             for begin in range(0, len(problems), self.plan.at_once):
                 group = problems[begin : begin + self.plan.at_once]
                 solved |= solve_together({c: solvers[c] for c in group}, ask)
-                if progress is not None:
-                    progress(len(solved), len(solvers))
+                progress(len(solved), len(solvers))
         return solved
 
 

@@ -1,8 +1,8 @@
 """A uniform sample drawn in one pass: the distinct series with the smallest keys.
 
 The key of a series is a hash of the seed and its values (`series_keys`). So the sample does not
-depend on the order of the series, on how they are cut into parts, or on who reads them. A series
-that occurs twice with the same label is one series of weight two.
+depend on the order of the series, on how they are cut into parts, or on which workers read the
+parts. A series that occurs twice with the same label is one series of weight two.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from slts.series.source import Digests
 _LAST = np.uint64(2**64 - 1)
 # Fewest series of every class; the bytes are shared by this many classes, or by all if more.
 _FEWEST_PER_CLASS, _CLASSES = 2, 20
+# Arrays of a sample with one number per series.
+_FIELDS = ("keys", "labels", "weights", "parts", "positions")
 
 
 def shuffled(keys: Digests, purpose: int) -> IntArray:
@@ -111,7 +113,7 @@ class SampleSize:
     n_series, n_bytes
         Limits of the uniform sample; the first that is reached counts.
     at_least
-        Fewest series, whatever their size.
+        Smallest number of series, regardless of their size.
     per_class
         Every class is topped up to this number, or to all its series; to fewer, but at least two,
         if the classes together would need more than `n_bytes` again.
@@ -180,42 +182,47 @@ class Reservoir:
         """Return the sample of all series added so far; None if there are none."""
         if not self._held:
             return None
-        every = _distinct(_joined(self._held))
-        sizes, n_uniform = _sizes(every.series), self._uniform(every)
+        # The keys tell which series are kept. Only these are copied: all may be twice the limit.
+        fields = {name: _concatenated(self._held, name) for name in _FIELDS}
+        order, weights = _distinct(**fields)
+        keys, labels = fields["keys"][order], fields["labels"][order]
+        sizes = np.concatenate([_sizes(sample.series) for sample in self._held])[order]
+        n_uniform = self._uniform(keys, sizes)
         highest = self.ceilings.uniform
-        if n_uniform < len(every):
-            highest = min(highest, every.keys[n_uniform] - np.uint64(1))
-        kept = np.arange(len(every)) < n_uniform
+        if n_uniform < len(keys):
+            highest = min(highest, keys[n_uniform] - np.uint64(1))
+        kept = np.arange(len(keys)) < n_uniform
         by_class = dict(self.ceilings.by_class or {})
-        classes = np.unique(every.labels) if self._size.per_class else every.labels[:0]
+        classes = np.unique(labels) if self._size.per_class else labels[:0]
         for label in classes:
             ceiling = by_class.get(label.item(), _LAST)
-            members = np.flatnonzero((every.labels == label) & (every.keys <= ceiling))
+            members = np.flatnonzero((labels == label) & (keys <= ceiling))
             count = self._top_up(sizes[members], len(classes))
             kept[members[:count]] = True
             if count == self._size.per_class:
-                by_class[label.item()] = min(ceiling, every.keys[members[count - 1]])
+                by_class[label.item()] = min(ceiling, keys[members[count - 1]])
             elif len(members) > count:
                 # A smaller series with a smaller key might still fit.
-                by_class[label.item()] = min(ceiling, every.keys[members[count]] - np.uint64(1))
+                by_class[label.item()] = min(ceiling, keys[members[count]] - np.uint64(1))
         self.ceilings = Ceilings(highest, by_class if self._size.per_class else None)
-        found = every if kept.all() else every.take(np.flatnonzero(kept), n_uniform)
-        found = replace(found, n_uniform=n_uniform)
+        found = replace(
+            _take_from(self._held, order[kept]), weights=weights[kept], n_uniform=n_uniform
+        )
         self._held = [found]
-        self._set_thresholds(len(found), float(_sizes(found.series).sum()))
+        self._set_thresholds(len(found), float(sizes[kept].sum()))
         return found
 
-    def _uniform(self, every: Sample) -> int:
-        """Return how many of the series, in the order of their keys, fit in the uniform sample."""
-        fits = np.cumsum(_sizes(every.series)) <= self._size.n_bytes
-        fits &= np.arange(len(every)) < self._size.n_series
-        fits |= every.keys <= every.keys[min(self._size.at_least, len(every)) - 1]
-        fits &= every.keys <= self.ceilings.uniform
+    def _uniform(self, keys: Digests, sizes: FloatArray) -> int:
+        """Return how many series, in the order of their keys, fit in the uniform sample."""
+        fits = np.cumsum(sizes) <= self._size.n_bytes
+        fits &= np.arange(len(keys)) < self._size.n_series
+        fits |= keys <= keys[min(self._size.at_least, len(keys)) - 1]
+        fits &= keys <= self.ceilings.uniform
         # After the first series that does not fit nothing is taken, so the order of the parts does
         # not matter. Series with equal keys are taken or left together.
         if fits.all():
             return len(fits)
-        return int(np.searchsorted(every.keys, every.keys[np.argmin(fits)]))
+        return int(np.searchsorted(keys, keys[np.argmin(fits)]))
 
     def _top_up(self, sizes: FloatArray, n_classes: int) -> int:
         """Return how many series of a class are kept in any case.
@@ -232,27 +239,41 @@ def _sizes(series: SeriesBatch) -> FloatArray:
     return np.asarray(series.lengths * (8.0 * series.n_channels), dtype=np.float64)
 
 
-def _joined(samples: list[Sample]) -> Sample:
-    if len(samples) == 1:
-        return samples[0]
-    arrays = {
-        name: np.concatenate([getattr(sample, name) for sample in samples])
-        for name in ("keys", "labels", "weights", "parts", "positions")
-    }
-    series = SeriesBatch.concatenate(sample.series for sample in samples)
-    return Sample(**arrays, series=series, n_uniform=0)
+def _concatenated(samples: list[Sample], name: str) -> AnyArray:
+    return np.concatenate([getattr(sample, name) for sample in samples])
 
 
-def _distinct(sample: Sample) -> Sample:
-    """Sort by key and label; equal series become one, with the sum of their weights."""
-    order = np.lexsort((sample.positions, sample.parts, sample.labels, sample.keys))
-    keys, labels = sample.keys[order], sample.labels[order]
+def _distinct(
+    keys: Digests, labels: AnyArray, weights: FloatArray, parts: IntArray, positions: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Return the first of all equal series, sorted by key and label, and the sums of weights."""
+    order = np.lexsort((positions, parts, labels, keys))
+    keys, labels = keys[order], labels[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (keys[1:] != keys[:-1]) | (labels[1:] != labels[:-1])
     first = np.flatnonzero(new)
-    weights = np.add.reduceat(sample.weights[order], first)
-    sorted_once = bool((order[first] == np.arange(len(sample.keys))[: len(first)]).all())
-    if sorted_once and len(first) == len(order):
-        return sample
-    found = sample.take(order[first], 0)
-    return replace(found, weights=weights)
+    return order[first], np.add.reduceat(weights[order], first)
+
+
+def _take_from(samples: list[Sample], index: IntArray) -> Sample:
+    """Return series by their numbers in all samples. The list is emptied, which frees memory."""
+    order = np.argsort(index, kind="stable")
+    ascending, begin, taken = index[order], 0, []
+    while samples:
+        sample = samples.pop(0)
+        own = ascending[(ascending >= begin) & (ascending < begin + len(sample))] - begin
+        begin += len(sample)
+        if len(own) == len(sample):
+            taken.append(sample)
+        elif len(own):
+            taken.append(sample.take(own, 0))
+    joined = taken[0] if len(taken) == 1 else _joined(taken)
+    if (order == np.arange(len(order))).all():
+        return joined
+    return joined.take(np.argsort(order), 0)
+
+
+def _joined(samples: list[Sample]) -> Sample:
+    arrays = {name: _concatenated(samples, name) for name in _FIELDS}
+    series = SeriesBatch.concatenate(sample.series for sample in samples)
+    return Sample(**arrays, series=series, n_uniform=0)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from slts._typing import FloatArray
-from slts.execution import Progress
+from slts._typing import FloatArray, IntArray
+from slts.execution import Progress, silent
 from slts.learning.calibration import fit_scale, two_sided
-from slts.training.alignments import SampleAlignments
 from slts.training.splits import Split
 
 
@@ -52,48 +51,45 @@ class SearchResult:
 
 
 def search(
-    data: SampleAlignments,
-    counts: Sequence[int],
-    parameters: Sequence[dict[str, float]],
+    decide: Callable[[IntArray, IntArray], Iterable[FloatArray]],
+    candidates: Sequence[dict[str, Any]],
     splits: Sequence[Split],
+    codes: IntArray,
+    weights: FloatArray,
     multiplicities: FloatArray,
     *,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> SearchResult:
-    """Score every (number of landmarks, parameters) by held-out accuracy.
+    """Score every candidate by held-out accuracy.
 
     Accuracy is weighted as the loss is. Probabilities are calibrated without class weights.
 
     Parameters
     ----------
-    data
-        Alignments with the largest number of landmarks.
-    counts
-        Numbers of landmarks to try; the first landmarks are used.
-    parameters
-        Candidates for each number of landmarks.
+    decide
+        Learns on `train` and decides on `test`: yields decision values (test, problems) for each
+        candidate in order.
+    candidates
+        Their parameters.
     splits
         Pairs (train, test).
+    codes, weights
+        Classes of the series, and their weights in the loss.
     multiplicities
         How many series each series stands for, for calibration.
     progress
-        Called after each split and number of landmarks.
+        Called after each candidate and split.
     """
-    candidates = [{"n_landmarks": n, **p} for n in counts for p in parameters]
     scores = np.empty((len(candidates), len(splits)))
     held_out: list[list[FloatArray]] = [[] for _ in candidates]
     for k, (train, test) in enumerate(splits):
-        for c, count in enumerate(counts):
-            decisions = data.first_landmarks(count).held_out_decisions(train, test, parameters)
-            for p, values in enumerate(decisions):
-                row = c * len(parameters) + p
-                values = two_sided(values)
-                correct = values.argmax(axis=1) == data.codes[test]
-                scores[row, k] = np.average(correct, weights=data.weights[test])
-                held_out[row].append(values)
-            if progress is not None:
-                progress(k * len(counts) + c + 1, len(splits) * len(counts))
+        for c, decisions in enumerate(decide(train, test)):
+            values = two_sided(decisions)
+            correct = values.argmax(axis=1) == codes[test]
+            scores[c, k] = np.average(correct, weights=weights[test])
+            held_out[c].append(values)
+            progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
     tested = np.concatenate([test for _, test in splits])
-    scale = fit_scale(np.concatenate(held_out[best]), data.codes[tested], multiplicities[tested])
+    scale = fit_scale(np.concatenate(held_out[best]), codes[tested], multiplicities[tested])
     return SearchResult(candidates, scores, best, scale)

@@ -60,7 +60,7 @@ class SnippetFeatures:
         size = 8 * len(self._batch) * self.snippets.thresholds.shape[1] * self.snippets.n_kinds
         step = max(1, CHUNK_BYTES // size)
         for begin in range(0, len(self.snippets), step):
-            some = self.snippets.subset(slice(begin, begin + step))
+            some = self.snippets.subset(np.arange(begin, min(begin + step, len(self.snippets))))
             counts = some.counts(self._batch, self._n_jobs)
             features, counts = self._features(counts, self._batch.lengths), counts[self._anchors]
             centre = features.mean(axis=0)
@@ -96,14 +96,28 @@ class SnippetFeatures:
         shift : ndarray of shape (problems,)
             What their standardisation adds to the decision values.
         """
-        lengths = self._batch.lengths[self._anchors]
         coef, shift = [], np.zeros(weights.shape[1])
-        for counts, centre, spread in self._parts:
-            features = (self._features(counts, lengths) - centre) / spread
-            own = (weights.T @ features) / spread
+        for own, (counts, centre, spread) in zip(
+            self._standardised(weights), self._parts, strict=True
+        ):
+            own = own / spread
             shift -= own @ centre
             coef.append(own.reshape(len(own), *counts.shape[1:], -1))
         return np.concatenate(coef, axis=1), shift
+
+    def effects(self, weights: FloatArray) -> FloatArray:
+        """Return the squared norm of each snippet's coefficients of standardised features."""
+        found = [
+            np.square(own).reshape(len(own), counts.shape[1], -1).sum(axis=(0, 2))
+            for own, (counts, _, _) in zip(self._standardised(weights), self._parts, strict=True)
+        ]
+        return np.concatenate(found)
+
+    def _standardised(self, weights: FloatArray) -> Iterator[FloatArray]:
+        """Yield coefficients of standardised features, some snippets at a time."""
+        lengths = self._batch.lengths[self._anchors]
+        for counts, centre, spread in self._parts:
+            yield weights.T @ ((self._features(counts, lengths) - centre) / spread)
 
     def _features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
         return self.snippets.features(counts, lengths).reshape(len(counts), -1)

@@ -14,7 +14,9 @@ from slts.bytesize import parse_bytes
 from slts.errors import DataError
 from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
 from slts.extras import running_client
-from slts.files import Dataset, is_collection, is_path_like
+from slts.files import Dataset
+from slts.files.dask_collections import is_collection
+from slts.files.paths import is_path_like
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_digests
 
@@ -41,12 +43,18 @@ class ArraySource:
     weights: FloatArray | None = None
     name = "X"
     in_rows = False
+    columns = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the values."""
+        return int(self.series.values.nbytes)
 
     def parts(self, *, labels: bool = True) -> list[Dataset]:
         """Cut the series into parts for several threads."""
         n = len(self.series)
         whole = Dataset(self.series, self.labels, np.arange(n), self.name, weights=self.weights)
-        n_parts = min(_ARRAY_PARTS, 1 + self.series.values.nbytes // _LEAST_BYTES)
+        n_parts = min(_ARRAY_PARTS, 1 + self.n_bytes // _LEAST_BYTES)
         size = max(1, min(-(-n // n_parts), _MOST_SERIES))
         return list(whole.batches(labels=labels, batch_size=size))
 
@@ -75,7 +83,7 @@ def is_source(X: Any) -> bool:
 
 def require_labels(source: SeriesSource) -> None:
     """Raise an error for a table without a label column, before anything is read."""
-    columns = getattr(source, "columns", None)
+    columns = source.columns
     if columns is not None and columns.label is None:
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
@@ -86,7 +94,7 @@ def require_labels(source: SeriesSource) -> None:
 
 def check_scan_channels(source: SeriesSource, expected: Sequence[str] | None) -> None:
     """Raise an error if a scan has another number of channels than a model was fitted on."""
-    columns = getattr(source, "columns", None)
+    columns = source.columns
     if expected is not None and columns is not None and len(columns.channels) != len(expected):
         raise DataError(
             f"{source.name} was scanned with the channels {', '.join(columns.channels)}, but the "
@@ -96,7 +104,7 @@ def check_scan_channels(source: SeriesSource, expected: Sequence[str] | None) ->
 
 
 def task_runner(n_jobs: int | None, source: SeriesSource) -> TaskRunner:
-    """Decide who reads the parts: a running Dask cluster, or threads of this process."""
+    """Decide which workers read the parts: a running Dask cluster, or threads of this process."""
     # Arrays stay in the memory of this process.
     client = None if isinstance(source, ArraySource) else running_client()
     return ThreadRunner(n_jobs) if client is None else DaskRunner(client)

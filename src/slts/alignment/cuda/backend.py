@@ -28,7 +28,7 @@ from slts.alignment.cuda.programs import (
     whole_lines,
 )
 from slts.alignment.layouts import LandmarkLayouts
-from slts.execution import Progress, partition
+from slts.execution import Progress, partition, silent
 from slts.series import SeriesBatch
 
 # Maximum number of packs that one warp sums.
@@ -117,7 +117,7 @@ class CudaBackend:
         series: SeriesBatch,
         layouts: LandmarkLayouts,
         *,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         memory: int | None = None,
     ) -> None:
         self.series, self.landmarks, self.settings = series, layouts.landmarks, layouts.settings
@@ -188,8 +188,7 @@ class CudaBackend:
                     self._run_rows(work, kernel, packs, rows)
                     n_steps = self.series.offsets[rows.stop] - self.series.offsets[rows.start]
                     done += float(steps[packs.index].sum()) * float(n_steps)
-                    if self._progress is not None:
-                        self._progress(done, total)
+                    self._progress(done, total)
 
     def _free_memory(self) -> int:
         if self._memory is not None:

@@ -345,18 +345,6 @@ NB_MODULE(_native, m) {
         return all;
     });
     m.def("selected_target", &selected_target);
-    m.def(
-        "band_bounds",
-        [](int kind, double parameter, std::int64_t n, std::int64_t m_steps) {
-            std::vector<std::tuple<std::int64_t, std::int64_t>> rows;
-            const Band band{static_cast<Band::Kind>(kind), parameter};
-            for (std::int64_t i = 0; i < n; ++i) {
-                const auto in = common::band_interval(band, i, n, m_steps);
-                rows.emplace_back(in.start, in.stop);
-            }
-            return rows;
-        },
-        "kind"_a, "parameter"_a, "n"_a, "m"_a);
     m.def("align_pair", &align_pair, "a"_a, "b"_a, "normalize"_a, "objective"_a, "band_kind"_a,
           "band_parameter"_a);
     bind_windows(m);

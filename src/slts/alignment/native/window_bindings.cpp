@@ -19,8 +19,8 @@ namespace {
 template <class T, int N>
 using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 
-// Variances below this are rounding of flat parts: their standardised values are nearly zero.
-constexpr double kFlat = 1e-6;
+// Added to the variance of a window, where that of a channel is 1: noise is not scaled up to a shape.
+constexpr double kFlat = 1e-2;
 // As in series/channels.py: scaled values are clipped here, so that their squares stay finite.
 constexpr double kFar = 1e140;
 // Operations between two checks for an interrupt: about 30 ms.

@@ -1,4 +1,4 @@
-"""Apply a fitted model to a source, part by part."""
+"""Apply a fitted classifier to a source, part by part."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from slts.training.source import (
     task_runner,
 )
 
-# One row per series, from a model and some series.
+# One row per series, from a model and some series that it has checked.
 Method: TypeAlias = Callable[[Any, SeriesBatch], AnyArray]
 
 
@@ -65,10 +65,10 @@ def _over_parts(
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
     quiet = copy.copy(model)
     # Copies leave the aligners out; threads share those of the model.
-    quiet.__dict__["_aligners"] = model.__dict__.setdefault("_aligners", {})
+    quiet._aligners = model._shared_aligners()
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
-    shared = (quiet, methods, labels)
+    shared = (quiet, methods, labels, source.in_rows)
     with (
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
         task_runner(model.n_jobs, source) as runner,
@@ -81,14 +81,16 @@ def _over_parts(
 
 
 def _apply(
-    part: Part, shared: tuple[Any, tuple[Method, ...], bool], _: None
+    part: Part, shared: tuple[Any, tuple[Method, ...], bool, bool], _: None
 ) -> tuple[list[AnyArray], Digests]:
-    model, methods, labels = shared
+    model, methods, labels, in_rows = shared
     rows: list[list[AnyArray]] = []
     digests = []
     for piece in pieces(part, labels=labels):
-        rows.append([method(model, piece.series) for method in methods])
-        digests.append(digests_in(piece))
+        series = model.check_series(piece.series)
+        rows.append([method(model, series) for method in methods])
+        if in_rows:
+            digests.append(digests_in(piece))
         if labels:
             assert piece.labels is not None
             rows[-1].append(piece.labels)

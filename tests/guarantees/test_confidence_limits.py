@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slts.guarantees.tail_inversion import binomial_upper, kl_bernoulli, kl_inverse, log_binomial
+from slts.guarantees.bounds import binomial_upper, kl_bernoulli, kl_inverse, log_binomial
 
 
 @pytest.mark.parametrize(("errors", "n"), [(0, 1), (0, 50), (3, 81), (46, 2200), (79, 80)])

@@ -1,0 +1,126 @@
+"""Learning from similarities to all training series: a linear SVM, and nearest neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.errors import DataError
+from slts.learning.calibration import fit_scale
+from slts.training.first_pass import FirstPass, class_weights
+from slts.training.options import SvmOptions
+from slts.training.search import search
+from slts.training.splits import Split, make_splits
+
+# Folds that C is chosen on if nothing is held out for calibration.
+_FOLDS = 3
+
+
+@dataclass(frozen=True)
+class SvmFit:
+    """What was learned; `scale` is None if probabilities are not calibrated."""
+
+    C: float
+    coef: FloatArray
+    intercept: FloatArray
+    scale: float | None
+
+
+def fit_svm(
+    found: FirstPass,
+    classes: AnyArray,
+    options: SvmOptions,
+    similarities: Callable[[], FloatArray],
+    *,
+    in_memory: bool,
+) -> SvmFit:
+    """Choose C on held-out series, calibrate on its held-out decisions, train on all series.
+
+    Parameters
+    ----------
+    found
+        All training series.
+    classes
+        Their labels.
+    options
+        Parameters.
+    similarities
+        Aligns all series with each other. It is called when everything else has been checked.
+    in_memory
+        Whether splits may name series by their position in X.
+    """
+    codes = found.codes
+    by_class = class_weights(options.class_weight, classes, found.totals)
+    weights = found.sample.weights * by_class[codes]
+    splits = _splits(found, options, in_memory)
+    for train, _ in splits:
+        _require_all_classes(classes, codes[train])
+    K = similarities()
+
+    def learn(rows: IntArray | slice, C: float) -> tuple[FloatArray, FloatArray]:
+        # The primal solver needs no seed and does not slow down as C grows.
+        svm = LinearSVC(C=C, dual=False, fit_intercept=options.fit_intercept)
+        svm.fit(K[rows], codes[rows], sample_weight=weights[rows])
+        return svm.coef_, np.broadcast_to(svm.intercept_, len(svm.coef_)).astype(np.float64)
+
+    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+        for C in options.C:
+            coef, intercept = learn(train, C)
+            yield K[test] @ coef.T + intercept
+
+    C, scale = options.C[0], None
+    if splits:
+        with options.bar("Training on parts") as progress:
+            best = search(
+                decide, [{"C": C} for C in options.C], splits, codes, weights,
+                found.sample.weights, progress=progress,
+            )  # fmt: skip
+        C = best.best_params["C"]
+        scale = None if options.calibration_cv is None else best.scale
+    return SvmFit(C, *learn(slice(None), C), scale)
+
+
+def _splits(found: FirstPass, options: SvmOptions, in_memory: bool) -> list[Split]:
+    """Return what is held out: for calibration, or else for the choice of C alone."""
+    calibrates = options.calibration_cv is not None or len(options.C) == 1
+    return make_splits(
+        options.calibration_cv if calibrates else _FOLDS, found.codes, found.sample.keys,
+        name="calibration_cv" if calibrates else "C='auto'",
+        indices=found.indices if in_memory else None, n_series=found.n_series,
+    )  # fmt: skip
+
+
+def _require_all_classes(classes: AnyArray, codes: IntArray) -> None:
+    missing = np.setdiff1d(np.arange(len(classes)), codes)
+    if len(missing):
+        raise DataError(
+            f"calibration_cv leaves class {classes.tolist()[missing[0]]!r} out of a training part: "
+            f"every training part must have all classes."
+        )
+
+
+def nearest_decisions(nearness: FloatArray, codes: IntArray, n_classes: int) -> FloatArray:
+    """Return the nearness of the nearest series of each class; with two, the difference."""
+    nearest = np.column_stack([nearness[:, codes == c].max(axis=1) for c in range(n_classes)])
+    return nearest if n_classes > 2 else nearest[:, 1:] - nearest[:, :1]
+
+
+def neighbour_scale(
+    nearness: Callable[[IntArray], FloatArray], codes: IntArray, n_classes: int, size: int
+) -> float:
+    """Fit the scale of probabilities on up to `size` training series, each left out in turn.
+
+    `nearness` returns the nearness of some training series to all of them.
+    """
+    # The only series of a class has no neighbour of its class. Training series are in random
+    # order, so the first ones are a random choice.
+    held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
+    if len(held_out) == 0:
+        return 1.0
+    found = nearness(held_out)
+    found[np.arange(len(held_out)), held_out] = -np.inf
+    return fit_scale(nearest_decisions(found, codes, n_classes), codes[held_out])
