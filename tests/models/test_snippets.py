@@ -242,7 +242,7 @@ def test_gaps_are_interpolated_in_windows():
     found = drawn.features(drawn.counts(gappy), gappy.lengths)
     np.testing.assert_allclose(found, expected)
     # What snippets add belongs to observed values only; the rest to a channel without values.
-    form = SnippetForm("", np.arange(2), drawn, coefficients(drawn), np.zeros(2))
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
     for p in range(len(gappy)):
         series = gappy[p : p + 1]
         terms, by_snippet = form.attribute(series)
