@@ -32,6 +32,7 @@ ALLOWED = {
     "training": TRAINING - {"training"},
     "estimators": TRAINING,
     "aeon": FOUNDATION | {"estimators"},
+    "sktime": FOUNDATION | {"estimators"},
     "explanation": MODELS | {"estimators"},
     "guarantees": ESTIMATORS,
     "persistence": MODELS | {"learning", "estimators"},

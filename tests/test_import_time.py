@@ -25,6 +25,7 @@ HEAVY = [
     "requests",
     "rich",
     "safetensors",
+    "sktime",
     "tqdm",
 ]
 # scikit-learn may import some of these where they are installed, so sys.modules alone cannot tell.
@@ -43,7 +44,7 @@ builtins.__import__ = watched
 from slts import *
 print("\\n".join(sorted(found)))
 """
-NEVER_BY_SCIKIT_LEARN = ["aeon", "dask", "distributed", "matplotlib", "numba", "polars"]
+NEVER_BY_SCIKIT_LEARN = ["aeon", "dask", "distributed", "matplotlib", "numba", "polars", "sktime"]
 
 
 def printed(program):

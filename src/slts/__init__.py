@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         LDMLTClassifier,
         LocalSLTSClassifier,
         OneNNClassifier,
+        SeriesScaler,
         SimilaritySVC,
         SLTSClassifier,
         SLTSClassifierCV,
@@ -42,6 +43,7 @@ __all__ = [
     "SLTSClassifier",
     "SLTSClassifierCV",
     "SeriesBatch",
+    "SeriesScaler",
     "SimilaritySVC",
     "align",
     "aligned_products",
@@ -70,6 +72,7 @@ _PUBLIC = {
         "estimators": (
             *("BBSClassifier", "BBSClassifierCV", "SLTSClassifier", "SLTSClassifierCV"),
             *("LDMLTClassifier", "LocalSLTSClassifier", "OneNNClassifier", "SimilaritySVC"),
+            "SeriesScaler",
         ),
         "explanation": ("explain", "summarize"),
         "files": ("scan_series",),

@@ -55,7 +55,9 @@ def cuda_grids(emulated, monkeypatch):
 
 
 def test_every_estimator_has_a_device():
-    assert {type(estimator).__name__ for estimator in SMALL} == set(estimators.__all__)
+    assert {type(estimator).__name__ for estimator in SMALL} == set(estimators.__all__) - {
+        "SeriesScaler"
+    }
     for estimator in SMALL:
         assert estimator.get_params()["device"] == "cpu"
 

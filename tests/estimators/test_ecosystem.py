@@ -220,3 +220,17 @@ def test_channels_are_found_by_their_names(estimator, three):
     other = slts.SeriesBatch(test.values, test.offsets, ["u", "v", "z"])
     with pytest.raises(slts.DataError, match=r"channels u, v, z, but .* fitted on u, v, w"):
         model.predict(other)
+
+
+@every_estimator
+def test_names_of_channels_are_names_of_features(estimator, two):
+    X, y, _, _ = two
+    batch = slts.as_series(X)
+    plain = clone(estimator).fit(batch, y)
+    assert not hasattr(plain, "feature_names_in_")
+    named = slts.SeriesBatch(batch.values, batch.offsets, ["u", "v", "w"])
+    fitted = clone(estimator).fit(named, y)
+    assert fitted.feature_names_in_.dtype == object
+    assert fitted.feature_names_in_.tolist() == ["u", "v", "w"]
+    assert fitted.n_features_in_ == 3
+    assert not hasattr(clone(fitted), "feature_names_in_")

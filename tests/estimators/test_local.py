@@ -522,3 +522,22 @@ def test_errors_name_the_parameter(parameters, message, two):
     X, y, _, _ = two
     with pytest.raises(ValueError, match=message):
         slts.LocalSLTSClassifier(**parameters).fit(X, y)
+
+
+def test_landmarks_are_counted_per_class_or_in_total():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], [20, 9, 3])
+    X = [rng.normal(size=(2, 8)) + (c == "a") for c in y]
+    few = {"n_snippets": 0, "representations": "values", "random_state": 0}
+    for number, counts in ((1, [1, 1, 1]), (5, [5, 5, 3]), (12, [12, 9, 3])):
+        model = slts.LocalSLTSClassifier(n_landmarks_per_class=number, **few).fit(X, y)
+        found = np.unique(y[model.landmark_indices_], return_counts=True)[1]
+        np.testing.assert_array_equal(found, counts)
+    assert len(slts.LocalSLTSClassifier(6, **few).fit(X, y).landmarks_) == 6
+    medoids = slts.LocalSLTSClassifier(n_landmarks_per_class=5, landmarks="kmedoids", **few)
+    assert len(medoids.fit(X, y).landmarks_) == 13
+    with pytest.raises(ValueError, match="Only one of the parameters 'n_landmarks' and"):
+        slts.LocalSLTSClassifier(6, n_landmarks_per_class=2, **few).fit(X, y)
+    for wrong in (0, 2.5, "all"):
+        with pytest.raises(ValueError, match="'n_landmarks_per_class' parameter of LocalSLTS"):
+            slts.LocalSLTSClassifier(n_landmarks_per_class=wrong, **few).fit(X, y)

@@ -128,7 +128,7 @@ def test_there_are_no_more_folds_than_series_of_the_smallest_class(three):
     assert model.n_splits_ == 2
 
 
-def test_groups_are_given_as_pairs_of_indices(three):
+def test_groups_may_be_given_as_pairs_of_indices(three):
     X, y, _, _ = three
     pairs = list(LeaveOneGroupOut().split(X, y, groups=np.arange(36) % 3 == 0))
     assert slts.BBSClassifierCV(12, cv=pairs, random_state=0).fit(X, y).n_splits_ == 2

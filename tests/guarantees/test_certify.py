@@ -5,13 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import slts
+from slts import DataError
 from slts.guarantees import bounds, certify
 from slts.learning import one_vs_rest_features
 
@@ -62,6 +63,91 @@ def test_one_vs_rest_bounds_share_delta(model, held_out):
         expected = stats.beta.isf(0.05 / 3, errors + 1, 120 - errors)
         assert bound.details["by_class"][str(c)] == pytest.approx(expected)
     assert bound.value == max(bound.details["by_class"].values())
+
+
+def kl_upper(mean, budget):
+    """Largest p with kl(mean, p) <= budget."""
+    return optimize.brentq(
+        lambda p: special.rel_entr([mean, 1 - mean], [p, 1 - p]).sum() - budget, mean, 1 - 1e-15
+    )
+
+
+def test_groups_are_the_independent_draws(model, held_out):
+    X, y = held_out
+    groups = np.repeat([f"g{i}" for i in range(8)], [30, 30, 20, 10, 10, 8, 8, 4])
+    certificate = certify(model, X, y, groups=groups, delta=0.1, n_models=4)
+    wrong = model.predict(X) != y
+    means = [wrong[groups == g].mean() for g in np.unique(groups)]
+    expected = kl_upper(np.mean(means), np.log(4 / 0.1) / 8)
+    bound = certificate.headline
+    assert bound.value == pytest.approx(expected, rel=1e-9)
+    assert bound.value > certify(model, X, y, delta=0.1, n_models=4).headline.value
+    assert bound.details["n_groups"] == 8
+    assert bound.details["mean_of_groups"] == pytest.approx(np.mean(means))
+    rates = [[(y[groups == g] != c).mean() for g in np.unique(groups)] for c in range(3)]
+    assert bound.details["trivial"] == pytest.approx(min(np.mean(rates, axis=1)))
+    assert "of the series of a new group, on average" in bound.sentence
+    assert "the mean over the 8 groups" in bound.sentence
+    assert certificate.independent == "8 groups (120 series)"
+    assert certificate.to_dict()["independent"] == "8 groups (120 series)"
+    assert "Independent draws: 8 groups (120 series)." in str(certificate)
+    assert "Independent draws: 8 groups (120 series)." in certificate._repr_html_()
+    assert any("groups are independent draws" in text for text in bound.unchecked)
+    assert not any("the series are independent" in text for text in bound.unchecked)
+
+
+def test_signs_are_bounded_by_groups_too(model, held_out):
+    X, y = held_out
+    groups = np.arange(120) % 15
+    bound = certify(model, X, y, groups=groups)["hold-out error, one-vs-rest"]
+    decisions = model.decision_function(X)
+    for c in range(3):
+        wrong = (decisions[:, c] > 0) != (y == c)
+        means = [wrong[groups == g].mean() for g in range(15)]
+        expected = kl_upper(np.mean(means), np.log(3 / 0.05) / 15)
+        assert bound.details["by_class"][str(c)] == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_groups_the_series_are_independent(model, held_out):
+    certificate = certify(model, *held_out)
+    assert certificate.independent == "120 series"
+    assert "Independent draws: 120 series." in str(certificate)
+
+
+def test_groups_of_series_one_by_one_are_looser_than_clopper_pearson(model, held_out):
+    X, y = held_out
+    single = certify(model, X, y, groups=np.arange(120)).headline.value
+    exact = certify(model, X, y).headline.value
+    assert exact < single < exact + 0.03
+
+
+def test_groups_need_held_out_series(model, training, held_out):
+    X, y = training
+    with pytest.raises(DataError, match="groups need held-out series: bounds from the training"):
+        certify(model, X, y, groups=np.arange(90), sample="training")
+    X, y = held_out
+    with pytest.raises(DataError, match="inconsistent lengths: 120 series and 3 groups"):
+        certify(model, X, y, groups=[1, 2, 3])
+
+
+def test_groups_of_a_scan_come_from_the_scan(model, held_out):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    X, y = held_out
+    groups = np.arange(120) // 12
+    frame = pd.concat(
+        pd.DataFrame(x.T, columns=["u", "v", "w"]).assign(
+            rec=i, t=range(x.shape[1]), kind=y[i], who=groups[i]
+        )
+        for i, x in enumerate(X)
+    )
+    scan = slts.scan_series(
+        frame, id="rec", time="t", label="kind", groups="who", channels=["u", "v", "w"]
+    )
+    expected = certify(model, X, y, groups=groups).to_dict()
+    assert certify(model, scan).to_dict() == expected
+    with pytest.raises(DataError, match="groups must be None if X is a scan"):
+        certify(model, scan, groups=groups)
 
 
 def test_training_bounds_by_hand(model, training):

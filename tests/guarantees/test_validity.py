@@ -119,6 +119,35 @@ def test_clopper_pearson_of_the_best_of_several_models(rng):
     assert np.count_nonzero(upper_bounds(errors, n) < rate) > DELTA * CHEAP_DRAWS
 
 
+@pytest.mark.parametrize(
+    ("n_groups", "rate", "spread"), [(20, 0.3, 0.02), (10, 0.1, 0.5), (40, 0.05, 4.0)]
+)
+def test_the_error_of_a_new_group(n_groups, rate, spread, rng):
+    """Error rates differ between groups (beta; nearly all or nothing at 0.02), sizes too."""
+    parameters = spread * rate, spread * (1 - rate)
+    failures = {"groups": 0, "series": 0}
+    for _ in range(CHEAP_DRAWS):
+        sizes = rng.integers(5, 60, size=n_groups)
+        errors = rng.binomial(sizes, rng.beta(*parameters, size=n_groups))
+        value = bounds.group_error_bound(np.mean(errors / sizes), n_groups, DELTA)
+        failures["groups"] += value < rate
+        pooled = bounds.clopper_pearson(int(errors.sum()), int(sizes.sum()), DELTA)
+        failures["series"] += pooled < rate
+    assert failures["groups"] <= DELTA * CHEAP_DRAWS, failures
+    # Series of one group are not independent draws: their bound is wrong too often.
+    assert failures["series"] > DELTA * CHEAP_DRAWS, failures
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.5])
+def test_the_interval_of_the_accuracy_of_a_new_group(rate, rng):
+    means = rng.beta(2 * rate, 2 * (1 - rate), size=(CHEAP_DRAWS, 12)).mean(axis=1)
+    missed = 0
+    for mean in means:
+        low, high = bounds.group_accuracy_interval(float(mean), 12, 1 - DELTA)
+        missed += not low <= rate <= high
+    assert missed <= DELTA * CHEAP_DRAWS
+
+
 def test_hold_out_hinge(population, rng):
     vectors, labels = population
     Z = outer_features(vectors, vectors[:5], labels[:5])

@@ -23,6 +23,7 @@ class MemoryPart:
     ids: np.ndarray | None = None
     name: str = "part"
     weights = None
+    groups = None
 
     def batches(self, *, labels, batch_size):
         for begin in range(0, len(self.series), 7):

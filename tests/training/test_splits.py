@@ -2,9 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
 
 from slts import DataError
 from slts.training.splits import make_splits
@@ -110,3 +116,76 @@ def test_some_class_needs_two_series(cv):
         splits_of(cv, [0, 1, 2])
     with pytest.raises(DataError, match=r"Or set it to None\."):
         make_splits(cv, np.arange(3), KEYS[:3], name="calibration_cv")
+
+
+grouped = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 7)), min_size=4, max_size=60)
+
+
+def columns(pairs):
+    codes, groups = np.array(pairs).T
+    codes = np.unique(codes, return_inverse=True)[1]
+    of_class = {c: set(groups[codes == c]) for c in set(codes)}
+    alone = set().union(*(own for own in of_class.values() if len(own) == 1))
+    return codes, groups, sorted(set(groups) - alone)
+
+
+@given(grouped, st.integers(2, 6))
+def test_folds_hold_out_whole_groups_once(pairs, n_folds):
+    codes, groups, usable = columns(pairs)
+    assume(len(usable) > 1)
+    splits = splits_of(n_folds, codes, groups=groups)
+    assert len(splits) == min(n_folds, len(usable))
+    held_out = []
+    for train, test in splits:
+        assert_usable(train, test, codes)
+        assert len(test) > 0
+        assert not set(groups[train]) & set(groups[test])
+        held_out += sorted(set(groups[test]))
+    assert len(held_out) == len(set(held_out))
+    assert set(held_out) <= set(usable)
+
+
+@given(grouped, st.floats(0.05, 0.95))
+def test_a_fraction_of_the_groups_is_held_out(pairs, share):
+    codes, groups, usable = columns(pairs)
+    assume(len(usable) > 1)
+    ((train, test),) = splits_of(share, codes, groups=groups)
+    assert_usable(train, test, codes)
+    assert 0 < len(test) < len(codes)
+    assert not set(groups[train]) & set(groups[test])
+    assert set(groups[test]) <= set(usable)
+
+
+def test_equal_groups_give_the_share_and_equal_folds():
+    groups, codes = np.repeat(np.arange(20), 5), np.tile(np.arange(5), 20)
+    ((_, test),) = splits_of(0.3, codes, groups=groups)
+    assert len(set(groups[test])) == 6
+    assert [len(set(groups[test])) for _, test in splits_of(4, codes, groups=groups)] == [5] * 4
+    # Groups of one class each, such as patients and controls.
+    codes = np.repeat([0, 1], [60, 40])
+    ((_, test),) = splits_of(0.3, codes, groups=groups)
+    np.testing.assert_allclose(np.bincount(codes[test]) / [60, 40], 0.3, atol=0.07)
+    for _, test in splits_of(4, codes, groups=groups):
+        np.testing.assert_array_equal(np.bincount(codes[test]), [15, 10])
+
+
+@pytest.mark.parametrize("cv", [3, 0.3, GroupKFold(3), StratifiedGroupKFold(3)])
+def test_groups_are_split_whatever_the_order_of_the_series(cv):
+    rng = np.random.default_rng(1)
+    codes, groups, order = np.arange(40) % 3, rng.integers(0, 9, 40), rng.permutation(40)
+    splits = splits_of(cv, codes, groups=groups)
+    turned = splits_of(cv, codes[order], KEYS[:40][order], groups=groups[order])
+    for (train, test), (_, other) in zip(splits, turned, strict=True):
+        assert set(test) == set(order[other])
+        assert not set(groups[train]) & set(groups[test])
+
+
+def test_splitters_that_need_groups_say_so():
+    with pytest.raises(ValueError, match=r"'cv' parameter splits by groups: pass fit\(X, y, gro"):
+        splits_of(GroupKFold(2), [0, 1, 0, 1])
+
+
+def test_groups_that_cannot_be_held_out_are_an_error():
+    message = "cv needs two groups that can be held out. 1 of the 2 groups can"
+    with pytest.raises(DataError, match=message):
+        splits_of(2, [0, 1, 0, 0], groups=np.array(["a", "a", "b", "b"]))

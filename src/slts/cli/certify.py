@@ -35,15 +35,20 @@ def certify_model(
     n_models: Annotated[
         int, typer.Option("--n-models", min=1, help="Number of models compared on these data.")
     ] = 1,
+    groups: options.Groups = None,
     memory_limit: options.MemoryLimit = None,
     *,
     common: options.CommonOptions,
 ) -> None:
     """Compute an upper bound on the error on new series."""
+    if groups is not None and sample == "training":
+        raise typer.BadParameter("needs --sample holdout", param_hint="--groups")
     fitted = load_model(
         model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
     )
-    scan = open_scan(data, common, expect=fitted.channel_names_in_, classes=fitted.classes_)
+    scan = open_scan(
+        data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups
+    )
     arguments: tuple[Any, ...] = (scan,)
     if sample == "training":
         # Bounds from the training sample need all its series at once.

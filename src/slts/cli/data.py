@@ -50,6 +50,7 @@ def open_scan(
     *,
     expect: Sequence[str] | None = None,
     classes: AnyArray | None = None,
+    groups: str | None = None,
     labelled: bool = True,
 ) -> CommandScan:
     """Scan data and print the detected columns; standard input is read into memory.
@@ -60,13 +61,15 @@ def open_scan(
         The data, and the options of the command.
     expect, classes
         Channels and classes of a model: they help to detect columns, and labels become classes.
+    groups
+        Column with the groups, if there are any.
     labelled
         Raise an error for a table without a label column.
     """
     _keep_signals()
     read: Any = read_series if data == STDIN else scan_series
     known = None if classes is None else classes.tolist()
-    found = read(data, expect=expect, classes=known, **common.columns)
+    found = read(data, expect=expect, classes=known, groups=groups, **common.columns)
     messages = common.messages
     scan = MemoryScan(found) if isinstance(found, Dataset) else found
     if scan.columns is not None:

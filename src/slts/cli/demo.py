@@ -65,6 +65,7 @@ def demo(
     )
     if as_json:
         show_json({"methods": rows, "model": str(model_file), "report": str(page)})
+    if as_json or quiet:
         return
     show_table(
         ["method", "accuracy %", "paper %", "series kept", "seconds"],

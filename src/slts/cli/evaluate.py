@@ -19,6 +19,7 @@ from slts.guarantees.held_out import HeldOut
 def evaluate(
     model: options.ModelFile,
     data: options.Data,
+    groups: options.Groups = None,
     memory_limit: options.MemoryLimit = None,
     *,
     common: options.CommonOptions,
@@ -30,9 +31,14 @@ def evaluate(
     fitted = load_model(
         model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
     )
-    scan = open_scan(data, common, expect=fitted.channel_names_in_, classes=fitted.classes_)
+    scan = open_scan(
+        data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups
+    )
     held_out = HeldOut.of(fitted, scan)
-    found = scores(fitted.classes_, held_out.predicted, held_out.probabilities, held_out.labels)
+    found = scores(
+        fitted.classes_, held_out.predicted, held_out.probabilities, held_out.labels,
+        held_out.groups,
+    )  # fmt: skip
     certificate: Certificate | None = None
     try:
         certificate = held_out.certificate()

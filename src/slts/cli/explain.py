@@ -72,7 +72,7 @@ def explain_prediction(
         return
     _print(fitted, name, found, chosen, probabilities, top)
     if plot is not None:
-        typer.echo(f"plot: {plot}")
+        common.messages.done(f"plot: {plot}")
 
 
 def _find(

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from slts import estimators
 from slts.cli import options
 from slts.cli.data import check_device, open_scan
 from slts.cli.output_paths import check_output_path
-from slts.cli.scans import CommandScan, hold_out, read_labels
-from slts.cli.scoring import accuracy, describe_accuracy
+from slts.cli.scans import CommandScan, read_labels, split
+from slts.cli.scoring import accuracy, describe_accuracy, validation_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
@@ -52,6 +55,13 @@ def fit(
             callback=options.check_share,
         ),
     ] = None,
+    cv: Annotated[
+        int | None,
+        typer.Option(
+            "--cv", min=2, help="Number of folds, to measure accuracy by cross-validation."
+        ),
+    ] = None,
+    groups: options.Groups = None,
     test: Annotated[
         str | None, typer.Option("--test", metavar="DATA", help="Data to measure accuracy on.")
     ] = None,
@@ -66,10 +76,15 @@ def fit(
 ) -> None:
     """Train a classifier on labelled series and save it.
 
-    With --test-size, the saved model is trained on the other series only.
+    With --test-size, the saved model is trained on the other series only. With --cv, it is trained
+    on all series, after one model for each fold.
     """
-    if test_size is not None and test is not None:
-        raise typer.BadParameter("give --test-size or --test, not both", param_hint="--test-size")
+    tests = {"--test-size": test_size, "--cv": cv, "--test": test}
+    given_tests = [name for name, value in tests.items() if value is not None]
+    if len(given_tests) > 1:
+        raise typer.BadParameter(
+            f"give {' or '.join(given_tests)}, not both", param_hint=given_tests[0]
+        )
     if model.suffix != ".slts":
         raise typer.BadParameter(f"must end in .slts, got {model.name}", param_hint="--model")
     check_output_path(model, "the model", [data, test])
@@ -80,28 +95,45 @@ def fit(
         "memory_limit": memory_limit,
     }
     estimator, given = _make_estimator(method, param or [], settings)
-    scan = open_scan(data, common)
+    if groups is not None and not given_tests and not has_fit_parameter(estimator, "groups"):
+        raise typer.BadParameter(
+            f"{type(estimator).__name__} does not hold out groups when it is fitted: add --cv 5, "
+            f"--test-size 0.3 or --test",
+            param_hint="--groups",
+        )
+    scan = open_scan(data, common, groups=groups)
     training, held_out = scan, None
     # Test data are read before training, so that errors in them are found early.
     if test_size is not None:
-        training, held_out = hold_out(scan, random_state, test_size)
+        ((training, held_out),) = split(scan, random_state, test_size, "--test-size")
     elif test is not None:
-        held_out = _open_test(test, common, scan)
+        held_out = _open_test(test, common, scan, groups)
+    folds = [] if cv is None else split(scan, random_state, cv, "--cv")
+    tested = []
+    for number, (rest, fold) in enumerate(folds, start=1):
+        common.messages.detail(f"fold {number} of {len(folds)}")
+        copy = clone(estimator)
+        _train(copy, rest, common.messages)
+        tested.append(HeldOut.of(copy, fold))
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
     save(estimator, model)
-    measured = None
     if held_out is not None:
-        found = HeldOut.of(estimator, held_out)
-        measured = accuracy(found.predicted, found.labels)
-    _print(estimator, model, seconds, measured, given, scan.columns, common.as_json)
+        tested.append(HeldOut.of(estimator, held_out))
+    result = _Result(estimator, model, seconds, given, scan.columns, len(folds), tested)
+    if common.as_json:
+        show_json(result.content())
+    else:
+        common.messages.done(str(result))
 
 
-def _open_test(test: str, common: options.CommonOptions, training: CommandScan) -> CommandScan:
+def _open_test(
+    test: str, common: options.CommonOptions, training: CommandScan, groups: str | None
+) -> CommandScan:
     """Return a scan of test data, which must have the channels and classes of the training data."""
     known = read_labels(training)
     expect, classes = training.scan.channel_names, np.unique(known.labels)
-    scan = open_scan(test, common, expect=expect, classes=classes)
+    scan = open_scan(test, common, expect=expect, classes=classes, groups=groups)
     found = read_labels(scan)
     if found.n_channels != known.n_channels:
         raise DataError(
@@ -176,42 +208,85 @@ def _train(estimator: Any, scan: CommandScan, messages: Messages) -> float:
     return time.monotonic() - start
 
 
-def _print(
-    estimator: Any,
-    path: Path,
-    seconds: float,
-    measured: dict[str, Any] | None,
-    given: dict[str, Any],
-    columns: Columns | None,
-    as_json: bool,
-) -> None:
-    name, chosen = type(estimator).__name__, getattr(estimator, "best_params_", {})
-    n_sampled = getattr(estimator, "n_sampled_", None)
-    if as_json:
-        show_json(
-            {
-                "model": str(path),
-                "estimator": name,
-                "parameters": given,
-                "chosen": chosen,
-                "n_series": estimator.n_series_in_,
-                "n_sampled": n_sampled,
-                "n_channels": estimator.n_channels_in_,
-                "classes": estimator.classes_,
-                "seconds": seconds,
-                "held_out": measured,
-                "columns": None if columns is None else str(columns),
-            }
+@dataclass(frozen=True)
+class _Result:
+    """What `slts fit` did; `tested` are the held-out series of each fold, or of one test."""
+
+    estimator: Any
+    path: Path
+    seconds: float
+    given: dict[str, Any]
+    columns: Columns | None
+    n_folds: int
+    tested: list[HeldOut]
+
+    def content(self) -> dict[str, Any]:
+        """Return everything, for JSON."""
+        estimator = self.estimator
+        return {
+            "model": str(self.path),
+            "estimator": type(estimator).__name__,
+            "parameters": self.given,
+            "chosen": self._chosen(),
+            "n_series": estimator.n_series_in_,
+            "n_sampled": getattr(estimator, "n_sampled_", None),
+            "n_channels": estimator.n_channels_in_,
+            "classes": estimator.classes_,
+            "seconds": self.seconds,
+            "held_out": self._measured(),
+            "n_folds": self.n_folds or None,
+            "validation": self._validation(),
+            "columns": None if self.columns is None else str(self.columns),
+        }
+
+    def __str__(self) -> str:
+        estimator, measured, validation = self.estimator, self._measured(), self._validation()
+        chosen = ", ".join(f"{key}={value:.6g}" for key, value in self._chosen().items())
+        n_sampled = getattr(estimator, "n_sampled_", None)
+        sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
+        channels = (
+            "1 channel" if estimator.n_channels_in_ == 1 else f"{estimator.n_channels_in_} channels"
         )
-        return
-    settings = ", ".join(f"{key}={value:.6g}" for key, value in chosen.items())
-    sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
-    typer.echo(
-        f"{name} trained on {sample}{estimator.n_series_in_} series "
-        f"({estimator.n_channels_in_} channels, "
-        f"{len(estimator.classes_)} classes) in {duration(seconds)}"
-        + (f"; chosen: {settings}" if settings else "")
-    )
-    if measured is not None:
-        typer.echo(f"on held-out series: {describe_accuracy(measured)}")
-    typer.echo(f"model: {path}")
+        lines = [
+            f"{type(estimator).__name__} trained on {sample}{estimator.n_series_in_} series "
+            f"({channels}, {len(estimator.classes_)} classes) in {duration(self.seconds)}"
+            + (f"; chosen: {chosen}" if chosen else "")
+        ]
+        if measured is not None:
+            how = (
+                f"cross-validation, {self.n_folds} folds" if self.n_folds else "on held-out series"
+            )
+            lines.append(f"{how}: {describe_accuracy(measured)}")
+        elif validation is not None:
+            how = {"held-out": "on training series that were held out"}.get(
+                validation["kind"], validation["kind"]
+            )
+            lines.append(f"{how}: {describe_accuracy(validation)}")
+        return "\n".join([*lines, f"model: {self.path}"])
+
+    def _measured(self) -> dict[str, Any] | None:
+        """Return the accuracy on all held-out series."""
+        if not self.tested:
+            return None
+        names = ("predicted", "labels", *(("groups",) if self.tested[0].groups is not None else ()))
+        return accuracy(
+            *(np.concatenate([getattr(found, name) for found in self.tested]) for name in names)
+        )
+
+    def _validation(self) -> dict[str, Any] | None:
+        """Return the accuracy on training series that the fit held out itself."""
+        found = self.estimator.validation_
+        return None if found is None else validation_accuracy(found)
+
+    def _chosen(self) -> dict[str, Any]:
+        """Return parameters that were chosen, and not given."""
+        estimator = self.estimator
+        chosen = dict(getattr(estimator, "best_params_", {}))
+        for choice in getattr(estimator, "selection_", ()):
+            if choice.chosen:
+                chosen |= {"n_phases": choice.n_phases, "penalty": choice.penalty}
+        if getattr(estimator, "C", None) == "auto":
+            chosen["C"] = estimator.C_
+        if hasattr(estimator, "landmarks_") and "n_landmarks" not in self.given:
+            chosen["n_landmarks"] = len(estimator.landmarks_)
+        return chosen

@@ -76,9 +76,27 @@ MemoryLimit = Annotated[
         show_default="half of the available memory",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column with the group of a series, such as the subject. Groups are the independent "
+        "draws, and are held out as a whole.",
+        show_default="every series is an independent draw",
+    ),
+]
 RandomState = Annotated[int, typer.Option("--random-state", min=0, help="Seed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print only warnings and errors, and the scores, explanations, predictions or JSON "
+        "that are asked for.",
+    ),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details.")]
 
 

@@ -99,7 +99,7 @@ def predict(
     if common.as_json:
         show_json({"out": out, "n_series": done, "n_skipped": n_skipped, "predicted": counts})
     else:
-        typer.echo(f"{done - n_skipped} predictions: {out}")
+        common.messages.done(f"{done - n_skipped} predictions: {out}")
 
 
 def _predict(model: Any, batch: Dataset, first: int) -> _Rows:

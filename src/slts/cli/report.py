@@ -10,7 +10,7 @@ import typer
 from slts.cli import options
 from slts.cli.data import load_model, open_scan
 from slts.cli.output_paths import check_output_path
-from slts.cli.terminal import show_json
+from slts.cli.terminal import CommandError, show_json
 from slts.report import write_report
 
 
@@ -25,6 +25,9 @@ def report(
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a file that exists already.")
+    ] = False,
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -35,6 +38,8 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
     check_output_path(out, "the report", [model, data])
+    if out.exists() and not force:
+        raise CommandError(f"{out} exists: use --force to overwrite it, or name another with --out")
     fitted = load_model(model, common)
     X = y = ids = None
     if data is not None:
@@ -52,4 +57,4 @@ def report(
     if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:
-        typer.echo(str(out))
+        common.messages.done(str(out))

@@ -218,9 +218,10 @@ def _without_fraction(label: object) -> str:
 
 
 class Labels(NamedTuple):
-    """Labels of a scan, keys by which series are drawn, sizes of the parts, and channels."""
+    """Labels and groups of a scan, keys of the series, sizes of the parts, and channels."""
 
     labels: AnyArray
+    groups: AnyArray | None
     keys: Digests
     sizes: list[int]
     n_channels: int
@@ -228,31 +229,48 @@ class Labels(NamedTuple):
 
 def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
     """Read a scan once for its labels; raise an error if it has none."""
-    labels, keys, sizes, n_channels = list[AnyArray](), list[Digests](), list[int](), 0
+    labels, groups, keys = list[AnyArray](), list[AnyArray](), list[Digests]()
+    sizes, n_channels = list[int](), 0
     for part in scan.parts():
         sizes.append(0)
         for batch in part.batches(labels=True, batch_size=_BATCH_SIZE):
             if batch.labels is None:
                 raise CommandError(f"{scan.name} has no labels")
             labels.append(batch.labels)
+            groups += [] if batch.groups is None else [batch.groups]
             keys.append(series_keys(batch.series, seed))
             sizes[-1] += len(batch)
             n_channels = batch.series.n_channels
     if n_channels == 0:
         raise CommandError(f"{scan.name} has no series")
-    return Labels(np.concatenate(labels), np.concatenate(keys), sizes, n_channels)
+    of_series = np.concatenate(groups) if groups else None
+    return Labels(np.concatenate(labels), of_series, np.concatenate(keys), sizes, n_channels)
 
 
-def hold_out(scan: CommandScan, seed: int, test_size: float) -> tuple[CommandScan, CommandScan]:
-    """Split a scan at random, stratified by label.
+def split(
+    scan: CommandScan, seed: int, cv: int | float, option: str
+) -> list[tuple[CommandScan, CommandScan]]:
+    """Split a scan at random into what is learned from and what is held out.
 
-    The split depends on the seed and the series, not on their order. The only series of a class is
-    not held out.
+    `cv` is a number of folds or a share, from an option. Splits are stratified by label, and groups
+    are not divided. They depend on the seed and the series, not on their order. The only series, or
+    the only group, of a class is not held out.
     """
     found = read_labels(scan, seed)
-    codes: IntArray = np.unique(found.labels, return_inverse=True)[1]
-    ((_, chosen),) = make_splits(test_size, codes, found.keys, name="test_size")
-    held_out = np.zeros(len(codes), dtype=bool)
-    held_out[chosen] = True
-    masks = np.split(held_out, np.cumsum(found.sizes)[:-1])
-    return replace(scan, kept=[~mask for mask in masks]), replace(scan, kept=masks)
+    classes, codes = np.unique(found.labels, return_inverse=True)
+    splits = make_splits(cv, codes, found.keys, name=option, groups=found.groups)
+    every = np.unique(codes[np.concatenate([test for _, test in splits])])
+    n, grouped = len(splits), found.groups is not None
+    if isinstance(cv, int) and n < cv:
+        why = f"{n} groups can be held out" if grouped else f"a class has {n} series"
+        scan.messages.say(f"{option} {cv}: {n} folds only, because {why}")
+    for label in np.delete(classes, every).tolist():
+        why = "is in no group that is held out" if grouped else "has one series: it is not held out"
+        scan.messages.say(f"class {label!r} {why}")
+    pairs = []
+    for _, test in splits:
+        held_out = np.zeros(len(codes), dtype=bool)
+        held_out[test] = True
+        masks = np.split(held_out, np.cumsum(found.sizes)[:-1])
+        pairs.append((replace(scan, kept=[~mask for mask in masks]), replace(scan, kept=masks)))
+    return pairs

@@ -8,28 +8,66 @@ import numpy as np
 from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_support
 
 from slts._typing import AnyArray, FloatArray
-from slts.guarantees.bounds import accuracy_interval
+from slts.guarantees.bounds import (
+    accuracy_interval,
+    group_accuracy_interval,
+    mean_over_groups,
+)
+from slts.learning.calibration import Validation
 
 
-def accuracy(predicted: AnyArray, truth: AnyArray) -> dict[str, Any]:
-    """Return the accuracy with the exact 95% interval of Clopper and Pearson."""
-    n = len(truth)
-    right = int(np.count_nonzero(predicted == truth))
-    interval = list(accuracy_interval(right, n))
-    return {"n": n, "right": right, "accuracy": right / n, "interval": interval}
+def accuracy(
+    predicted: AnyArray, truth: AnyArray, groups: AnyArray | None = None
+) -> dict[str, Any]:
+    """Return the accuracy with a 95% interval.
+
+    The interval is exact (Clopper and Pearson) if series are independent. With groups, it is one
+    for the mean accuracy of a new group.
+    """
+    right = predicted == truth
+    found = _measured(len(truth), int(np.count_nonzero(right)))
+    if groups is None:
+        return found
+    return found | _measured_groups(*mean_over_groups(right, groups))
+
+
+def validation_accuracy(found: Validation) -> dict[str, Any]:
+    """Return the accuracy on series that a fit held out, as `accuracy` does."""
+    content = {"kind": found.kind, **_measured(found.n_series, found.accuracy * found.n_series)}
+    if found.n_groups is not None and found.group_accuracy is not None:
+        content |= _measured_groups(found.group_accuracy, found.n_groups)
+    return content
+
+
+def _measured(n: int, right: float) -> dict[str, Any]:
+    interval = list(accuracy_interval(round(right), n))
+    return {"n": n, "right": round(right), "accuracy": right / n, "interval": interval}
+
+
+def _measured_groups(mean: float, n: int) -> dict[str, Any]:
+    interval = list(group_accuracy_interval(mean, n))
+    return {"n_groups": n, "group_accuracy": mean, "interval": interval}
 
 
 def describe_accuracy(found: dict[str, Any]) -> str:
     """Return one line about what `accuracy` returns."""
     low, high = found["interval"]
+    text, interval = f"accuracy {found['accuracy']:.1%} ", f"{low:.1%} to {high:.1%}"
+    counts = f"{found['right']} of {found['n']}"
+    if "n_groups" not in found:
+        return f"{text}({counts}; 95% interval {interval})"
     return (
-        f"accuracy {found['accuracy']:.1%} ({found['right']} of {found['n']}; 95% interval "
-        f"{low:.1%} to {high:.1%})"
+        f"{text}({counts}); mean over {found['n_groups']} groups {found['group_accuracy']:.1%} "
+        f"(95% interval for a new group {interval})"
     )
 
 
 def scores(
-    classes: AnyArray, predicted: AnyArray, probabilities: FloatArray | None, truth: AnyArray
+    classes: AnyArray,
+    predicted: AnyArray,
+    probabilities: FloatArray | None,
+    truth: AnyArray,
+    groups: AnyArray | None = None,
 ) -> dict[str, Any]:
     """Return accuracy, balanced accuracy, log-loss, scores of every class, confusion matrix."""
     precision, recall, f1, support = precision_recall_fscore_support(
@@ -40,7 +78,7 @@ def scores(
         codes = np.searchsorted(classes, truth)
         loss = float(log_loss(codes, probabilities, labels=np.arange(len(classes))))
     return {
-        **accuracy(predicted, truth),
+        **accuracy(predicted, truth, groups),
         # Classes without series have no recall.
         "balanced_accuracy": float(recall[support > 0].mean()),
         "log_loss": loss,

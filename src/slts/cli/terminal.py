@@ -36,7 +36,7 @@ class Messages:
     Parameters
     ----------
     quiet
-        Print nothing.
+        Print neither messages nor what was written; results that are asked for are printed.
     verbose
         Print details too.
     """
@@ -55,6 +55,11 @@ class Messages:
         if text not in self._printed:
             self._printed.add(text)
             self.say(text)
+
+    def done(self, text: str) -> None:
+        """Print on standard output what a command has written, unless quiet."""
+        if not self.quiet:
+            typer.echo(text)
 
     def detail(self, text: str) -> None:
         """Print a line if verbose."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, check_random_state
@@ -23,8 +23,10 @@ from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.estimators.prediction import Method, apply_to_source, apply_with_labels
+from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import progress_bar, usable_memory
-from slts.learning.calibration import probabilities, two_sided
+from slts.files.tables import first_missing
+from slts.learning.calibration import Validation, probabilities, two_sided
 from slts.models.linear_form import decision_of
 from slts.series import SeriesBatch, as_series
 from slts.series.source import SeriesSource
@@ -49,7 +51,7 @@ def _is_calibrated(self: SeriesClassifier) -> bool:
     return self._calibrates
 
 
-class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
@@ -68,16 +70,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Number of training series, and of their steps.
     probability_scale_ : float or None
         Scale of the calibrated probabilities; None if calibration was skipped.
+    validation_ : Validation or None
+        Accuracy on training series that `fit` held out; None if it held out none.
     """
 
     classes_: npt.NDArray[Any]
-    n_features_in_: int
-    n_channels_in_: int
-    channel_names_in_: tuple[str, ...] | None
-    n_columns_in_: int | None
     n_series_in_: int
     n_steps_in_: int
     probability_scale_: float | None
+    validation_: Validation | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None
@@ -125,41 +126,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return decision_of(self.classes_, label)
-
-    def check_series(self, X: Any) -> SeriesBatch:
-        """Convert X and compare it with the training series.
-
-        Parameters
-        ----------
-        X
-            Anything `slts.as_series` takes.
-
-        Returns
-        -------
-        SeriesBatch
-            The series, with the channels in the order of training.
-        """
-        check_is_fitted(self)
-        columns = _columns_of_table(X)
-        if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
-            raise DataError(
-                f"X has {columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_columns_in_} features as input: it was fitted on a table with as many "
-                f"columns. Pass series of other lengths as a list: list(X)."
-            )
-        batch = as_series(X)
-        if batch.n_channels != self.n_channels_in_:
-            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_
-            hint = (
-                "X is one series, not a collection: pass [x]."
-                if one_series
-                else "Is the layout time_first? Then use as_series(X, layout='time_first')."
-            )
-            raise DataError(
-                f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
-                f"{self.n_channels_in_}. {hint}"
-            )
-        return self._in_training_order(batch)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values: the larger the value, the more likely the class.
@@ -256,14 +222,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         if y is not None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        predicted, labels = apply_with_labels(self, X, type(self).predict)
+        (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = True
-        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the aligners out: they are made again when they are needed."""
@@ -329,7 +289,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
 
     def _training_source(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> tuple[SeriesSource, AnyArray | None]:
         """Check the training data; return a source, and the labels that its codes stand for.
 
@@ -342,6 +302,11 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(
                     f"{name} takes no sample_weight with a scan. Use class_weight, or read the "
                     f"series into memory: scan.read()."
+                )
+            if groups is not None:
+                raise DataError(
+                    "groups must be None for a scan: name their column with "
+                    "scan_series(..., groups='...')."
                 )
             self.n_columns_in_ = None
             return X, None
@@ -372,12 +337,15 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
                     f"series whose sample_weight is positive. Leave the class out instead."
                 )
-        self.n_columns_in_ = _columns_of_table(X)
-        return ArraySource(batch, codes.astype(np.int64), weights), classes
+        self.n_columns_in_ = columns_of_table(X)
+        known = None if groups is None else check_groups(groups, len(batch))
+        return ArraySource(batch, codes.astype(np.int64), weights, known), classes
 
-    def _read_training_data(self, X: Any, y: Any, sample_weight: Any = None) -> FirstPass:
+    def _read_training_data(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> FirstPass:
         """Read all training series into memory and remember their shape."""
-        source, class_names = self._training_source(X, y, sample_weight)
+        source, class_names = self._training_source(X, y, sample_weight, groups)
         size = _COPIES * (source.n_bytes or 0)
         if size > usable_memory():
             raise DataError(
@@ -398,8 +366,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Remember the shape of the training data; `series` are some of them."""
         self.classes_ = classes
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
-        self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
-        self.n_features_in_ = self.n_columns_in_ or series.n_channels
+        self._remember_channels(series)
 
     def _refuse_labels(self, y: Any) -> None:
         if y is not None:
@@ -407,22 +374,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "y must be None for a scan, which has labels of its own: name their column with "
                 "scan_series(..., label='...')."
             )
-
-    def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
-        """Order channels by name. Entirely different names are taken by position."""
-        known = self.channel_names_in_
-        if known is None or batch.channel_names is None:
-            return batch
-        if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
-            return batch
-        if set(batch.channel_names) != set(known):
-            raise DataError(
-                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {', '.join(known)}."
-            )
-        order = [batch.channel_names.index(name) for name in known]
-        values = np.ascontiguousarray(batch.values[:, order])
-        return SeriesBatch.from_checked(values, batch.offsets, known)
 
 
 def checked_settings(
@@ -435,6 +386,19 @@ def checked_settings(
             f"Got {objective!r} instead."
         )
     return AlignmentSettings(objective, band, normalize, dtype)
+
+
+def check_groups(groups: Any, n_series: int) -> AnyArray:
+    """Return one group per series, or raise an error."""
+    found: AnyArray = column_or_1d(groups)
+    if len(found) != n_series:
+        raise DataError(
+            f"X and groups have inconsistent lengths: {n_series} series and {len(found)} groups."
+        )
+    missing = first_missing(found.tolist())
+    if missing is not None:
+        raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
+    return np.asarray(found.tolist()) if found.dtype == object else found
 
 
 def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:
@@ -452,18 +416,3 @@ def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "")
             f"{otherwise}. Got {value!r} instead."
         )
     return number
-
-
-def _columns_of_table(X: Any) -> int | None:
-    """Return the number of columns if X is a table of numbers, else None.
-
-    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
-    """
-    shape = getattr(X, "shape", None)
-    if shape is not None and not isinstance(X, SeriesBatch):
-        return int(shape[1]) if len(shape) == 2 else None
-    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
-        widths = {len(row) for row in X}
-        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
-            return widths.pop()
-    return None

@@ -141,7 +141,8 @@ class BBSClassifierCV(TunedLandmarkClassifier, BBSClassifier):
     cv
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
         of index arrays. Equal series with equal labels are merged. Only the index of the first one
-        counts.
+        counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
+        such as `GroupKFold` see them.
 
     Attributes
     ----------

@@ -88,7 +88,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _calibrates(self) -> bool:
         return getattr(self, self._cv_name) is not None
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose landmarks, align once, learn.
 
         Parameters
@@ -100,6 +100,10 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             Labels of any type, one per series; None for a scan, which has its own.
         sample_weight
             Non-negative weight of each series in the loss; None is 1 for all.
+        groups
+            Group of each series, such as the subject: a group is held out as a whole, by folds, a
+            fraction, or a splitter such as `GroupKFold`. None for a scan, which has its own
+            (``scan_series(..., groups="subject")``).
 
         Returns
         -------
@@ -107,7 +111,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             The fitted classifier.
         """
         with self._fitting():
-            source, class_names = self._training_source(X, y, sample_weight)
+            source, class_names = self._training_source(X, y, sample_weight, groups)
             name = type(self).__name__
             check_dtype(self.dtype, name)
             options = LandmarkOptions(
@@ -142,9 +146,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         identity = np.broadcast_to(np.eye(d), (len(fit.coef), d, d))
         self.metrics_ = identity if fit.metrics is None else fit.metrics
         self.reports_ = self._reports(fit)
-        self.probability_scale_ = None
+        self.probability_scale_ = self.validation_ = None
         if fit.search is not None:
-            self.probability_scale_ = fit.search.scale
+            self.probability_scale_, self.validation_ = fit.search.scale, fit.search.validation
             self._keep_search(fit.search)
 
     def _reports(self, fit: LandmarkFit) -> tuple[SolveReport, ...]:
@@ -186,6 +190,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         """
         model = copy.copy(self)
         model.coef_, model.probability_scale_ = coef, probability_scale
+        # It was measured with other separators.
+        model.validation_ = None
         model.landmark_indices_ = positions[self.landmark_indices_]
         separators = iter(solutions)
         model.reports_ = tuple(

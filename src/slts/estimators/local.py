@@ -61,8 +61,11 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     Parameters
     ----------
     n_landmarks
-        Number of landmarks, or fraction of the distinct training series. None takes 10 of each
-        class, fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
+        Number of landmarks in total, or fraction of the distinct training series. None takes 10 of
+        each class, fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
+    n_landmarks_per_class
+        Number of landmarks of each class, or all its series if it has fewer. Give this or
+        `n_landmarks`. Landmarks that are chosen without regard to class are as many in total.
     n_snippets
         Number of snippets. Five times as many are drawn, equally from all classes, and those with
         the largest coefficients are kept. 0 leaves them out.
@@ -165,6 +168,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         self,
         n_landmarks: int | float | None = None,
         *,
+        n_landmarks_per_class: int | None = None,
         n_snippets: int = 200,
         landmarks: Any = "random",
         representations: Sequence[str] = ("values", "changes"),
@@ -184,6 +188,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         verbose: bool = False,
     ) -> None:
         self.n_landmarks = n_landmarks
+        self.n_landmarks_per_class = n_landmarks_per_class
         self.n_snippets = n_snippets
         self.landmarks = landmarks
         self.representations = representations
@@ -231,6 +236,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             self.local_metrics_, self.selection_ = fit.solution.metrics, fit.solution.selection
             self.snippets_, self.snippet_coef_ = fit.snippets, fit.solution.snippet_coef
             self.intercept_, self.probability_scale_ = fit.solution.intercept, fit.scale
+            self.validation_ = fit.validation
             objective, gap = fit.solution.ridge.objective, fit.solution.ridge.gap
             self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)
             if not self.reports_[0].converged:
@@ -389,10 +395,18 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 f"The 'penalties' parameter of LocalSLTSClassifier must be positive numbers. "
                 f"Got {self.penalties!r} instead."
             )
-        max_length = self.max_length
+        max_length, per_class = self.max_length, self.n_landmarks_per_class
+        if per_class is not None and self.n_landmarks is not None:
+            raise ValueError(
+                f"Only one of the parameters 'n_landmarks' and 'n_landmarks_per_class' of "
+                f"LocalSLTSClassifier can be given. Got {self.n_landmarks!r} and {per_class!r}."
+            )
         return LocalOptions(
             owner=type(self).__name__,
             n_landmarks=self.n_landmarks,
+            n_landmarks_per_class=(
+                None if per_class is None else _at_least("n_landmarks_per_class", per_class)
+            ),
             n_snippets=_at_least("n_snippets", self.n_snippets, 0),
             landmarks=self.landmarks,
             representations=representations,

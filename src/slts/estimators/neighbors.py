@@ -42,7 +42,7 @@ class NearestNeighbor(AllSeriesClassifier):
 
     def _calibrate(self) -> None:
         """Fit the scale of probabilities on training series, each left out in turn."""
-        self.probability_scale_ = None
+        self.probability_scale_ = self.validation_ = None
         size = self.calibration_size
         if size is None:
             return
@@ -51,7 +51,7 @@ class NearestNeighbor(AllSeriesClassifier):
                 f"The 'calibration_size' parameter of {type(self).__name__} must be an int >= 1 or "
                 f"None. Got {size!r} instead."
             )
-        self.probability_scale_ = neighbour_scale(
+        self.probability_scale_, self.validation_ = neighbour_scale(
             lambda rows: self._nearness_of_rows(self.training_rows_[rows]),
             self.training_codes_,
             len(self.classes_),

@@ -48,19 +48,23 @@ def apply_to_source(model: Any, source: SeriesSource, method: Method) -> AnyArra
     return np.concatenate(held)
 
 
-def apply_with_labels(model: Any, source: SeriesSource, *methods: Method) -> list[AnyArray]:
-    """Return the results of some methods and the labels of all series, from one pass."""
+def apply_with_labels(
+    model: Any, source: SeriesSource, *methods: Method
+) -> tuple[list[AnyArray], AnyArray, AnyArray | None]:
+    """Return the results of some methods, labels and groups of all series, from one pass."""
     require_labels(source)
     found = list(_over_parts(model, source, methods, labels=True))
     if not found:
         raise no_series(source)
-    return [np.concatenate(results) for results in zip(*found, strict=True)]
+    joined = [np.concatenate(results) for results in zip(*found, strict=True)]
+    n = len(methods)
+    return joined[:n], joined[n], joined[n + 1] if len(joined) > n + 1 else None
 
 
 def _over_parts(
     model: Any, source: SeriesSource, methods: tuple[Method, ...], *, labels: bool
 ) -> Iterator[list[AnyArray]]:
-    """Yield results, and labels if they are wanted, of every part that has series."""
+    """Yield results, and labels and groups if they are wanted, of every part that has series."""
     check_scan_channels(source, model.channel_names_in_)
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
     quiet = copy.copy(model)
@@ -93,7 +97,7 @@ def _apply(
             digests.append(digests_in(piece))
         if labels:
             assert piece.labels is not None
-            rows[-1].append(piece.labels)
+            rows[-1] += [piece.labels] if piece.groups is None else [piece.labels, piece.groups]
     return [np.concatenate(results) for results in zip(*rows, strict=True)], join_digests(digests)
 
 

@@ -107,7 +107,7 @@ class SimilaritySVC(AllSeriesClassifier):
     intercept_: FloatArray
     C_: float
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Align all training series with each other, choose C and train the SVM.
 
         Parameters
@@ -118,6 +118,9 @@ class SimilaritySVC(AllSeriesClassifier):
             Labels of any type, one per series; None for a scan, which has its own.
         sample_weight
             Non-negative weight of each series in the loss; None is 1 for all.
+        groups
+            Group of each series, such as the subject: a group is held out as a whole. None for a
+            scan, which has its own (``scan_series(..., groups="subject")``).
 
         Returns
         -------
@@ -127,7 +130,7 @@ class SimilaritySVC(AllSeriesClassifier):
         with self._fitting():
             candidates = self._candidates()
             settings = checked_settings(self, self.objective, self.band, self.normalize)
-            found = self._read_training_data(X, y, sample_weight)
+            found = self._read_training_data(X, y, sample_weight, groups)
             self._keep(found, settings)
             options = SvmOptions(
                 C=candidates,
@@ -144,6 +147,7 @@ class SimilaritySVC(AllSeriesClassifier):
                 in_memory=not is_source(X),
             )
             self.C_, self.probability_scale_ = fit.C, fit.scale
+            self.validation_ = fit.validation
             self.coef_, self.intercept_ = fit.coef, fit.intercept
         return self
 

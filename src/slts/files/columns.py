@@ -64,6 +64,8 @@ class RequestedColumns:
         Channels of a trained model; they are read in this order, unless `channels` names others.
     classes
         Labels of a trained model; they tell its label from other columns that are not channels.
+    groups
+        Name of the column with the groups; None means that there are none.
     skip
         See `Columns`.
     """
@@ -74,11 +76,12 @@ class RequestedColumns:
     channels: str | Sequence[str] | None = None
     expect: Sequence[str] | None = None
     classes: Sequence[object] | None = None
+    groups: str | None = None
     skip: bool = False
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""
-        for role in ("id", "time", "label", "channels"):
+        for role in ("id", "time", "label", "channels", "groups"):
             if getattr(self, role) is not None:
                 raise DataError(
                     f"{source} has no named columns, so --{role} ({role}=) cannot be used"
@@ -161,7 +164,7 @@ class _Resolver:
     def resolve(self, one_series: bool) -> Columns:
         requested = self._requested
         channels = self._requested_channels()
-        for role in ("id", "time", "label"):
+        for role in ("id", "time", "label", "groups"):
             name = getattr(requested, role)
             if name is not None:
                 self._take(name, role)
@@ -184,7 +187,15 @@ class _Resolver:
             guessed.add("channels")
         ignored = tuple(name for name in self._kinds if name not in self._taken | set(channels))
         return Columns(
-            id, time, label, channels, frozenset(guessed), ignored, self._lists, requested.skip
+            id,
+            time,
+            label,
+            channels,
+            frozenset(guessed),
+            ignored,
+            self._lists,
+            requested.groups,
+            requested.skip,
         )
 
     def _take(self, name: str, role: str) -> None:

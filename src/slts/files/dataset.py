@@ -34,6 +34,8 @@ class Columns:
         Columns without a role.
     lists
         Whether every row is one series, with a list of values per channel.
+    groups
+        Column with the group, such as the subject, if one was named.
     skip
         Whether series that cannot be used are left out, rather than an error.
 
@@ -51,15 +53,16 @@ class Columns:
     guessed: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
     lists: bool = False
+    groups: str | None = None
     skip: bool = False
 
     def used(self, *, labels: bool) -> list[str]:
-        """Return the columns to read."""
-        roles = (self.id, self.time, self.label if labels else None)
+        """Return the columns to read; groups are read with labels."""
+        roles = (self.id, self.time, *((self.label, self.groups) if labels else ()))
         return [*(name for name in roles if name is not None), *self.channels]
 
     def __str__(self) -> str:
-        roles = {"id": self.id, "time": self.time, "label": self.label}
+        roles = {"id": self.id, "time": self.time, "label": self.label, "groups": self.groups}
         texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
         texts.append(f"channels={_shortened(self.channels)}")
         if self.ignored:
@@ -98,6 +101,8 @@ class Dataset:
         Share of the source that has been read, from 0 to 1; None if it is unknown.
     weights
         One weight per series; None for files, which have none.
+    groups
+        One group per series, such as the subject, or None. They are read with the labels.
     unusable
         Series that `iter_series` left out, with their positions among all series of the batch.
     """
@@ -110,6 +115,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     share: float | None = None
     weights: FloatArray | None = None
+    groups: AnyArray | None = None
     unusable: tuple[Unusable, ...] = ()
 
     def __len__(self) -> int:
@@ -117,7 +123,7 @@ class Dataset:
         return len(self.series)
 
     def __getitem__(self, key: slice | AnyArray) -> Dataset:
-        """Return the series of a slice or a mask, with their labels and identifiers."""
+        """Return the series of a slice or a mask, with all that belongs to them."""
         return replace(
             self,
             unusable=(),
@@ -125,6 +131,7 @@ class Dataset:
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
             weights=None if self.weights is None else self.weights[key],
+            groups=None if self.groups is None else self.groups[key],
         )
 
     @property
@@ -134,7 +141,7 @@ class Dataset:
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Yield some series at a time."""
-        whole = self if labels else replace(self, labels=None)
+        whole = self if labels else replace(self, labels=None, groups=None)
         # Series that were left out belong to the batch in which they would be.
         left, first = list(self.unusable), 0
         for begin in range(0, max(len(self), bool(left)), batch_size):
@@ -169,6 +176,7 @@ def join(batches: Iterable[Dataset]) -> Dataset:
         series=SeriesBatch.concatenate(batch.series for batch in every),
         labels=_concatenate([batch.labels for batch in every]),
         ids=_concatenate([batch.ids for batch in every]),
+        groups=_concatenate([batch.groups for batch in every]),
         notes=tuple(dict.fromkeys(note for batch in every for note in batch.notes)),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ _LABEL_FILE = "labels.csv"
 _FILE_COLUMNS = ("file", "filename", "path", "name", "id", "series")
 _LABEL_COLUMNS = ("label", "class", "target", "category", "y")
 # Columns that are added to the rows of a file.
-_ID, _LABEL = "(file)", "(label)"
+_ID, _LABEL, _GROUP = "(file)", "(label)", "(group)"
 
 
 def series_files(folder: Path) -> list[Path]:
@@ -49,7 +49,7 @@ class FolderPart(TablePart):
     folder
         Its absolute path.
     requested
-        What is known about the columns; `id` and `label` are columns of ``labels.csv``.
+        What is known about the columns; `id`, `label` and `groups` are columns of ``labels.csv``.
     columns
         Role of each column.
     has_header
@@ -66,12 +66,15 @@ class FolderPart(TablePart):
     def at(cls, given: str, folder: Path, requested: RequestedColumns) -> FolderPart:
         """Find the columns in the first file."""
         has_labels = (folder / _LABEL_FILE).exists()
-        if requested.label is not None and not has_labels:
-            raise DataError(f"{given} has no {_LABEL_FILE}, so it has no label {requested.label!r}")
+        for role in ("label", "groups"):
+            if getattr(requested, role) is not None and not has_labels:
+                name = getattr(requested, role)
+                raise DataError(f"{given} has no {_LABEL_FILE}, so it has no {role} {name!r}")
         first = series_files(folder)[0]
         with _open(first, str(Path(given, first.name))) as table:
             found = _columns_of(table, requested)
-            columns = replace(found, id=_ID, label=_LABEL if has_labels else None)
+            group = None if requested.groups is None else _GROUP
+            columns = replace(found, id=_ID, label=_LABEL if has_labels else None, groups=group)
             return cls(given, folder, requested, columns, table.has_header)
 
     @property
@@ -87,7 +90,7 @@ class FolderPart(TablePart):
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read the files in the order of ``labels.csv``, or of their names without it."""
         files = {path.name: path for path in series_files(self.folder)}
-        labels = dict.fromkeys(files, "")
+        labels = dict.fromkeys(files, ("", ""))
         if _LABEL in names:
             labels = self._labels()
             files = self._labelled_files(files, labels)
@@ -95,7 +98,7 @@ class FolderPart(TablePart):
             time=self.columns.time, channels=self.columns.channels, skip=self.columns.skip
         )
         for number, (id, path) in enumerate(files.items(), start=1):
-            added = {_ID: id, _LABEL: labels[id]}
+            added = dict(zip((_ID, _LABEL, _GROUP), (id, *labels[id]), strict=True))
             with _open(path, str(Path(self.given, path.name))) as table:
                 columns = _columns_of(table, requested)
                 stored = [name for name in names if name not in added]
@@ -107,8 +110,8 @@ class FolderPart(TablePart):
                     rows = pa.table(arrays, names=list(names))
                     yield replace(chunk, rows=rows, share=number / len(files))
 
-    def _labels(self) -> dict[str, str]:
-        """Read the label of each file."""
+    def _labels(self) -> dict[str, tuple[str, str]]:
+        """Read the label of each file, and its group where there are groups."""
         name = Path(self.given, _LABEL_FILE)
         try:
             text = (self.folder / _LABEL_FILE).read_text(encoding="utf-8-sig")
@@ -121,19 +124,25 @@ class FolderPart(TablePart):
         header = [column.strip() for column in rows[0]]
         files = _position(header, self.requested.id, _FILE_COLUMNS, 0, name)
         classes = _position(header, self.requested.label, _LABEL_COLUMNS, 1 - min(files, 1), name)
-        found: dict[str, str] = {}
+        groups = None
+        if self.requested.groups is not None:
+            groups = _position(header, self.requested.groups, (), 0, name)
+        found: dict[str, tuple[str, str]] = {}
         for line, row in enumerate(rows[1:], start=2):
             if len(row) != len(header):
                 raise DataError(f"{name}, line {line}: {len(row)} columns, expected {len(header)}")
             file, label = row[files].strip(), row[classes].strip()
+            group = "" if groups is None else row[groups].strip()
             if not file or not label:
                 raise DataError(f"{name}, line {line}: file or label is missing")
+            if groups is not None and not group:
+                raise DataError(f"{name}, line {line}: {header[groups]!r} (groups) is missing")
             if file in found:
                 raise DataError(f"{name}, line {line}: {file!r} is listed twice")
-            found[file] = label
+            found[file] = label, group
         return found
 
-    def _labelled_files(self, files: dict[str, Path], labels: dict[str, str]) -> dict[str, Path]:
+    def _labelled_files(self, files: dict[str, Path], labels: Iterable[str]) -> dict[str, Path]:
         """Return the files in the order of the labels; every file must have a label."""
         listing = Path(self.given, _LABEL_FILE)
         without_suffix = {name.split(".", 1)[0]: path for name, path in files.items()}
@@ -159,7 +168,7 @@ def _open(path: Path, name: str) -> Iterator[CsvTable]:
 def _columns_of(table: CsvTable, requested: RequestedColumns) -> Columns:
     # Without a header, the names of columns are numbers, which no model knows.
     expect = requested.expect if table.has_header else None
-    requested = replace(requested, id=None, label=None, expect=expect)
+    requested = replace(requested, id=None, label=None, groups=None, expect=expect)
     return resolve_columns(table.sample, requested, one_series=True)
 
 

@@ -57,6 +57,7 @@ def scan_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    groups: str | None = None,
 ) -> SeriesScan:
     """Find the columns of a source without reading all of it: for data larger than memory.
 
@@ -71,7 +72,7 @@ def scan_series(
         Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
         series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
         (series, label).
-    id, time, label, channels, expect, classes
+    id, time, label, channels, expect, classes, groups
         See `read_series`.
 
     Returns
@@ -91,7 +92,7 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return _scan(source, RequestedColumns(id, time, label, channels, expect, classes))
+    return _scan(source, RequestedColumns(id, time, label, channels, expect, classes, groups))
 
 
 def read_series(
@@ -103,6 +104,7 @@ def read_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    groups: str | None = None,
     labels: bool = True,
 ) -> Dataset:
     """Read all series of a source.
@@ -132,8 +134,10 @@ def read_series(
     classes : sequence, optional
         Labels of a trained model. If `label` is not given, the column that holds them is used,
         among those that are not channels.
+    groups : str, optional
+        Column with the group of a series, such as the subject; constant within every series.
     labels : bool
-        Whether labels are needed. If not, they may be missing.
+        Whether labels and groups are needed. If not, they may be missing.
 
     Returns
     -------
@@ -149,7 +153,7 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes))
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups))
     return scan.read(labels=labels)
 
 
@@ -162,6 +166,7 @@ def iter_series(
     channels: str | Sequence[str] | None = None,
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
+    groups: str | None = None,
     labels: bool = True,
     batch_size: int = 1024,
     on_error: Literal["raise", "skip"] = "raise",
@@ -173,7 +178,7 @@ def iter_series(
 
     Parameters
     ----------
-    path, id, time, label, channels, expect, classes, labels
+    path, id, time, label, channels, expect, classes, groups, labels
         See `read_series`.
     batch_size : int
         Largest number of series in a batch.
@@ -187,7 +192,7 @@ def iter_series(
         The next series.
     """
     skip = on_error == "skip"
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, skip))
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, skip))
     yield from scan.batches(labels=labels, batch_size=batch_size)
 
 

@@ -230,7 +230,26 @@ def _assemble(
         classes = None if label is None else rows[label].take(starts).to_numpy()
     if classes is not None and classes.dtype == object:
         classes = np.asarray(classes.tolist())
-    return _usable(Dataset(series, classes, ids, part.source, columns, notes, share), columns)
+    groups = _groups(rows, part) if labels and columns.groups is not None else None
+    found = Dataset(series, classes, ids, part.source, columns, notes, share, groups=groups)
+    return _usable(found, columns)
+
+
+def _groups(rows: Any, part: TablePart) -> AnyArray:
+    """Return the group of each series, in the order of their first rows."""
+    column = rows[part.columns.groups]
+    ids = rows[part.columns.id].combine_chunks().dictionary_encode()
+    codes = ids.indices.to_numpy()
+    first = np.unique(codes, return_index=True)[1]
+    groups = column.take(first)
+    row = _first_true(compute.not_equal(column, groups.take(codes)).combine_chunks())
+    if row is not None:
+        raise DataError(
+            f"{part.source}: {part.columns.groups!r} (groups) varies in series "
+            f"{ids[row].as_py()!r}: {groups[int(codes[row])].as_py()!r} and "
+            f"{column[row].as_py()!r}; a series must be in one group"
+        )
+    return np.asarray(groups.to_pylist())
 
 
 def _usable(found: Dataset, columns: Columns) -> Dataset:
@@ -385,6 +404,7 @@ def _list_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> 
             source,
             columns,
             share=chunk.share,
+            groups=_scalars(chunk, columns.groups, columns) if labels and columns.groups else None,
         )
         yield _usable(found, columns)
 
@@ -521,7 +541,8 @@ def _require_present(chunk: Chunk, columns: Columns, name: str, missing: Any) ->
     row = _first_true(missing.combine_chunks())
     if row is None:
         return
-    role = {columns.id: "id", columns.time: "time", columns.label: "label"}[name]
+    named = ("id", "time", "label", "groups")
+    role = {getattr(columns, role): role for role in named}[name]
     place = _place_in_series(chunk, columns, row)
     raise DataError(f"{place}: {name!r} ({role}) is missing; fill it in or drop the row")
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtr, rel_entr
 
-from slts._typing import FloatArray
+from slts._typing import AnyArray, FloatArray
 
 # Grids of the PAC-Bayes bound: scales of the posterior mean, and margins.
 _N_SCALES, _MARGINS = 24, np.linspace(0.0, 3.0, 13)
@@ -167,10 +167,35 @@ def clopper_pearson(errors: int, n: int, delta: float, *, n_models: int = 1) -> 
     return binomial_upper(errors, n, math.log(delta / n_models))
 
 
+def mean_over_groups(values: AnyArray, groups: AnyArray) -> tuple[float, int]:
+    """Return the mean over the groups of the mean value in each, and the number of groups."""
+    members = np.unique(groups, return_inverse=True)[1]
+    means = np.bincount(members, weights=values) / np.bincount(members)
+    return float(means.mean()), len(means)
+
+
+def group_error_bound(error: float, n_groups: int, delta: float) -> float:
+    """Upper bound on the mean error of a new group, from the mean over independent groups.
+
+    `error` is the mean over the groups of the error rate in each. The relative-entropy form of
+    Hoeffding's inequality holds for independent values in [0, 1].
+    """
+    return float(kl_inverse(error, math.log(1.0 / delta) / n_groups))
+
+
 def accuracy_interval(right: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Exact two-sided interval of Clopper and Pearson for the accuracy, from `right` of n."""
     each = (1 - confidence) / 2
     return 1 - clopper_pearson(n - right, n, each), clopper_pearson(right, n, each)
+
+
+def group_accuracy_interval(
+    accuracy: float, n_groups: int, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Two-sided interval for the mean accuracy of a new group, from the mean over groups."""
+    each = (1 - confidence) / 2
+    low = 1 - group_error_bound(1 - accuracy, n_groups, each)
+    return low, group_error_bound(accuracy, n_groups, each)
 
 
 def pac_bayes_bound(cosines: FloatArray, delta: float, *, extra: float = 0.0) -> float:

@@ -90,6 +90,12 @@ class Certificate:
         """Number of series that the headline is computed from."""
         return int(self.headline.details["n"])
 
+    @property
+    def independent(self) -> str:
+        """What the headline takes as independent draws: the series, or groups of them."""
+        n_groups = self.headline.details.get("n_groups")
+        return f"{self.n} series" if n_groups is None else f"{n_groups} groups ({self.n} series)"
+
     def __getitem__(self, name: str) -> Bound:
         """The bound with the given name."""
         for bound in self.bounds:
@@ -104,6 +110,7 @@ class Certificate:
             "headline": self.headline.name,
             "delta": self.delta,
             "n": self.n,
+            "independent": self.independent,
             "n_models": self.n_models,
             "bounds": [bound.to_dict() for bound in self.bounds],
             "notes": list(self.notes),
@@ -113,7 +120,8 @@ class Certificate:
         rows = [("bound", "of", "at most", "class mean"), *map(_cells, self.bounds)]
         verdicts = ["", *("  vacuous" if bound.vacuous else "" for bound in self.bounds)]
         widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:2]]
-        lines = [f"{self._title}.", *_wrap(self.headline.sentence, "  "), ""]
+        lines = [f"{self._title}.", *_wrap(self.headline.sentence, "  ")]
+        lines += [f"  Independent draws: {self.independent}.", ""]
         for (name, what, value, mean), verdict in zip(rows, verdicts, strict=True):
             cells = f"{name:<{widths[0]}}  {what:<{widths[1]}}  {value:>9}  {mean:>10}{verdict}"
             lines.append(cells.rstrip())
@@ -137,7 +145,8 @@ class Certificate:
         )
         return (
             f"<p><strong>{html.escape(self._title)}.</strong> "
-            f"{html.escape(self.headline.sentence)}</p><table><thead><tr><th>bound</th>"
+            f"{html.escape(self.headline.sentence)} Independent draws: {self.independent}.</p>"
+            f"<table><thead><tr><th>bound</th>"
             f"<th>of</th><th>at most</th><th>class mean</th><th></th><th></th></tr></thead>"
             f"<tbody>{rows}</tbody></table>{remarks}"
         )

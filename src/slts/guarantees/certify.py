@@ -35,6 +35,7 @@ def certify(
     X: Any,
     y: Any = None,
     *,
+    groups: Any = None,
     delta: float = 0.05,
     n_models: int = 1,
     sample: str = "holdout",
@@ -54,6 +55,10 @@ def certify(
         series that it was fitted on.
     y
         Labels of series in memory; None for a scan.
+    groups
+        Group of each held-out series, such as the subject. The groups, not the series, are then
+        the independent draws, and the bounds are on the mean error in a new group. None for a
+        scan, which has its own (``slts.scan_series(..., groups="subject")``).
     delta
         Probability of failure of each bound.
     n_models
@@ -108,8 +113,17 @@ def certify(
         raise DataError(
             "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
         )
+    if is_scan and groups is not None:
+        raise DataError(
+            "groups must be None if X is a scan: name their column, scan_series(..., groups='...')"
+        )
     if sample == "holdout":
-        return HeldOut.of(model, X, y).certificate(delta, n_models)
+        return HeldOut.of(model, X, y, groups).certificate(delta, n_models)
+    if groups is not None:
+        raise DataError(
+            "groups need held-out series: bounds from the training sample hold for independent "
+            "series only. Use sample='holdout'."
+        )
     if is_scan:
         raise DataError(
             "bounds from the training sample need its series in memory: read them with "

@@ -10,13 +10,13 @@ from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray
 from slts.errors import DataError
-from slts.estimators.base import SeriesClassifier
+from slts.estimators.base import SeriesClassifier, check_groups
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
 from slts.guarantees.bound_inputs import signs_of
 from slts.guarantees.certificate import Bound, Certificate
-from slts.guarantees.statements import INDEPENDENT, Conditions
+from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
 from slts.training.source import is_source
@@ -36,6 +36,8 @@ class HeldOut:
         Decision values and probabilities; None if the classifier is not one of slts.
     overlap
         The error for a series that the model keeps from training, if there is one.
+    groups
+        Group of every series if groups are the independent draws; None if the series are.
     """
 
     model: Any
@@ -44,28 +46,34 @@ class HeldOut:
     decisions: FloatArray | None = None
     probabilities: FloatArray | None = None
     overlap: DataError | None = None
+    groups: AnyArray | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any = None) -> HeldOut:
+    def of(cls, model: Any, X: Any, y: Any = None, groups: Any = None) -> HeldOut:
         """Apply a classifier to series in memory and their labels, or to a scan with labels."""
         inner = _inner_model(model)
+        if inner is not None and is_source(X):
+            (decisions, keys), y, groups = apply_with_labels(
+                inner, X, type(inner).decision_function, _keys
+            )
+        labels = check_labels(model, y)
+        known = None if groups is None else check_groups(groups, len(labels))
         if inner is None:
-            labels = check_labels(model, y)
-            return cls(model, labels, np.asarray(model.predict(X)))
-        if is_source(X):
-            decisions, keys, y = apply_with_labels(inner, X, type(inner).decision_function, _keys)
-            labels = check_labels(model, y)
-        else:
-            labels = check_labels(model, y)
+            return cls(model, labels, np.asarray(model.predict(X)), groups=known)
+        if not is_source(X):
             batch = check_batch(inner, X, labels)
             decisions, keys = inner.decision_function(batch), _keys(inner, batch)
-        return cls(model, labels, *inner.outputs_from(decisions), _overlap(inner, keys))
+        return cls(model, labels, *inner.outputs_from(decisions), _overlap(inner, keys), known)
 
     def bounds(self, delta: float, n_models: int) -> list[Bound]:
-        """Clopper-Pearson bounds on the error, and on that of the signs if there are landmarks."""
+        """Bounds on the error, and on that of the signs if there are landmarks.
+
+        They are exact (Clopper-Pearson) if series are independent; over the means of groups else.
+        """
         if self.overlap is not None:
             raise self.overlap
-        checked, unchecked = ["every label is known to the model"], [INDEPENDENT]
+        independent = INDEPENDENT if self.groups is None else INDEPENDENT_GROUPS
+        checked, unchecked = ["every label is known to the model"], [independent]
         unchecked.append(
             "the held-out series played no part in choosing the model or its parameters"
         )
@@ -73,7 +81,9 @@ class HeldOut:
             unchecked.append("no held-out series was used in training")
         else:
             checked.append("no held-out series is one that the model keeps from training")
-        conditions = Conditions(delta, n_models, "held-out", tuple(checked), tuple(unchecked))
+        conditions = Conditions(
+            delta, n_models, "held-out", tuple(checked), tuple(unchecked), self.groups
+        )
         found = [statements.hold_out_error(self.predicted, self.labels, conditions)]
         model, decisions = self.model, self.decisions
         if isinstance(model, LandmarkClassifier) and decisions is not None and decisions.ndim == 2:

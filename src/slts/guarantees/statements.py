@@ -15,6 +15,10 @@ from slts.guarantees.bound_inputs import BoundInputs, Compression, parameters_of
 from slts.guarantees.certificate import Bound, Bounded
 
 INDEPENDENT = "the series are independent draws from the population of future series"
+INDEPENDENT_GROUPS = (
+    "the groups are independent draws from the population of future groups; series of the same "
+    "group may depend on each other"
+)
 FIXED_LANDMARKS = "landmarks are independent of the certified series"
 UNIT_ROWS = "rows have at most unit length, so every Z has norm at most 1"
 
@@ -36,6 +40,8 @@ class Conditions:
         Name of the sample.
     checked, unchecked
         Assumptions that were verified, and assumptions that only the user can verify.
+    groups
+        Group of every series if groups are the independent draws; None if the series are.
     """
 
     delta: float
@@ -43,10 +49,28 @@ class Conditions:
     source: str
     checked: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    groups: AnyArray | None = None
+
+    def rate(self, events: AnyArray) -> float:
+        """Return how often an event occurs: in all series, or on average in a group."""
+        if self.groups is None:
+            return float(np.mean(events))
+        return bounds.mean_over_groups(events, self.groups)[0]
+
+    def error_bound(self, wrong: AnyArray, delta: float) -> float:
+        """Bound the error from the errors among held-out series, or held-out groups."""
+        if self.groups is None:
+            return bounds.clopper_pearson(int(np.count_nonzero(wrong)), len(wrong), delta)
+        return bounds.group_error_bound(*bounds.mean_over_groups(wrong, self.groups), delta)
 
     def share(self, n_problems: int) -> float:
         """Probability of failure of one one-vs-rest problem of one model."""
         return self.delta / (self.n_models * n_problems)
+
+    @property
+    def new_series(self) -> str:
+        """What a bound on the error is about."""
+        return "new series" if self.groups is None else "the series of a new group, on average"
 
     def state(
         self, name: str, what: Bounded, value: float, vacuous: bool, claim: str, details: Any
@@ -71,10 +95,11 @@ class Conditions:
         `values` and `classes` have one entry per problem, `labels` (+1 or -1) have the shape
         (problems, series). `subject` is what may be wrong, in the sentence about an error.
         """
-        worst, positive = float(max(values)), (labels > 0.0).mean(axis=1)
+        worst = float(max(values))
         if what == "0-1 error":
+            positive = np.array([self.rate(signs > 0.0) for signs in labels])
             trivial, constant = np.minimum(positive, 1.0 - positive), "a constant prediction"
-            claim = f"{subject} is wrong on at most {worst:.2%} of new series."
+            claim = f"{subject} is wrong on at most {worst:.2%} of {self.new_series}."
         else:
             trivial, constant = np.ones(len(values)), "M = 0"
             claim = f"the mean hinge loss of the metric on new series is at most {worst:.4g}."
@@ -95,17 +120,23 @@ class Conditions:
 
 
 def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions) -> Bound:
-    """Clopper-Pearson bound for the multiclass classifier."""
-    errors, n = int(np.count_nonzero(predicted != truth)), len(truth)
-    value = bounds.clopper_pearson(errors, n, conditions.delta, n_models=conditions.n_models)
-    base_rate = 1.0 - float(np.unique(truth, return_counts=True)[1].max()) / n
+    """Bound for the multiclass classifier: Clopper-Pearson, or over the means of groups."""
+    wrong = predicted != truth
+    errors, n = int(np.count_nonzero(wrong)), len(truth)
+    value = conditions.error_bound(wrong, conditions.delta / conditions.n_models)
+    base_rate = min(conditions.rate(truth != label) for label in np.unique(truth))
     claim = (
-        f"the classifier is wrong on at most {value:.2%} of new series; it was wrong on {errors} "
-        f"of {n} ({errors / n:.2%}) {conditions.source} series."
+        f"the classifier is wrong on at most {value:.2%} of {conditions.new_series}; it was wrong "
+        f"on {errors} of {n} ({errors / n:.2%}) {conditions.source} series"
     )
+    details: dict[str, Any] = {"errors": errors, "n": n, "trivial": base_rate}
+    if conditions.groups is not None:
+        rate, n_groups = bounds.mean_over_groups(wrong, conditions.groups)
+        details |= {"n_groups": n_groups, "mean_of_groups": rate}
+        claim += f"; the mean over the {n_groups} groups is {rate:.2%}"
+    claim += "."
     if value >= base_rate:
         claim += " Always predicting the most frequent class might do as well."
-    details = {"errors": errors, "n": n, "trivial": base_rate}
     return conditions.state(
         "hold-out error", "0-1 error", value, value >= base_rate, claim, details
     )
@@ -114,11 +145,12 @@ def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions)
 def hold_out_one_vs_rest(
     decisions: FloatArray, labels: FloatArray, classes: AnyArray, conditions: Conditions
 ) -> Bound:
-    """Clopper-Pearson bound for the sign of every decision value; arrays (problems, series)."""
-    wrong = np.count_nonzero(labels * decisions <= 0.0, axis=1).tolist()
-    delta, n = conditions.share(len(classes)), labels.shape[1]
-    values = [bounds.clopper_pearson(errors, n, delta) for errors in wrong]
-    return conditions.join("hold-out error, one-vs-rest", values, classes, labels, errors=wrong)
+    """Bound for the sign of every decision value, as `hold_out_error`; (problems, series)."""
+    wrong = labels * decisions <= 0.0
+    delta = conditions.share(len(classes))
+    values = [conditions.error_bound(events, delta) for events in wrong]
+    errors = np.count_nonzero(wrong, axis=1).tolist()
+    return conditions.join("hold-out error, one-vs-rest", values, classes, labels, errors=errors)
 
 
 def metric_bounds(

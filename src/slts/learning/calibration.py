@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 
 # Range of log s for decisions whose typical size is 1.
 _LOG_SCALE_RANGE = (-12.0, 12.0)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Accuracy on training series that `fit` held out, as far as it did so anyway.
+
+    Parameters
+    ----------
+    kind
+        ``"leave-one-out"``, or ``"held-out"`` for folds and fractions.
+    n_series
+        Number of distinct series that were held out.
+    accuracy
+        Share that was labelled correctly; equal series count as often as they occur.
+    n_groups, group_accuracy
+        Number of groups that were held out as a whole, and the mean of their accuracies; None
+        without groups.
+    """
+
+    kind: str
+    n_series: int
+    accuracy: float
+    n_groups: int | None = None
+    group_accuracy: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        decisions: FloatArray,
+        codes: IntArray,
+        sample_weight: FloatArray,
+        *,
+        series: IntArray,
+        groups: AnyArray | None = None,
+    ) -> Validation:
+        """Compare held-out decisions with the true classes; `series` numbers the series."""
+        right = two_sided(decisions).argmax(axis=1) == codes
+        found = cls(kind, len(np.unique(series)), float(np.average(right, weights=sample_weight)))
+        if groups is None:
+            return found
+        names, members = np.unique(groups, return_inverse=True)
+        totals = np.bincount(members, weights=sample_weight)
+        means = np.bincount(members, weights=sample_weight * right) / totals
+        return replace(found, n_groups=len(names), group_accuracy=float(means.mean()))
 
 
 def fit_scale(

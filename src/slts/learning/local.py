@@ -27,7 +27,8 @@ class Choice:
         The best penalty for it, relative to the mean squared norm of the features.
     error, accuracy
         Mean squared error and accuracy of the leave-one-out decision values. Landmarks and scales
-        are not refitted, so both are slightly optimistic.
+        are not refitted, and snippets not chosen again, so both are optimistic: they serve to
+        compare candidates.
     chosen
         Whether this candidate was chosen.
     reason

@@ -31,6 +31,7 @@ from slts.estimators.landmark_classifier import (
     TunedLandmarkClassifier,
 )
 from slts.estimators.local import RidgeReport
+from slts.learning.calibration import Validation
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
 from slts.learning.regularized_metric import REGULARIZERS
@@ -228,6 +229,14 @@ _LOGDET = _record(
     n_cycles=at_least(0),
     converged=BOOL,
 )
+_VALIDATION = _record(
+    Validation,
+    kind=one_of("leave-one-out", "held-out"),
+    n_series=at_least(1),
+    accuracy=FINITE,
+    n_groups=NOTHING | at_least(1),
+    group_accuracy=NOTHING | FINITE,
+)
 
 # ---- parameters, by name: a name means the same in every classifier
 
@@ -259,6 +268,7 @@ PARAMETERS: Mapping[str, Kind] = {
     "n_cycles": at_least(0),
     "n_jobs": NOTHING | between(-_MOST_JOBS, -1) | between(1, _MOST_JOBS),
     "n_landmarks": NOTHING | FINITE | NUMBERS,
+    "n_landmarks_per_class": NOTHING | at_least(1),
     "n_snippets": at_least(0),
     "n_phases": one_of("auto") | at_least(1),
     "normalize": SWITCH,
@@ -299,6 +309,7 @@ _EVERY = Structure(
     n_series_in_=size(2, "series"),
     n_steps_in_=at_least(2),
     probability_scale_=NOTHING | POSITIVE,
+    validation_=NOTHING | _VALIDATION,
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
 )
@@ -475,6 +486,7 @@ LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
     "snippets_": lambda model: None,
     "snippet_coef_": lambda model: None,
+    "validation_": lambda model: None,
 }
 LATER_PARAMETERS: Mapping[str, Any] = {"n_snippets": 0}
 # Attributes that only files without a later parameter may lack.

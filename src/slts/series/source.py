@@ -28,7 +28,7 @@ Digests: TypeAlias = npt.NDArray[np.uint64]
 
 
 class Piece(Protocol):
-    """Some series, with labels, identifiers and weights where the source has them."""
+    """Some series, with labels, identifiers, weights and groups where the source has them."""
 
     @property
     def series(self) -> SeriesBatch:
@@ -45,6 +45,10 @@ class Piece(Protocol):
     @property
     def weights(self) -> FloatArray | None:
         """One weight per series; None is 1 for all."""
+
+    @property
+    def groups(self) -> AnyArray | None:
+        """One group per series; series of different groups are independent."""
 
 
 class Part(Protocol):

@@ -205,7 +205,9 @@ def _count(
         assert labels is not None
         _check_labels(labels, part)
         weights = np.ones(len(series)) if piece.weights is None else piece.weights
-        reservoir.add(series_keys(series, seed), labels, weights, number, n_series, series)
+        reservoir.add(
+            series_keys(series, seed), labels, weights, number, n_series, series, piece.groups
+        )
         if in_rows:
             digests.append(digests_in(piece))
         names, which = np.unique(labels, return_inverse=True)

@@ -95,9 +95,10 @@ def fit_landmarks(
         n_tuning = sample.n_uniform if plan is None else plan.n_tuning
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
         searched = _searched(found.codes[tuning])
+        groups = None if sample.groups is None else sample.groups[tuning][searched]
         splits = make_splits(
             options.cv, found.codes[tuning][searched], sample.keys[tuning][searched],
-            name=options.cv_name,
+            name=options.cv_name, groups=groups,
             indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
             n_series=found.n_series,
         )  # fmt: skip
@@ -113,7 +114,7 @@ def fit_landmarks(
                 regularizer=options.regularizer, n_jobs=options.n_jobs,
             )  # fmt: skip
         chosen, best = _choose_parameters(
-            options, found, data.take(searched), splits, multiplicities[searched]
+            options, found, data.take(searched), splits, multiplicities[searched], groups
         )
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
@@ -163,6 +164,7 @@ def _choose_parameters(
     data: SampleAlignments,
     splits: Sequence[Split],
     multiplicities: FloatArray,
+    groups: AnyArray | None,
 ) -> tuple[dict[str, Any], SearchResult | None]:
     """Return the parameters with the best held-out accuracy, and all scores if there are any."""
     counts = _landmark_counts(options, found, data.n_landmarks)
@@ -177,8 +179,9 @@ def _choose_parameters(
 
     with options.bar("Trying parameters on held-out series") as progress:
         best = search(
-            decide, candidates, splits, data.codes, data.weights, multiplicities, progress=progress
-        )
+            decide, candidates, splits, data.codes, data.weights, multiplicities, groups=groups,
+            progress=progress,
+        )  # fmt: skip
     return best.best_params, best
 
 

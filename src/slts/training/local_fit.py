@@ -15,7 +15,7 @@ from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
-from slts.learning.calibration import fit_scale
+from slts.learning.calibration import Validation, fit_scale
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -70,6 +70,7 @@ class LocalFit:
     snippets: Snippets | None
     solution: LocalSolution
     scale: float
+    validation: Validation
 
 
 def fit_local(
@@ -129,10 +130,14 @@ def fit_local(
     named = solution.snippets
     if named is not None:
         named = replace(named, series=found.indices[named.series])
-    scale = fit_scale(solution.left_out, codes, multiplicities)
+    left_out = solution.left_out
+    scale = fit_scale(left_out, codes, multiplicities)
+    validation = Validation.of(
+        "leave-one-out", left_out, codes, multiplicities, series=np.arange(len(codes))
+    )
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
-        landmarks, indices, groups, group_names, named, solution, scale,
+        landmarks, indices, groups, group_names, named, solution, scale, validation,
     )  # fmt: skip
 
 
@@ -224,7 +229,7 @@ def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> in
     if not isinstance(options.landmarks, str) or options.landmarks not in METHODS:
         return len(check_landmarks(options.landmarks, n_series, options.owner))
     if options.n_landmarks is None:
-        most = _per_class(int(codes.max()) + 1)
+        most = options.n_landmarks_per_class or _per_class(int(codes.max()) + 1)
         return int(np.minimum(np.bincount(codes), most).sum())
     is_fraction = isinstance(options.n_landmarks, float | np.floating)
     return min(

@@ -52,6 +52,7 @@ class LandmarkOptions(FitOptions):
 class LocalOptions(FitOptions):
     """Parameters of `LocalSLTSClassifier`, checked."""
 
+    n_landmarks_per_class: int | None
     n_snippets: int
     representations: tuple[str, ...]
     settings: tuple[AlignmentSettings, ...]

@@ -73,6 +73,8 @@ class Sample:
         Where the first of the equal series was found: number of the part, position in it.
     n_uniform
         Number of series at the beginning that are a uniform sample; the rest top up rare classes.
+    groups
+        Group of the first of the equal series; None if the source has no groups.
     """
 
     keys: Digests
@@ -82,6 +84,7 @@ class Sample:
     positions: IntArray
     series: SeriesBatch
     n_uniform: int
+    groups: AnyArray | None = None
 
     def __len__(self) -> int:
         """Return the number of distinct series."""
@@ -92,6 +95,7 @@ class Sample:
         return Sample(
             self.keys[index], self.labels[index], self.weights[index], self.parts[index],
             self.positions[index], self.series[index], n_uniform,
+            None if self.groups is None else self.groups[index],
         )  # fmt: skip
 
     def first(self, count: int, per_class: int) -> Sample:
@@ -147,6 +151,7 @@ class Reservoir:
         part: int,
         first: int,
         series: SeriesBatch,
+        groups: AnyArray | None = None,
     ) -> None:
         """Add a batch of series; `first` is the position of the first one in its part."""
         index = self.ceilings.admit(keys, labels)
@@ -155,9 +160,13 @@ class Reservoir:
             return
         where = np.full(len(index), part)
         chosen = series if len(index) == len(series) else series[index]
+        of_chosen = None if groups is None else groups[index]
         self._hold(
-            Sample(keys[index], labels[index], weights[index], where, first + index, chosen, 0)
-        )
+            Sample(
+                keys[index], labels[index], weights[index], where, first + index, chosen, 0,
+                of_chosen,
+            )
+        )  # fmt: skip
 
     def merge(self, other: Reservoir) -> None:
         """Add the series that another reservoir kept."""
@@ -274,6 +283,7 @@ def _take_from(samples: list[Sample], index: IntArray) -> Sample:
 
 
 def _joined(samples: list[Sample]) -> Sample:
-    arrays = {name: _concatenated(samples, name) for name in _FIELDS}
+    names = _FIELDS if samples[0].groups is None else (*_FIELDS, "groups")
+    arrays = {name: _concatenated(samples, name) for name in names}
     series = SeriesBatch.concatenate(sample.series for sample in samples)
     return Sample(**arrays, series=series, n_uniform=0)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.execution import Progress, silent
-from slts.learning.calibration import fit_scale, two_sided
+from slts.learning.calibration import Validation, fit_scale, two_sided
 from slts.training.splits import Split
 
 
@@ -20,13 +20,14 @@ class SearchResult:
     """Accuracy of every candidate on every split, and the best candidate.
 
     Ties go to the candidate that comes first. `scale` calibrates probabilities on the held-out
-    decisions of the best one.
+    decisions of the best one, and `validation` is their accuracy.
     """
 
     candidates: Sequence[dict[str, Any]]
     scores: FloatArray
     best: int
     scale: float
+    validation: Validation
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def search(
     weights: FloatArray,
     multiplicities: FloatArray,
     *,
+    groups: AnyArray | None = None,
     progress: Progress = silent,
 ) -> SearchResult:
     """Score every candidate by held-out accuracy.
@@ -77,6 +79,8 @@ def search(
         Classes of the series, and their weights in the loss.
     multiplicities
         How many series each series stands for, for calibration.
+    groups
+        Groups that were held out as a whole.
     progress
         Called after each candidate and split.
     """
@@ -91,5 +95,10 @@ def search(
             progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
     tested = np.concatenate([test for _, test in splits])
-    scale = fit_scale(np.concatenate(held_out[best]), codes[tested], multiplicities[tested])
-    return SearchResult(candidates, scores, best, scale)
+    decisions, own = np.concatenate(held_out[best]), multiplicities[tested]
+    scale = fit_scale(decisions, codes[tested], own)
+    validation = Validation.of(
+        "held-out", decisions, codes[tested], own, series=tested,
+        groups=None if groups is None else groups[tested],
+    )  # fmt: skip
+    return SearchResult(candidates, scores, best, scale, validation)

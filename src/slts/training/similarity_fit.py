@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.learning.calibration import fit_scale
+from slts.learning.calibration import Validation, fit_scale
 from slts.training.first_pass import FirstPass, class_weights
 from slts.training.options import SvmOptions
 from slts.training.search import search
@@ -22,12 +22,16 @@ _FOLDS = 3
 
 @dataclass(frozen=True)
 class SvmFit:
-    """What was learned; `scale` is None if probabilities are not calibrated."""
+    """What was learned.
+
+    `scale` is None if probabilities are not calibrated, `validation` if nothing was held out.
+    """
 
     C: float
     coef: FloatArray
     intercept: FloatArray
     scale: float | None
+    validation: Validation | None
 
 
 def fit_svm(
@@ -72,16 +76,16 @@ def fit_svm(
             coef, intercept = learn(train, C)
             yield K[test] @ coef.T + intercept
 
-    C, scale = options.C[0], None
+    C, scale, validation = options.C[0], None, None
     if splits:
         with options.bar("Training on parts") as progress:
             best = search(
                 decide, [{"C": C} for C in options.C], splits, codes, weights,
-                found.sample.weights, progress=progress,
+                found.sample.weights, groups=found.sample.groups, progress=progress,
             )  # fmt: skip
-        C = best.best_params["C"]
+        C, validation = best.best_params["C"], best.validation
         scale = None if options.calibration_cv is None else best.scale
-    return SvmFit(C, *learn(slice(None), C), scale)
+    return SvmFit(C, *learn(slice(None), C), scale, validation)
 
 
 def _splits(found: FirstPass, options: SvmOptions, in_memory: bool) -> list[Split]:
@@ -89,7 +93,7 @@ def _splits(found: FirstPass, options: SvmOptions, in_memory: bool) -> list[Spli
     calibrates = options.calibration_cv is not None or len(options.C) == 1
     return make_splits(
         options.calibration_cv if calibrates else _FOLDS, found.codes, found.sample.keys,
-        name="calibration_cv" if calibrates else "C='auto'",
+        name="calibration_cv" if calibrates else "C='auto'", groups=found.sample.groups,
         indices=found.indices if in_memory else None, n_series=found.n_series,
     )  # fmt: skip
 
@@ -111,16 +115,19 @@ def nearest_decisions(nearness: FloatArray, codes: IntArray, n_classes: int) -> 
 
 def neighbour_scale(
     nearness: Callable[[IntArray], FloatArray], codes: IntArray, n_classes: int, size: int
-) -> float:
+) -> tuple[float, Validation | None]:
     """Fit the scale of probabilities on up to `size` training series, each left out in turn.
 
-    `nearness` returns the nearness of some training series to all of them.
+    `nearness` returns the nearness of some training series to all of them. Also returns the
+    accuracy on these series, None if there are none.
     """
     # The only series of a class has no neighbour of its class. Training series are in random
     # order, so the first ones are a random choice.
     held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
     if len(held_out) == 0:
-        return 1.0
+        return 1.0, None
     found = nearness(held_out)
     found[np.arange(len(held_out)), held_out] = -np.inf
-    return fit_scale(nearest_decisions(found, codes, n_classes), codes[held_out])
+    decisions, own = nearest_decisions(found, codes, n_classes), codes[held_out]
+    validation = Validation.of("leave-one-out", decisions, own, np.ones(len(own)), series=held_out)
+    return fit_scale(decisions, own), validation

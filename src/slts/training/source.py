@@ -36,11 +36,14 @@ class ArraySource:
         The series and one label each.
     weights
         Weight of every series; None is 1 for all. Series of weight zero are left out.
+    groups
+        Group of every series, if there are groups.
     """
 
     series: SeriesBatch
     labels: AnyArray
     weights: FloatArray | None = None
+    groups: AnyArray | None = None
     name = "X"
     in_rows = False
     columns = None
@@ -53,7 +56,10 @@ class ArraySource:
     def parts(self, *, labels: bool = True) -> list[Dataset]:
         """Cut the series into parts for several threads."""
         n = len(self.series)
-        whole = Dataset(self.series, self.labels, np.arange(n), self.name, weights=self.weights)
+        whole = Dataset(
+            self.series, self.labels, np.arange(n), self.name, weights=self.weights,
+            groups=self.groups,
+        )  # fmt: skip
         n_parts = min(_ARRAY_PARTS, 1 + self.n_bytes // _LEAST_BYTES)
         size = max(1, min(-(-n // n_parts), _MOST_SERIES))
         return list(whole.batches(labels=labels, batch_size=size))

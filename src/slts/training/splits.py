@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import PredefinedSplit, check_cv
 
-from slts._typing import IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.series.source import Digests
 from slts.training.sampling import shuffled
@@ -25,6 +27,7 @@ def make_splits(
     keys: Digests,
     *,
     name: str,
+    groups: AnyArray | None = None,
     indices: IntArray | None = None,
     n_series: int = 0,
 ) -> list[Split]:
@@ -39,6 +42,9 @@ def make_splits(
         Classes and keys of the series.
     name
         Name of the parameter, for messages.
+    groups
+        Group of every series: folds and fractions consist of whole groups, and splitters see them.
+        The only group of a class is never held out.
     indices, n_series
         Positions of the series in X, of the first where several are equal, and the length of X;
         None if X is not in memory.
@@ -48,8 +54,12 @@ def make_splits(
     order = shuffled(keys, _PURPOSE)
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         if int(cv) >= 2:
+            if groups is not None:
+                return _group_folds(_Groups.of(groups, codes, order, name), int(cv))
             return _folds(order, codes, min(int(cv), _smallest_class(codes, name)))
     elif isinstance(cv, numbers.Real) and 0.0 < float(cv) < 1.0:
+        if groups is not None:
+            return [_group_hold_out(_Groups.of(groups, codes, order, name), float(cv))]
         _smallest_class(codes, name)
         return [_hold_out(order, codes, float(cv))]
     if cv is None or isinstance(cv, str | numbers.Number):
@@ -59,7 +69,16 @@ def make_splits(
         )
     if isinstance(cv, PredefinedSplit) or not hasattr(cv, "split"):
         return _splits_of_indices(cv, name, indices, n_series)
-    splits = check_cv(cv).split(np.zeros((len(codes), 1)), codes[order])
+    shown = None if groups is None else groups[order]
+    try:
+        splits = list(check_cv(cv).split(np.zeros((len(codes), 1)), codes[order], shown))
+    except ValueError as error:
+        if groups is not None or "groups" not in str(error):
+            raise
+        raise ValueError(
+            f"The '{name}' parameter splits by groups: pass fit(X, y, groups=...), or name their "
+            f"column, scan_series(..., groups='...'). Got {cv!r} and no groups."
+        ) from error
     return [(order[train], order[test]) for train, test in splits]
 
 
@@ -82,6 +101,87 @@ def _hold_out(order: IntArray, codes: IntArray, share: float) -> Split:
         ranks[order[codes[order] == c]] = np.arange(counts[c])
     held_out = ranks < wanted[codes]
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Groups, numbered in random order.
+
+    Attributes
+    ----------
+    members
+        Group of every series.
+    shares
+        Share of the series of each class that a group has, shape (groups, classes).
+    n_groups
+        Number of groups of each class.
+    usable
+        Groups that may be held out: other groups have series of each of their classes.
+    """
+
+    members: IntArray
+    shares: FloatArray
+    n_groups: IntArray
+    usable: list[int]
+
+    @classmethod
+    def of(cls, groups: AnyArray, codes: IntArray, order: IntArray, name: str) -> _Groups:
+        _, first, found = np.unique(groups[order], return_index=True, return_inverse=True)
+        members = np.empty(len(codes), dtype=np.int64)
+        members[order] = np.argsort(np.argsort(first))[found.reshape(-1)]
+        classes = np.unique(codes, return_inverse=True)[1]
+        counts = np.zeros((len(first), int(classes.max()) + 1))
+        np.add.at(counts, (members, classes), 1.0)
+        n_groups = np.count_nonzero(counts, axis=0)
+        usable = np.flatnonzero(~counts[:, n_groups == 1].any(axis=1)).tolist()
+        if len(usable) < 2:
+            raise DataError(
+                f"{name} needs two groups that can be held out. {len(usable)} of the {len(first)} "
+                f"groups can: a group that has all series of a class cannot be held out. Use more "
+                f"groups, or no groups."
+            )
+        return cls(members, counts / counts.sum(axis=0), n_groups, usable)
+
+    def allows(self, held: IntArray, group: int) -> bool:
+        """Whether every class can be learned if `group` is held out too.
+
+        `held` are the numbers of groups of each class that are held out.
+        """
+        return bool((self.n_groups > held + (self.shares[group] > 0.0)).all())
+
+    def split(self, chosen: Sequence[int]) -> Split:
+        """Hold out some groups."""
+        mask = np.isin(self.members, chosen)
+        return np.flatnonzero(~mask), np.flatnonzero(mask)
+
+
+def _group_folds(groups: _Groups, n_folds: int) -> list[Split]:
+    """Deal groups out, the largest first, to the fold with fewest series of their classes."""
+    shares = groups.shares
+    folds = [list[int]() for _ in range(min(n_folds, len(groups.usable)))]
+    totals = np.zeros((len(folds), shares.shape[1]))
+    held = np.zeros(totals.shape, dtype=np.int64)
+    for g in sorted(groups.usable, key=lambda g: -float(shares[g].sum())):
+        allowed = [k for k in range(len(folds)) if groups.allows(held[k], g)]
+        if allowed:
+            k = min(allowed, key=lambda k: (round(totals[k] @ shares[g], 9), totals[k].sum()))
+            folds[k].append(g)
+            totals[k] += shares[g]
+            held[k] += shares[g] > 0.0
+    return [groups.split(fold) for fold in folds]
+
+
+def _group_hold_out(groups: _Groups, share: float) -> Split:
+    """Take groups in random order that bring the shares of the classes closer to `share`."""
+    chosen: list[int] = []
+    missing = np.full(groups.shares.shape[1], share)
+    held = np.zeros(len(missing), dtype=np.int64)
+    for g in groups.usable:
+        rest = missing - groups.shares[g]
+        if rest @ rest < missing @ missing and groups.allows(held, g):
+            chosen.append(g)
+            missing, held = rest, held + (groups.shares[g] > 0.0)
+    return groups.split(chosen or [min(groups.usable, key=lambda g: float(groups.shares[g].sum()))])
 
 
 def _splits_of_indices(cv: Any, name: str, indices: IntArray | None, n_series: int) -> list[Split]:

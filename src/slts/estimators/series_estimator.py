@@ -1,0 +1,117 @@
+"""What classifiers and `SeriesScaler` share: the channels of training, and checks of X."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from slts.errors import DataError
+from slts.series import SeriesBatch, as_series
+
+
+class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of what is fitted on series.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of channels; number of columns if X was a table (a 2-D array of univariate series).
+    n_channels_in_, channel_names_in_
+        Number of channels in training, and their names or None.
+    n_columns_in_ : int or None
+        Number of columns if X was a table.
+    """
+
+    n_features_in_: int
+    n_channels_in_: int
+    channel_names_in_: tuple[str, ...] | None
+    n_columns_in_: int | None
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """Names of the channels in training; not defined if they had none, as in scikit-learn."""
+        names = getattr(self, "channel_names_in_", None)
+        if names is None:
+            raise AttributeError(f"this {type(self).__name__} was not fitted on named channels")
+        return np.asarray(names, dtype=object)
+
+    def check_series(self, X: Any) -> SeriesBatch:
+        """Convert X and compare it with the training series.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` takes.
+
+        Returns
+        -------
+        SeriesBatch
+            The series, with the channels in the order of training.
+        """
+        check_is_fitted(self)
+        columns = columns_of_table(X)
+        if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
+            raise DataError(
+                f"X has {columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_columns_in_} features as input: it was fitted on a table with as many "
+                f"columns. Pass series of other lengths as a list: list(X)."
+            )
+        batch = as_series(X)
+        if batch.n_channels != self.n_channels_in_:
+            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_
+            hint = (
+                "X is one series, not a collection: pass [x]."
+                if one_series
+                else "Is the layout time_first? Then use as_series(X, layout='time_first')."
+            )
+            raise DataError(
+                f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
+                f"{self.n_channels_in_}. {hint}"
+            )
+        return self._in_training_order(batch)
+
+    def _remember_channels(self, series: SeriesBatch) -> None:
+        """Remember the channels of some training series; `n_columns_in_` must be known."""
+        self.n_channels_in_, self.channel_names_in_ = series.n_channels, series.channel_names
+        self.n_features_in_ = self.n_columns_in_ or series.n_channels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
+        """Order channels by name. Entirely different names are taken by position."""
+        known = self.channel_names_in_
+        if known is None or batch.channel_names is None:
+            return batch
+        if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
+            return batch
+        if set(batch.channel_names) != set(known):
+            raise DataError(
+                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {', '.join(known)}."
+            )
+        order = [batch.channel_names.index(name) for name in known]
+        values = np.ascontiguousarray(batch.values[:, order])
+        return SeriesBatch.from_checked(values, batch.offsets, known)
+
+
+def columns_of_table(X: Any) -> int | None:
+    """Return the number of columns if X is a table of numbers, else None.
+
+    A table has a fixed number of columns; scikit-learn's users expect an error when it changes.
+    """
+    shape = getattr(X, "shape", None)
+    if shape is not None and not isinstance(X, SeriesBatch):
+        return int(shape[1]) if len(shape) == 2 else None
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        widths = {len(row) for row in X}
+        if len(widths) == 1 and all(np.ndim(row[0]) == 0 for row in X if row):
+            return widths.pop()
+    return None

@@ -1,0 +1,94 @@
+"""Adapter that makes an slts classifier a sktime classifier; ``pip install "slts[sktime]"``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from slts._typing import FloatArray
+from slts.estimators import OneNNClassifier, SLTSClassifier
+from slts.extras import import_extra
+
+__all__ = ["SktimeClassifier"]
+
+_BaseClassifier: Any = import_extra("sktime.classification.base", "sktime").BaseClassifier
+
+
+class SktimeClassifier(_BaseClassifier):  # type: ignore[misc]
+    """Any slts classifier with sktime's interface.
+
+    Parameters
+    ----------
+    estimator
+        The classifier to adapt; None is ``SLTSClassifier()``.
+    n_jobs
+        Number of threads, by joblib's convention. It replaces `n_jobs` of `estimator`.
+
+    Attributes
+    ----------
+    classes_, n_classes_
+        Labels and their number.
+    estimator_
+        The fitted slts classifier, with all its own attributes and methods.
+
+    Examples
+    --------
+    >>> import numpy as np, slts
+    >>> from slts.sktime import SktimeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["left", "right"], 20)
+    >>> X = rng.normal(size=(40, 2, 15)) + (y == "right")[:, None, None] * np.array([[2.0], [0.0]])
+    >>> SktimeClassifier(slts.OneNNClassifier()).fit(X, y).predict(X[:1])
+    array(['left'], dtype='<U5')
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "authors": "The slts developers",
+        "maintainers": "The slts developers",
+        "X_inner_mtype": ["df-list", "numpy3D"],
+        "capability:multivariate": True,
+        "capability:unequal_length": True,
+        "capability:multithreading": True,
+        "capability:predict_proba": True,
+        "capability:categorical_in_X": False,
+    }
+
+    def __init__(self, estimator: Any = None, *, n_jobs: int = 1) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        super().__init__()
+
+    def _fit(self, X: Any, y: npt.NDArray[Any]) -> Self:
+        template = SLTSClassifier() if self.estimator is None else self.estimator
+        self.estimator_ = clone(template).set_params(n_jobs=self.n_jobs).fit(X, y)
+        return self
+
+    def _predict(self, X: Any) -> npt.NDArray[Any]:
+        return np.asarray(self.estimator_.predict(X))
+
+    def _predict_proba(self, X: Any) -> FloatArray:
+        if not hasattr(self.estimator_, "predict_proba"):
+            return np.asarray(super()._predict_proba(X))
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters for sktime's checks. Their data sets are small, so all series are landmarks.
+
+        Parameters
+        ----------
+        parameter_set
+            Ignored; present for sktime.
+
+        Returns
+        -------
+        list of dict
+            One set of parameters for each estimator to check.
+        """
+        return [
+            {"estimator": SLTSClassifier(n_landmarks=1.0, random_state=0)},
+            {"estimator": OneNNClassifier()},
+        ]

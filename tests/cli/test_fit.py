@@ -1,0 +1,264 @@
+"""What `slts fit` measures and prints: groups, folds, accuracy without test data, JSON."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("pyarrow")
+pytest.importorskip("narwhals")
+
+import pyarrow as pa
+
+import slts
+from slts.cli import scans
+from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
+from tests.cli.conftest import draw
+from tests.files.forms import csv_text, long_table
+
+FEW = ("--method", "slts", "--param", "n_landmarks=9")
+
+
+def write(path, count=48, seed=0, n_people=12, labels=None):
+    """Series of some people, four of each by default."""
+    X, y, ids = draw(count, seed)
+    y = y if labels is None else np.asarray(labels)
+    people = np.array([f"p{i:02d}" for i in np.arange(count) * n_people // count])
+    table = long_table(X, y, ids)
+    table = table.rename_columns([n.replace("speaker", "label") for n in table.column_names])
+    column = pa.array(people[np.repeat(np.arange(count), X.lengths)])
+    path.write_text(csv_text(table.append_column("subject", column)))
+    return path, people
+
+
+@pytest.fixture
+def split_scans(monkeypatch):
+    """Groups of the two sides of every split."""
+    log = []
+    original = scans.split
+
+    def logged(*arguments):
+        pairs = original(*arguments)
+        log.extend([[side.read_groups() for side in pair] for pair in pairs])
+        return pairs
+
+    def read_groups(scan):
+        batches = (part.batches(labels=True, batch_size=9) for part in scan.parts())
+        return {g for found in batches for batch in found for g in batch.groups}
+
+    monkeypatch.setattr(scans.CommandScan, "read_groups", read_groups, raising=False)
+    monkeypatch.setattr("slts.cli.fit.split", logged)
+    return log
+
+
+def test_groups_are_held_out_as_a_whole(tmp_path, run, split_scans):
+    data, people = write(tmp_path / "data.csv")
+    arguments = ["fit", data, "--model", tmp_path / "m.slts", *FEW, "--groups", "subject"]
+    code, output, messages = run(*arguments, "--test-size", "0.25")
+    assert code == 0, messages
+    ((rest, held_out),) = split_scans
+    assert not rest & held_out
+    assert rest | held_out == set(people)
+    assert len(held_out) == 3
+    assert "groups=subject, channels=c1..c3" in messages
+    assert "trained on 36 series" in output
+    assert (
+        "(12 of 12); mean over 3 groups 100.0% (95% interval for a new group 29.2% to 100" in output
+    )
+    code, output, _ = run(*arguments, "--test-size", "0.25", "--json")
+    found = json.loads(output)["held_out"]
+    assert (found["n"], found["n_groups"], found["group_accuracy"]) == (12, 3, 1.0)
+    assert found["interval"] == list(group_accuracy_interval(1.0, 3))
+
+
+@pytest.mark.parametrize("groups", [(), ("--groups", "subject")])
+def test_cross_validation_predicts_every_series_once(groups, tmp_path, run, request):
+    split_scans = request.getfixturevalue("split_scans") if groups else []
+    data, people = write(tmp_path / "data.csv")
+    path = tmp_path / "m.slts"
+    code, output, messages = run("fit", data, "--model", path, *FEW, "--cv", "4", *groups)
+    assert code == 0, messages
+    # The model that is saved learns from all series.
+    assert "trained on 48 series" in output
+    assert slts.load(path).n_series_in_ == 48
+    assert "cross-validation, 4 folds: accuracy" in output
+    assert " of 48" in output
+    if groups:
+        assert len(split_scans) == 4
+        assert all(not rest & fold for rest, fold in split_scans)
+        assert sorted(g for _, fold in split_scans for g in fold) == sorted(set(people))
+        assert "mean over 12 groups" in output
+    code, output, _ = run("fit", data, "--model", path, *FEW, "--cv", "4", *groups, "--json")
+    found = json.loads(output)
+    assert (found["n_folds"], found["held_out"]["n"]) == (4, 48)
+
+
+def test_folds_that_would_miss_a_class_are_fewer(tmp_path, run):
+    labels = np.repeat(["a", "b", "c"], [30, 16, 2])
+    data, _ = write(tmp_path / "data.csv", labels=labels)
+    arguments = ["fit", data, "--model", tmp_path / "m.slts", "--method", "1nn"]
+    code, output, messages = run(*arguments, "--cv", "5")
+    assert code == 0, messages
+    assert "--cv 5: 2 folds only, because a class has 2 series" in messages
+    assert "cross-validation, 2 folds" in output
+    data, _ = write(data, n_people=3)
+    code, _, messages = run(*arguments, "--cv", "5", "--groups", "subject")
+    assert code == 0, messages
+    assert "--cv 5: 3 folds only, because 3 groups can be held out" in messages
+
+
+@pytest.mark.parametrize(
+    ("method", "text", "kind"),
+    [
+        ("local", "leave-one-out: accuracy", "leave-one-out"),
+        ("1nn", "leave-one-out: accuracy", "leave-one-out"),
+        ("slts", "on training series that were held out: accuracy", "held-out"),
+        ("bbs-cv", "on training series that were held out: accuracy", "held-out"),
+        ("svm", "on training series that were held out: accuracy", "held-out"),
+    ],
+)
+def test_without_test_data_the_accuracy_of_the_fit_is_printed(method, text, kind, tmp_path, run):
+    data, _ = write(tmp_path / "data.csv")
+    path = tmp_path / "m.slts"
+    code, output, messages = run("fit", data, "--model", path, "--method", method)
+    assert code == 0, messages
+    assert text in output
+    assert "95% interval" in output
+    _, output, _ = run("fit", data, "--model", path, "--method", method, "--json")
+    found, stored = json.loads(output)["validation"], slts.load(path).validation_
+    assert (found["kind"], found["n"], found["accuracy"]) == (
+        kind, stored.n_series, pytest.approx(stored.accuracy),
+    )  # fmt: skip
+    assert found["interval"] == list(accuracy_interval(found["right"], found["n"]))
+
+
+def test_groups_of_the_search_give_its_interval(tmp_path, run):
+    data, _ = write(tmp_path / "data.csv")
+    arguments = ["fit", data, "--model", tmp_path / "m.slts", "--method", "bbs-cv"]
+    code, output, messages = run(*arguments, "--groups", "subject", "--json")
+    assert code == 0, messages
+    found = json.loads(output)["validation"]
+    assert (found["n_groups"], found["n"]) == (4, 16)
+    assert found["interval"] == list(group_accuracy_interval(found["group_accuracy"], 4))
+
+
+def test_groups_that_would_not_be_used_are_a_wrong_command_line(tmp_path, run):
+    data, _ = write(tmp_path / "data.csv")
+    for method in ("local", "1nn"):
+        arguments = ["fit", data, "--model", tmp_path / "m.slts", "--method", method]
+        code, _, messages = run(*arguments, "--groups", "subject")
+        assert code == 2
+        assert "does not hold out groups" in messages
+        assert "--cv 5" in messages
+    code, _, messages = run(*arguments, "--cv", "3", "--test-size", "0.3")
+    assert code == 2
+    assert "give --test-size or --cv, not both" in messages
+
+
+@pytest.mark.parametrize("how", [("--test-size", "0.3"), ("--cv", "3")])
+def test_the_only_series_of_a_class_is_not_held_out(how, tmp_path, run):
+    labels = ["odd", *np.repeat(["a", "b"], [24, 23])]
+    data, _ = write(tmp_path / "data.csv", labels=labels)
+    path = tmp_path / "m.slts"
+    arguments = ["fit", data, "--model", path, "--method", "1nn", *how]
+    code, _, messages = run(*arguments)
+    assert code == 0, messages
+    assert "class 'odd' has one series: it is not held out" in messages
+    assert slts.load(path).classes_.tolist() == ["a", "b", "odd"]
+    code, _, messages = run(*arguments, "--groups", "subject")
+    assert code == 0, messages
+    assert "class 'odd' is in no group that is held out" in messages
+
+
+def test_without_two_series_of_a_class_nothing_can_be_held_out(tmp_path, run):
+    data, _ = write(tmp_path / "data.csv", count=3, n_people=3)
+    code, _, messages = run("fit", data, "--model", tmp_path / "m.slts", "--test-size", "0.3")
+    assert code == 1
+    assert "No class has two distinct series, but --test-size needs one to learn from" in messages
+
+
+@pytest.mark.parametrize(
+    ("method", "chosen"),
+    [
+        ("local", {"n_phases", "penalty", "n_landmarks"}),
+        ("slts-cv", {"gamma", "lam", "n_landmarks"}),
+        ("svm", {"C"}),
+        ("slts", {"n_landmarks"}),
+        ("1nn", set()),
+    ],
+)
+def test_json_holds_what_was_chosen(method, chosen, tmp_path, run):
+    data, _ = write(tmp_path / "data.csv")
+    path = tmp_path / "m.slts"
+    _, output, _ = run("fit", data, "--model", path, "--method", method, "--json")
+    found, model = json.loads(output)["chosen"], slts.load(path)
+    assert found.keys() == chosen
+    if "n_landmarks" in chosen:
+        assert found["n_landmarks"] == len(model.landmarks_)
+    if method == "svm":
+        assert found["C"] == model.C_
+    if method == "local":
+        (best,) = [choice for choice in model.selection_ if choice.chosen]
+        assert (found["n_phases"], found["penalty"]) == (best.n_phases, best.penalty)
+
+
+def test_quiet_prints_nothing_where_a_file_is_written(tmp_path, run):
+    data, _ = write(tmp_path / "data.csv")
+    path, page, out = tmp_path / "m.slts", tmp_path / "r.html", tmp_path / "p.csv"
+    for arguments in (
+        ["fit", data, "--model", path, *FEW, "--test-size", "0.3"],
+        ["predict", path, data, "--out", out],
+        ["report", path, "--out", page],
+    ):
+        assert run(*arguments, "--quiet") == (0, "", "")
+    # What was asked for on standard output is printed.
+    assert run("predict", path, data, "--quiet")[1].startswith("id,prediction")
+    assert run("evaluate", path, data, "--quiet")[1].startswith("accuracy")
+    code, output, messages = run("fit", data, "--model", path, *FEW, "--quiet", "--json")
+    assert (code, messages) == (0, "")
+    assert json.loads(output)["n_series"] == 48
+
+
+def test_one_channel_is_singular(tmp_path, run):
+    np.savez(tmp_path / "a.npz", X=np.random.default_rng(0).normal(size=(12, 1, 8)), y=[0, 1] * 6)
+    _, output, _ = run("fit", tmp_path / "a.npz", "--model", tmp_path / "m.slts", "--method", "1nn")
+    assert "trained on 12 series (1 channel, 2 classes)" in output
+
+
+def test_new_groups_are_evaluated_and_certified(tmp_path, run):
+    data, _ = write(tmp_path / "data.csv")
+    new, people = write(tmp_path / "new.csv", seed=1, n_people=6)
+    path = tmp_path / "m.slts"
+    assert run("fit", data, "--model", path, *FEW, "--quiet")[0] == 0
+    code, output, messages = run("certify", path, new, "--groups", "subject", "--json")
+    assert code == 0, messages
+    X, y, _ = draw(48, 1)
+    expected = slts.certify(slts.load(path), X, y, groups=people).to_dict()
+    assert {k: v for k, v in json.loads(output).items() if k != "data"} == expected
+    assert expected["independent"] == "6 groups (48 series)"
+    code, output, _ = run("evaluate", path, new, "--groups", "subject", "--json")
+    found = json.loads(output)
+    assert found["certificate"] == expected
+    assert found["interval"] == list(group_accuracy_interval(found["group_accuracy"], 6))
+    _, output, _ = run("evaluate", path, new, "--groups", "subject")
+    assert "mean over 6 groups" in output
+    code, _, messages = run(
+        "certify", path, data, "--groups", "subject", "--sample", "training"
+    )  # fmt: skip
+    assert code == 2
+    assert "needs --sample holdout" in messages
+
+
+def test_a_report_does_not_replace_a_file_without_force(tmp_path, run):
+    data, _ = write(tmp_path / "data.csv")
+    path, page = tmp_path / "m.slts", tmp_path / "r.html"
+    assert run("fit", data, "--model", path, *FEW)[0] == 0
+    page.write_text("mine")
+    code, _, messages = run("report", path, "--out", page)
+    assert code == 1
+    assert "r.html exists: use --force to overwrite it, or name another with --out" in messages
+    assert page.read_text() == "mine"
+    assert run("report", path, "--out", page, "--force")[0] == 0
+    assert page.read_text().startswith("<!doctype html>")

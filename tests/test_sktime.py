@@ -1,0 +1,69 @@
+"""The adapter passes sktime's own checks and predicts like the adapted classifier."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import slts
+
+pytest.importorskip("sktime")
+
+import pandas as pd
+from sktime.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from slts.sktime import SktimeClassifier
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def ragged():
+    """A frame with an (instance, time) index, its series as a list, and labels."""
+    rng = np.random.default_rng(0)
+    y = np.tile(["low", "mid", "high"], 20)
+    shift = {"low": -1.0, "mid": 0.0, "high": 1.0}
+    X = [rng.normal(size=(2, rng.integers(8, 20))) + shift[label] for label in y]
+    frames = [pd.DataFrame(x.T, columns=["u", "v"]) for x in X]
+    return pd.concat(frames, keys=range(60), names=["instance", "time"]), X, y
+
+
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks(SktimeClassifier)
+def test_sktime_check(obj, test_name):
+    check_estimator(obj, tests_to_run=test_name, raise_exceptions=True, verbose=False)
+
+
+def test_ragged_series_are_classified_as_without_the_adapter(ragged):
+    panel, X, y = ragged
+    adapted = SktimeClassifier(slts.SLTSClassifier(20, random_state=0)).fit(panel, y)
+    plain = slts.SLTSClassifier(20, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(adapted.predict(panel), plain.predict(X))
+    np.testing.assert_array_equal(adapted.predict_proba(panel), plain.predict_proba(X))
+    np.testing.assert_array_equal(adapted.classes_, plain.classes_)
+    assert adapted.estimator_.feature_names_in_.tolist() == ["u", "v"]
+
+
+def test_threads_are_those_of_the_adapter_and_the_template_does_not_change(ragged):
+    panel, _, y = ragged
+    template = slts.OneNNClassifier(n_jobs=None)
+    adapted = SktimeClassifier(template, n_jobs=2).fit(panel, y)
+    assert adapted.estimator_.n_jobs == 2
+    assert template.n_jobs is None
+    assert not hasattr(template, "classes_")
+
+
+def test_without_calibration_probabilities_are_zero_or_one(ragged):
+    panel, _, y = ragged
+    adapted = SktimeClassifier(slts.OneNNClassifier(calibration_size=None)).fit(panel, y)
+    proba = adapted.predict_proba(panel)
+    np.testing.assert_array_equal(np.unique(proba), [0.0, 1.0])
+    np.testing.assert_array_equal(adapted.classes_[proba.argmax(axis=1)], adapted.predict(panel))
+
+
+def test_without_sktime_the_error_names_the_extra():
+    program = "import sys; sys.modules['sktime'] = None\nimport slts.sktime"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'pip install "slts[sktime]"' in done.stderr
