@@ -34,6 +34,7 @@ bench: $(VENV)/.bench  ## measure against the peers; results in bench-output/
 	$(BIN)/python benchmarks/alignment.py --json bench-output/alignment.json
 	$(BIN)/python benchmarks/solvers.py --json bench-output/solvers.json
 	$(BIN)/python benchmarks/classifiers.py --json bench-output/classifiers.json
+	$(BIN)/python benchmarks/latency.py --json bench-output/latency.json
 
 reproduce: $(VENV)/.study  ## repeat the paper's study; results in reproduction/ (FAST=1: short form)
 	$(BIN)/python -m study reproduce --out reproduction $(STUDY_OPTIONS)

@@ -15,18 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from inputs import paper_data
+from inputs import padded, paper_data
 from measure import describe_machine, load, usable_cores, write_json
 
 import slts
-
-
-def padded(batch: slts.SeriesBatch, steps: int) -> np.ndarray:
-    """Series as (n, channels, steps), zeros at the end."""
-    out = np.zeros((len(batch), batch.n_channels, steps))
-    for k, x in enumerate(batch):
-        out[k, :, : x.shape[1]] = x
-    return out
 
 
 def timed_run(model: Any, train: tuple[Any, Any], test: tuple[Any, Any]) -> dict[str, float]:

@@ -23,6 +23,14 @@ def paper_data() -> tuple[str, tuple[slts.SeriesBatch, Any], tuple[slts.SeriesBa
     raise SystemExit("Set SLTS_DATA to a folder with the data, or install aeon.")
 
 
+def padded(batch: slts.SeriesBatch, steps: int) -> np.ndarray:
+    """Series as (n, channels, steps), zeros at the end."""
+    out = np.zeros((len(batch), batch.n_channels, steps))
+    for k, x in enumerate(batch):
+        out[k, :, : x.shape[1]] = x
+    return out
+
+
 def draw(
     rng: np.random.Generator, count: int, *, n_channels: int = 6, longest: int = 60
 ) -> tuple[slts.SeriesBatch, np.ndarray]:

@@ -22,7 +22,7 @@ from study.markdown import (
 from study.methods import BY_NAME, CENTRE, GROUPS
 from study.paper import ROBOT_TASKS
 from study.protocol import DATASET_TITLES
-from study.statistics import SIGNIFICANT
+from study.statistics import PROBABILITY_SCORES, SIGNIFICANT
 
 _CENTRE_TITLE = BY_NAME[CENTRE].title
 
@@ -46,6 +46,7 @@ def build(tables: Table, run: Table, figures: Sequence[str]) -> list[Element]:
     elements += _tests(tables)
     elements += _univariate(tables["univariate"], run)
     elements += _cues(tables["cues"], run)
+    elements += _probabilities(tables)
     elements += _costs(tables)
     elements += _variants(tables)
     elements += _choices(tables["choices"])
@@ -168,6 +169,30 @@ def _tests(tables: Table) -> list[Element]:
     caption = "Data sets won - tied - lost by the method of the row against that of the column."
     header = ("method", *(BY_NAME[name].title for name in names))
     return ["## Tests", tests, Grid("wins", caption, header, wins)]
+
+
+def _probabilities(tables: Table) -> list[Element]:
+    """Scores of the probabilities of the main methods, on all data sets."""
+    datasets = [*tables["datasets"], *tables["univariate"]["datasets"]]
+    known = {
+        method: own
+        for method, own in tables["probabilities"].items()
+        if BY_NAME[method].group == "main"
+    }
+    if not known:
+        return []
+    elements: list[Element] = ["## Probabilities", sentences.PROBABILITIES]
+    for score, title in PROBABILITY_SCORES.items():
+        rows = tuple(
+            (
+                BY_NAME[method].title,
+                *(number(own[name][score] if name in own else None, 3) for name in datasets),
+            )
+            for method, own in known.items()
+        )
+        header = ("method", *(DATASET_TITLES[name] for name in datasets))
+        elements.append(Grid(score.replace("_", "-"), f"{title}; smaller is better.", header, rows))
+    return elements
 
 
 def _costs(tables: Table) -> list[Element]:

@@ -15,6 +15,7 @@ from study.markdown import Table
 from study.methods import BY_NAME, CANDIDATES, CENTRE, CUE_METHODS
 from study.protocol import MADE_UP, PRESPLIT, Protocol, Selection, cue_dataset
 from study.statistics import (
+    PROBABILITY_SCORES,
     TIE,
     BySplit,
     Scores,
@@ -57,6 +58,9 @@ def collect(
         "univariate": _compare(scores, wanted, single),
         "cues": _cues(scores, wanted, protocol) if MADE_UP in selection.datasets else {},
         "choices": _leave_one_out(ordered, scores, selection.datasets),
+        "probabilities": {
+            name: found for name in wanted if (found := _probabilities(scores, name, datasets))
+        },
         "costs": {name: found for name in wanted if (found := _costs(scores, name, datasets))},
     }
 
@@ -103,6 +107,19 @@ def _cues(scores: Scores, wanted: Sequence[str], protocol: Protocol) -> Table:
         if any(cells.values()):
             rows.append({"cue": cue, "cells": cells})
     return {"methods": methods, "sizes": list(protocol.cue_sizes), "rows": rows} if rows else {}
+
+
+def _probabilities(scores: Scores, method: str, datasets: Sequence[str]) -> Table:
+    """Mean scores of the probabilities by data set; methods without probabilities have none."""
+    found = {}
+    for dataset in datasets:
+        known = [score for score in scores.of(method, dataset) if "ece" in score]
+        if known:
+            found[dataset] = {
+                name: sum(score[name] for score in known) / len(known)
+                for name in PROBABILITY_SCORES
+            }
+    return found
 
 
 def _costs(scores: Scores, method: str, datasets: Sequence[str]) -> Table:

@@ -258,6 +258,11 @@ CUES = (
     "two classes differ in one thing only; series have 80 to 120 steps. Seeds: {seeds}; test "
     "series: {n_test} for each, the same for all methods and sizes."
 )
+PROBABILITIES = (
+    "How good probabilities are, for the methods that give some; means over the splits. ECE: mean "
+    "difference between the largest probability and the share of correct predictions, in ten bins "
+    "of equal width. A classifier without doubts has probabilities of 0 and 1 only."
+)
 RANKS = (
     "Mean ranks, the best on the left. Methods under one bar do not differ significantly by ranks "
     "alone (Nemenyi, 5%)."

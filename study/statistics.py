@@ -19,6 +19,12 @@ SIGNIFICANT = 0.05
 # Accuracies (in percent) closer than this are equal.
 TIE = 1e-9
 _MOST_EXACT = 16
+# What `probability_scores` returns, and titles.
+PROBABILITY_SCORES = {
+    "ece": "Calibration error (ECE)",
+    "log_loss": "Log loss",
+    "brier": "Brier score",
+}
 
 # Accuracy in percent, by split.
 BySplit = dict[int, float]

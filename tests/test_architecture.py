@@ -13,8 +13,8 @@ import slts
 ROOT = Path(slts.__file__).parent
 
 # What each part may import.
-FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "bytesize", "hashing"}
-SERIES = FOUNDATION | {"series"}
+FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "bytesize", "hashing", "plural"}
+SERIES = FOUNDATION | {"columns", "series"}
 ALIGNMENT = SERIES | {"alignment", "execution"}
 MODELS = ALIGNMENT | {"models"}
 TRAINING = MODELS | {"landmarks", "learning", "files", "training"}
@@ -22,7 +22,8 @@ ESTIMATORS = TRAINING | {"estimators"}
 ALLOWED = {
     **{name: set() for name in FOUNDATION},
     "execution": set(),
-    "series": FOUNDATION,
+    "columns": FOUNDATION,
+    "series": FOUNDATION | {"columns"},
     "datasets": SERIES | {"execution"},
     "files": SERIES | {"datasets"},
     "alignment": SERIES | {"execution"},

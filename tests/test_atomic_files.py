@@ -1,5 +1,6 @@
 """Files are written completely or not at all."""
 
+import errno
 import os
 import signal
 import stat
@@ -93,3 +94,16 @@ def test_a_relative_name_is_enough(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_whole("m.slts", b"new")
     assert (tmp_path / "m.slts").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_names_the_file(old, code):
+    with (
+        pytest.raises(OSError, match=r"m\.slts") as caught,
+        atomic_files.whole_file(old) as temporary,
+        open(temporary, "xb"),
+    ):
+        raise OSError(code, "Error writing bytes to file")
+    assert (caught.value.errno, caught.value.filename) == (code, str(old))
+    assert old.read_bytes() == b"the old file"
+    assert os.listdir(old.parent) == [old.name]

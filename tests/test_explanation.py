@@ -82,6 +82,24 @@ def test_steps_channels_and_landmarks_are_sums_of_the_same_terms(fitted):
     np.testing.assert_allclose(found.by_landmark.T, sums, atol=1e-12)
 
 
+def test_parts_of_landmarks_and_snippets_are_those_of_transform():
+    """Groups of landmarks have different sizes."""
+    X, y = problem(5, 3, 2, n=40)
+    model = slts.LocalSLTSClassifier(7, **FEW, landmarks=[0, 1, 2, 3, 5, 6, 9], random_state=0)
+    model.fit(X, y)
+    assert len(set(np.bincount(model.groups_))) > 1
+    for x in X[:3]:
+        found = explain(model, x)
+        parts = model.transform([x]).reshape(3, -1)
+        np.testing.assert_allclose(found.by_landmark, parts[:, :7], atol=1e-12)
+        usual = found.intercept - model.intercept_
+        snippets = parts[:, 7:].sum(axis=1) - usual
+        np.testing.assert_allclose(found.by_snippet.sum(axis=1), snippets, atol=1e-10)
+        total = sum(found.of_landmark(j) for j in range(7))
+        total = total + sum(found.of_snippet(k) for k in range(FEW["n_snippets"]))
+        np.testing.assert_allclose(total, found.contributions, atol=1e-10)
+
+
 def test_a_constant_channel_is_part_of_landmarks_and_of_the_offset(fitted):
     _, X, y = fitted
     model = slts.BBSClassifier(homogeneous=True, random_state=0, calibration_cv=None).fit(X, y)

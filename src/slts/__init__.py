@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     )
     from slts.explanation import explain, summarize
     from slts.files import scan_series
-    from slts.guarantees import certify, fit_certified, goodness, landmarks_needed
+    from slts.guarantees import (
+        certify,
+        fit_certified,
+        goodness,
+        landmarks_needed,
+        prediction_sets,
+    )
     from slts.landmarks import select_landmarks
     from slts.persistence import load, save
     from slts.series import SeriesBatch, as_series
@@ -56,6 +62,7 @@ __all__ = [
     "goodness",
     "landmarks_needed",
     "load",
+    "prediction_sets",
     "save",
     "scan_series",
     "select_landmarks",
@@ -76,7 +83,9 @@ _PUBLIC = {
         ),
         "explanation": ("explain", "summarize"),
         "files": ("scan_series",),
-        "guarantees": ("certify", "fit_certified", "goodness", "landmarks_needed"),
+        "guarantees": (
+            *("certify", "fit_certified", "goodness", "landmarks_needed", "prediction_sets"),
+        ),
         "landmarks": ("select_landmarks",),
         "persistence": ("load", "save"),
         "series": ("SeriesBatch", "as_series"),

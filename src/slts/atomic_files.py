@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+# Errors of a full disk: no space left, quota exceeded, file too large.
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -31,9 +34,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         _sync(temporary)
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno is not None and error.errno in _FULL:
+            # These errors name no file, or the temporary one.
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
     # Make the new name survive a power failure. Systems that cannot do this raise an OSError.
     with suppress(OSError):

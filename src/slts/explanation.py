@@ -15,7 +15,8 @@ belongs to the intercept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, Alignment
+from slts.alignment import Alignment
 from slts.models.linear_form import LinearForm, decision_of
 from slts.models.row_map import RowMap
 from slts.models.snippets import SnippetForm
+from slts.plural import count
 from slts.series import SeriesBatch, as_series
 
 __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
@@ -74,13 +76,10 @@ class Explanation:
     comparison_names, by_comparison
         The comparisons of the model and the part of each, shape (decisions, comparisons). These
         values plus the intercept sum to the decision.
-    similarities
-        K_I to the landmarks in the first comparison, shape (landmarks,).
-    alignments
-        Path to each landmark in the first comparison. Paths count the steps that are aligned: the
-        averaged steps of long series, without those at which nothing is observed.
     channel_names
         Names of the channels, or None.
+    series
+        The series itself: a batch of one, with its name and times if they are known.
     """
 
     predicted: Any
@@ -95,11 +94,16 @@ class Explanation:
     intercept: FloatArray
     comparison_names: tuple[str, ...]
     by_comparison: FloatArray
-    similarities: FloatArray
-    alignments: tuple[Alignment, ...]
     channel_names: tuple[str, ...] | None
+    series: SeriesBatch
+    _name_of: Callable[[int], str]
     _aligned: tuple[_AlignedForm, ...]
     _snippets: _CountedForm | None
+
+    @cached_property
+    def landmark_names(self) -> tuple[str, ...]:
+        """What the user calls the landmarks: "walk, recording 17"."""
+        return tuple(map(self._name_of, self.landmark_indices.tolist()))
 
     @cached_property
     def by_step(self) -> FloatArray:
@@ -110,6 +114,20 @@ class Explanation:
     def by_channel(self) -> FloatArray:
         """Contributions summed over steps, shape (decisions, channels)."""
         return np.asarray(self.contributions.sum(axis=1))
+
+    @cached_property
+    def similarities(self) -> FloatArray:
+        """K_I to the landmarks in the first comparison, shape (landmarks,)."""
+        return self._aligned[0].similarities()
+
+    @cached_property
+    def alignments(self) -> tuple[Alignment, ...]:
+        """Path to each landmark in the first comparison.
+
+        Paths count the steps that are aligned: the averaged steps of long series, without those at
+        which nothing is observed.
+        """
+        return self._aligned[0].alignments()
 
     def of_landmark(self, position: int, comparison: int | None = None) -> FloatArray:
         """Contributions through one landmark, shape (decisions, steps, channels).
@@ -127,8 +145,7 @@ class Explanation:
             The sum over all landmarks and snippets is `contributions`.
         """
         chosen = self._aligned if comparison is None else (self._aligned[comparison],)
-        only = slice(position, position + 1)
-        return np.asarray(sum(form.contributions(only)[0] for form in chosen))
+        return np.asarray(sum(form.of_landmark(position) for form in chosen))
 
     def of_snippet(self, position: int) -> FloatArray:
         """Contributions of one snippet, shape (decisions, steps, channels).
@@ -221,8 +238,9 @@ class Explanation:
     def __repr__(self) -> str:
         decisions, steps, channels = self.contributions.shape
         return (
-            f"Explanation({decisions} decision values, {steps} steps, {channels} channels, "
-            f"{len(self.landmark_indices)} landmarks; predicted: {self.predicted})"
+            f"Explanation({count(decisions, 'decision value')}, {count(steps, 'step')}, "
+            f"{count(channels, 'channel')}, {count(len(self.landmark_indices), 'landmark')}; "
+            f"predicted: {self.predicted})"
         )
 
 
@@ -264,7 +282,6 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
         intercept = intercept + counted.form.baseline(batch.n_steps)
     offset = intercept + np.asarray(sum(constant for _, constant in parts))
     decision = offset + contributions.sum(axis=(1, 2))
-    alignments = aligned[0].alignments
     return Explanation(
         predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
         classes=forms[0].positives,
@@ -280,9 +297,9 @@ def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any
         by_comparison=np.column_stack(
             [terms.sum(axis=(1, 2)) + constant for terms, constant in parts]
         ),
-        similarities=np.array([found.similarity for found in alignments]),
-        alignments=alignments,
         channel_names=batch.channel_names or model.channel_names_in_,
+        series=batch,
+        _name_of=model.series_name,
         _aligned=aligned,
         _snippets=counted,
     )
@@ -304,7 +321,7 @@ class _CountedForm:
     def occurrences(self, position: int) -> IntArray:
         """Number of thresholds of one snippet that each step meets."""
         ((_, met),) = self.form.occurrences(self.batch, np.array([position]))
-        return np.asarray(met[0])
+        return np.asarray(met[0], dtype=np.int64)
 
 
 class _AlignedForm:
@@ -312,40 +329,37 @@ class _AlignedForm:
 
     def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
         self.form, self.batch = form, batch
-        rows = form.rows(batch)
-        self.rows = rows.values
-        aligner = Aligner(form.landmarks, form.settings)
-        self.alignments = tuple(aligner.path(rows, j) for j in range(len(form.landmarks)))
-        # s_ij by landmark, phase, step of the series and channel.
-        self.sums = np.zeros((len(form.landmarks), form.n_phases, *self.rows.shape))
-        for j, (landmark, found) in enumerate(zip(form.landmarks, self.alignments, strict=True)):
-            i, k = found.path.T
-            phase = k * form.n_phases // landmark.shape[1]
-            np.add.at(self.sums[j], (phase, i), landmark.T[k] / found.length)
+        self._rows = form.rows(batch)
+        settings = replace(form.aligner.settings, dtype="float64")
+        self._aligner = replace(form.aligner, settings=settings, device="cpu")
+        # s_ij by landmark, phase, step of the series and channel (or direction of the basis).
+        sums = self._aligner.sums(self._rows, n_phases=form.n_phases)
+        self._sums = np.asarray(sums, dtype=np.float64)
 
-    def contributions(self, landmarks: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Contributions through some landmarks, and their constant part.
+    def contributions(self) -> tuple[FloatArray, FloatArray]:
+        """Contributions through all landmarks, and their constant part: see `Rows.attribute`."""
+        return self.form.rows.attribute(self.batch, self.form.slopes(self._sums))
 
-        See `RowMapping.attribute`.
-        """
+    def of_landmark(self, position: int) -> FloatArray:
+        """Contributions through one landmark."""
         form = self.form
-        slopes = np.zeros((len(form.coef), *self.rows.shape))
-        groups, coef, sums = form.groups[landmarks], form.coef[:, landmarks], self.sums[landmarks]
-        for g in np.unique(groups):
-            own = groups == g
-            weighted = np.tensordot(coef[:, own], sums[own], axes=1)
-            slopes += (weighted @ form.local_metrics[:, g].swapaxes(2, 3)).sum(axis=1)
-        return form.rows.attribute(self.batch, slopes)
+        factors = form.factors[:, form.groups[position]]
+        slopes = (self._sums[position] @ factors.swapaxes(2, 3)).sum(axis=1)
+        slopes *= form.coef[:, position, np.newaxis, np.newaxis]
+        return form.rows.attribute(self.batch, slopes)[0]
 
     def by_landmark(self) -> FloatArray:
         """The part of each landmark, shape (decisions, landmarks)."""
-        form = self.form
-        values = np.zeros(form.coef.shape)
-        for g in np.unique(form.groups):
-            own = form.groups == g
-            mapped = self.rows @ form.local_metrics[:, g]
-            values[:, own] = np.tensordot(mapped, self.sums[own], axes=([1, 2, 3], [1, 2, 3]))
-        return values * form.coef
+        return self.form.by_landmark(self._rows.values, self._sums)
+
+    def similarities(self) -> FloatArray:
+        """K_I to each landmark."""
+        return np.asarray(self._aligner.similarities(self._rows)[0])
+
+    def alignments(self) -> tuple[Alignment, ...]:
+        """Path to each landmark."""
+        landmarks = range(len(self.form.landmarks))
+        return tuple(self._aligner.path(self._rows, j) for j in landmarks)
 
 
 def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
@@ -453,7 +467,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         # Shape (series, decisions, d, d).
         terms = np.zeros((1, *form.metrics.shape))
         if len(form.landmarks):
-            aligner = Aligner(form.landmarks, form.settings, model.device, n_jobs)
+            aligner = replace(form.aligner, device=model.device, n_jobs=n_jobs)
             terms = form.metrics * aligner.grouped(rows, form.coef)
         pairs = np.abs(terms).mean(axis=0)
         channels = np.abs(terms.sum(axis=3)).mean(axis=0)
@@ -489,6 +503,16 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
 def even_choice(count: int, most: int = _MOST_EXPLAINED) -> IntArray:
     """Positions of at most `most` of `count` series, evenly chosen."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def landmark_strength(features: FloatArray, n_decisions: int, n_landmarks: int) -> FloatArray:
+    """How much the contribution of each landmark differs between series.
+
+    The mean absolute deviation of what it contributes, shape (decisions, landmarks), for a model
+    with several metrics per class. `features` come from its `transform`.
+    """
+    terms = features.reshape(len(features), n_decisions, -1)[:, :, :n_landmarks]
+    return np.asarray(np.abs(terms - terms.mean(axis=0)).mean(axis=0))
 
 
 def snippet_strength(

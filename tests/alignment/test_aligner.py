@@ -25,9 +25,9 @@ def layouts(monkeypatch):
     for name in ("Landmarks32", "Landmarks64"):
         kind = getattr(native, name)
 
-        def make(values, offsets, shift, width, kind=kind):
+        def make(values, offsets, shift, width, basis, kind=kind):
             widths.append(width)
-            return kind(values, offsets, shift, width)
+            return kind(values, offsets, shift, width, basis)
 
         monkeypatch.setattr(native, name, make)
     return widths
@@ -101,6 +101,17 @@ def test_replacing_threads_or_device_keeps_the_layout(aligner, series, layouts):
     assert_same_bits(results(replace(aligner, n_jobs=2), series), expected)
     assert_same_bits(results(replace(aligner, device="auto"), series), expected)
     assert len(layouts) == 1
+
+
+def test_a_basis_is_part_of_the_aligner(aligner, series, layouts):
+    directed = replace(aligner, basis=np.eye(3)[:, :2])
+    weights = np.eye(len(aligner.landmarks))
+    expected = aligner.grouped(series, weights)[..., :2]
+    for own in (directed, pickle.loads(pickle.dumps(directed)), replace(directed, n_jobs=2)):
+        np.testing.assert_array_equal(own.grouped(series, weights), expected)
+    some = directed.subset([3, 7])
+    np.testing.assert_array_equal(some.grouped(series, np.eye(2)), expected[:, [3, 7]])
+    assert len(layouts) == 4
 
 
 def test_replacing_landmarks_or_settings_makes_another_layout(aligner, series, layouts):

@@ -120,6 +120,46 @@ def test_phases_cut_the_path_in_landmark_time(isa, series, landmarks, rng, dtype
         np.testing.assert_allclose(found.sum(axis=2), whole, rtol=0, atol=10 * CLOSE[dtype])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rank", [1, 3, 5, 8, 11])
+def test_a_basis_replaces_the_channels_of_the_landmarks(isa, series, landmarks, rng, dtype, rank):
+    how = AlignmentSettings(dtype=dtype)
+    x, y = batch(series, how), batch(landmarks, how)
+    weights, basis = rng.normal(size=(4, len(y))), rng.normal(size=(5, rank))
+    for n_phases in (None, 3):
+        plain = Aligner(y, how).grouped(x, weights, n_phases=n_phases)
+        found = Aligner(y, how, basis=basis).grouped(x, weights, n_phases=n_phases)
+        assert found.dtype == np.dtype(dtype)
+        np.testing.assert_allclose(found, plain @ basis, rtol=0, atol=100 * CLOSE[dtype])
+
+
+def test_other_landmarks_change_no_bit_of_products_with_a_basis(isa, series, landmarks, rng):
+    how = AlignmentSettings()
+    x, y = batch(series, how), batch(landmarks, how)
+    aligner = Aligner(y, how, basis=rng.normal(size=(5, 3)))
+    one_each = aligner.grouped(x, np.eye(len(y)))
+    some = aligner.subset([4, 1, 17])
+    np.testing.assert_array_equal(some.grouped(x, np.eye(3)), one_each[:, [4, 1, 17]])
+
+
+@pytest.mark.parametrize("rank", [None, 3, 8])
+@pytest.mark.parametrize("n_phases", [1, 3, 50])
+def test_sums_are_the_landmark_rows_along_the_path(isa, series, landmarks, rng, n_phases, rank):
+    how = AlignmentSettings("cost")
+    x, y = batch(series[:2], how), batch(landmarks, how)
+    basis = None if rank is None else rng.normal(size=(5, rank))
+    aligner = Aligner(y, how, basis=basis, n_jobs=2)
+    found = aligner.sums(x[1:], n_phases=n_phases)
+    assert found.shape == (len(y), n_phases, x.lengths[1], 5 if rank is None else rank)
+    for q, b in enumerate(y):
+        rows = b.T if basis is None else b.T @ basis
+        path = aligner.path(x[1:], q).path
+        expected = np.zeros(found.shape[1:])
+        for i, j in path:
+            expected[j * n_phases // b.shape[1], i] += rows[j] / len(path)
+        np.testing.assert_allclose(found[q], expected, rtol=0, atol=1e-13)
+
+
 def test_a_group_of_zero_weights_is_exactly_zero(series, landmarks):
     how = AlignmentSettings()
     x, y = batch(series, how), batch(landmarks, how)

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -318,7 +319,37 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     own = snippets[found["classes"].index(found["explained"])]
     strongest = own[np.argsort(-np.abs(own))[:2]]
     assert np.allclose(values, strongest, atol=1e-4)
-    assert " of training series " in listed
+    # The identifiers of the data.
+    assert re.search(r" of r0\d\d, channel", listed)
+    assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])
+    assert re.search(r"landmark\tsimilarity\tcontribution\n(high|low|mid), r0\d\d\t", output)
+    assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\.0\t", output)
+
+
+def test_identifiers_can_be_left_out_of_a_model_file(problem, tmp_path, run):
+    train, _ = problem[".csv"]
+    for option, expected in (("--identifiers", True), ("--no-identifiers", False)):
+        path = tmp_path / f"m{option}.slts"
+        assert run("fit", train, "--model", path, "--method", "slts", option)[0] == 0
+        names = re.findall(rb'"r0\d\d\\?"', path.read_bytes())
+        assert bool(names) == expected
+
+
+def test_a_report_is_named_after_its_data(problem, model, tmp_path, run):
+    _, test = problem[".csv"]
+    page = tmp_path / "page.html"
+    data = tmp_path / "gait_of_patients.csv"
+    data.write_bytes(test.read_bytes())
+    for options, title in (
+        (["--data", data], "Gait of patients"),
+        ([], "Model"),
+        (["--data", data, "--title", "Mine"], "Mine"),
+    ):
+        assert run("report", model, *options, "--out", page)[0] == 0
+        text = page.read_text(encoding="utf-8")
+        assert f"<h1>{title}</h1>" in text
+        page.unlink()
+    assert '"id":"r00' in text
 
 
 def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):
@@ -432,6 +463,133 @@ def test_the_only_series_of_a_class_is_not_held_out(tmp_path, run):
     assert "only" in slts.load(tmp_path / "m.slts").classes_
 
 
+def walks(folder, **columns):
+    """Write series of one channel; a column is a function of the number of the series."""
+    rng = np.random.default_rng(0)
+    lines = [",".join(["recording", "t", *columns, "x"])]
+    for i in range(24):
+        for t in range(10):
+            values = [f"r{i:02d}", t, *(f(i) for f in columns.values()), rng.normal() + i % 2]
+            lines.append(",".join(map(str, values)))
+    path = folder / "walks.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
+    path, out = tmp_path / "m.slts", ["--method", "bbs", "--model"]
+    columns = {"gait": lambda i: ["walk", "run"][i % 2], "code": lambda i: i % 2}
+    code, output, messages = run("fit", walks(tmp_path, **columns), *out, path)
+    assert code == 0, messages
+    assert "channels=x, not used, constant in every series: code" in messages
+    assert "(1 channel, 2 classes)" in output
+    code, _, messages = run("fit", walks(tmp_path, code=columns["code"]), *out, path)
+    assert code == 1
+    assert "has no label column: name it with --label. It may be --label code." in messages
+
+
+def test_other_channels_replace_those_of_the_model_without_a_warning(model, tmp_path, run):
+    X, y, ids = draw(30, 1)
+    renamed = long_table(X, y, ids).rename_columns(["recording", "t", "speaker", "c1", "q", "c3"])
+    path = tmp_path / "data.csv"
+    path.write_text(csv_text(renamed))
+    code, output, messages = run("evaluate", model, path, "--channels", "c1,q,c3", "--json")
+    assert code == 0, messages
+    assert json.loads(output)["accuracy"] == 1.0
+    assert "Warning" not in messages
+
+
+@pytest.mark.filterwarnings("default")
+def test_channels_of_other_names_in_an_array_file_are_warned_about(model, tmp_path, run):
+    X, y, _ = draw(30, 1)
+    names = {"channel_names": ["p", "q", "r"]}
+    np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=y, **names)
+    code, _, messages = run("predict", model, tmp_path / "a.npz", "--quiet")
+    assert code == 0, messages
+    text = "Warning: X has channels p, q, r, but SLTSClassifier was fitted on c1, c2, c3"
+    assert messages.count(text) == 1
+
+
+@pytest.mark.parametrize("form", ["tsv", "classes"])
+def test_files_of_the_archives_and_a_folder_per_class(form, tmp_path, run):
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=20) + 3.0 * np.sin(np.arange(20) * (1 + i % 2)) for i in range(30)]
+    if form == "tsv":
+        data = tmp_path / "Waves_TRAIN.tsv"
+        rows = ["\t".join(map(str, [1 + i % 2, *x.tolist()])) for i, x in enumerate(series)]
+        data.write_text("\n".join(rows))
+    else:
+        data = tmp_path / "waves"
+        for i, x in enumerate(series):
+            (data / ["slow", "fast"][i % 2]).mkdir(parents=True, exist_ok=True)
+            path = data / ["slow", "fast"][i % 2] / f"{i}.csv"
+            path.write_text("\n".join(["x", *map(str, x.tolist())]))
+    model = tmp_path / "m.slts"
+    code, output, messages = run("fit", data, "--model", model, "--method", "slts")
+    assert code == 0, messages
+    detected = "label=0, one series per row, steps=1..20" if form == "tsv" else "label=(folder)"
+    assert detected in messages
+    code, output, messages = run("evaluate", model, data, "--json")
+    assert code == 0, messages
+    assert json.loads(output)["accuracy"] > 0.9
+    assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
+    data = walks(tmp_path, gait=lambda i: ["walk", "run"][i % 2])
+    fit = ["fit", data, "--method", "bbs", "--model", tmp_path / "m.slts", "--json"]
+    assert run(*fit)[0] == 0
+    assert slts.load(tmp_path / "m.slts").n_steps_in_ == 240
+    code, _, messages = run(*fit, "--every", "0.5")
+    assert code == 0, messages
+    assert "time=t (every 0.5)" in messages
+    assert slts.load(tmp_path / "m.slts").n_steps_in_ == 24 * 19
+    code, _, messages = run(*fit, "--every", "20ms")
+    assert code == 1
+    assert "every must be a number such as 0.02" in messages
+
+
+def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
+    pq = pytest.importorskip("pyarrow.parquet")
+    _, test = problem[".parquet"]
+    X, _, _ = draw(30, 1)
+    expected = slts.prediction_sets(slts.load(model)).predict(X, 0.2)
+    labels = [row.tolist() for row in expected.labels]
+    code, output, messages = run("predict", model, test, "--alpha", "0.2", "--batch-size", "7")
+    assert code == 0
+    rows = table(output)
+    assert [row["set"] for row in rows] == ["|".join(row) for row in labels]
+    assert [int(row["set_size"]) for row in rows] == expected.sizes.tolist()
+    assert [row["set_flag"] for row in rows] == expected.flags
+    assert messages.count("No proven guarantee") == 1
+    _, output, _ = run("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
+    assert [json.loads(line)["set"] for line in output.splitlines()] == labels
+    out = tmp_path / "p.parquet"
+    _, output, _ = run("predict", model, test, "--alpha", "0.2", "--out", out, "--json")
+    found = pq.read_table(out)
+    assert found["set"].to_pylist() == labels
+    assert found["set_flag"].to_pylist() == expected.flags
+    assert sum(json.loads(output)["sets"].values()) == 30
+    code, output, _ = run("predict", model, test, "--alpha", "0.2", "--out", tmp_path / "p.csv")
+    assert re.search(r"\d+ unlike, \d+ single, \d+ several", output)
+
+
+@pytest.mark.parametrize("alpha", ["0", "1", "-2", "nan"])
+def test_alpha_is_between_0_and_1(alpha, problem, model, run):
+    code, _, messages = run("predict", model, problem[".parquet"][1], "--alpha", alpha)
+    assert code == 2
+    assert "between 0 and 1" in messages
+
+
+def test_a_model_without_held_out_decisions_has_no_sets(problem, tmp_path, run):
+    X, y, _ = draw(30, 1)
+    path, test = tmp_path / "m.slts", problem[".parquet"][1]
+    slts.save(slts.BBSClassifier(9, calibration_cv=None, random_state=0).fit(X, y), path)
+    code, _, messages = run("predict", path, test, "--alpha", "0.1")
+    assert code == 1
+    assert "no decisions for held-out series" in messages
+
+
 # -- missing values
 
 
@@ -495,3 +653,26 @@ def test_a_bad_cell_stops_or_is_skipped(cell, model, tmp_path, run):
     out = tmp_path / "p.parquet"
     assert run("predict", model, data, "--on-error", "skip", "--out", out)[0] == 0
     assert pq.read_table(out)["prediction"].to_pylist()[2:5] == [y[2], None, y[4]]
+
+
+def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):
+    data, out = tmp_path / "data.csv", tmp_path / "p.parquet"
+    gappy(data, run, cell="oops")
+    command = ["predict", model, data, "--on-error", "skip", "--alpha", "0.2"]
+    code, output, messages = run(*command, "--batch-size", "1")
+    assert code == 0, messages
+    rows = table(output)
+    assert list(rows[3])[-4:] == ["set", "set_size", "set_flag", "error"]
+    assert rows[3]["set"] == rows[3]["set_size"] == rows[3]["set_flag"] == ""
+    assert rows[3]["error"]
+    others = [row for k, row in enumerate(rows) if k != 3]
+    assert {row["set_flag"] for row in others} <= {"single", "several", "unlike"}
+    code, output, _ = run(*command, "--out", out, "--json")
+    found = pq.read_table(out)
+    sets = found["set"].to_pylist()
+    assert sets[3] is None
+    assert ["|".join(row) for row in sets[:3] + sets[4:]] == [row["set"] for row in others]
+    assert sum(json.loads(output)["sets"].values()) == 11
+    assert run(*command, "--out", tmp_path / "one.parquet", "--batch-size", "1")[0] == 0
+    names = ["set", "set_size", "set_flag", "error"]
+    assert pq.read_table(tmp_path / "one.parquet", columns=names).equals(found.select(names))

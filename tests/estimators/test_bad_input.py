@@ -224,3 +224,33 @@ def test_a_calibration_split_without_a_class_is_an_error_by_the_svm(three):
     pairs = [(np.flatnonzero(y != 0), np.flatnonzero(y == 0))]
     with pytest.raises(slts.DataError, match="leaves class 0 out of a training part"):
         slts.SimilaritySVC(calibration_cv=pairs).fit(X, y)
+
+
+WEIGHTED = [
+    slts.SLTSClassifier,
+    slts.BBSClassifier,
+    slts.SimilaritySVC,
+    slts.LocalSLTSClassifier,
+]
+
+
+@every(WEIGHTED)
+@pytest.mark.parametrize("weight", [1e308, 1e-320])
+def test_extreme_weights_are_relative(kind, weight, three):
+    X, y, X_test, _ = three
+    plain = quick(kind, random_state=0).fit(X, y, np.ones(len(y)))
+    extreme = quick(kind, random_state=0).fit(X, y, np.full(len(y), weight))
+    np.testing.assert_allclose(
+        extreme.decision_function(X_test), plain.decision_function(X_test), rtol=1e-6, atol=1e-6
+    )
+
+
+@every(WEIGHTED)
+def test_weights_too_different_to_be_added_are_refused(kind, three):
+    X, y, _, _ = three
+    for odd, rest in ((1e-320, 1.0), (1.0, 1e308), (1e-17, 1.0)):
+        weights = np.where(np.arange(len(y)) == 5, odd, rest)
+        with pytest.raises(
+            slts.DataError, match=r"sample_weight of series 5 is .* factor of 1e\+15"
+        ):
+            quick(kind).fit(X, y, weights)

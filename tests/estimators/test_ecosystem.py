@@ -222,6 +222,18 @@ def test_channels_are_found_by_their_names(estimator, three):
         model.predict(other)
 
 
+def test_channels_of_entirely_other_names_are_taken_by_position_with_a_warning(three):
+    X, y, X_test, _ = three
+    train, test = slts.as_series(X), slts.as_series(X_test)
+    named = slts.SeriesBatch(train.values, train.offsets, ["u", "v", "w"])
+    model = slts.BBSClassifier(random_state=0).fit(named, y)
+    other = slts.SeriesBatch(test.values, test.offsets, ["a", "b", "c"])
+    message = "X has channels a, b, c, but BBSClassifier was fitted on u, v, w: they are used in"
+    with pytest.warns(UserWarning, match=message):
+        found = model.predict(other)
+    np.testing.assert_array_equal(found, model.predict(test))
+
+
 @every_estimator
 def test_names_of_channels_are_names_of_features(estimator, two):
     X, y, _, _ = two

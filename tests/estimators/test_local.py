@@ -1,5 +1,10 @@
 """The local classifier: what it learns, what it reports, and unusual data."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
@@ -119,6 +124,53 @@ def test_snippets_know_how_often_they_occur_in_training_series(fitted):
     batch = slts.as_series(X[:45])
     shares = model.snippets_.counts(batch) / batch.lengths[:, np.newaxis, np.newaxis]
     np.testing.assert_allclose(model.snippets_.shares, shares.mean(axis=0), atol=1e-12)
+
+
+def test_landmarks_are_mapped_once(fitted, monkeypatch):
+    model, X, _ = fitted
+    model, mapped = copy.deepcopy(model), []
+    own = representations.Representation.__call__
+
+    def counted(self, batch):
+        mapped.append(batch is model.landmarks_)
+        return own(self, batch)
+
+    monkeypatch.setattr(representations.Representation, "__call__", counted)
+    expected = model.decision_function(X)
+    for x in X[:5]:
+        model.predict([x])
+        slts.explain(model, x)
+    assert sum(mapped) == len(model.comparisons_)
+    again = pickle.loads(pickle.dumps(model))
+    assert "_prepared" not in again.__dict__
+    np.testing.assert_array_equal(again.decision_function(X), expected)
+
+
+def test_replaced_attributes_are_used_at_once(fitted):
+    model, X, _ = fitted
+    model = copy.deepcopy(model)
+    decisions, explained = model.decision_function(X), slts.explain(model, X[0]).decision
+    model.snippet_coef_ = 2 * model.snippet_coef_
+    model.local_metrics_ = tuple(2 * metrics for metrics in model.local_metrics_)
+    np.testing.assert_allclose(
+        model.decision_function(X) - model.intercept_, 2 * (decisions - model.intercept_)
+    )
+    np.testing.assert_allclose(
+        slts.explain(model, X[0]).decision - model.intercept_, 2 * (explained - model.intercept_)
+    )
+
+
+def test_threads_that_start_together_share_a_model(fitted):
+    model, X, _ = fitted
+    expected, fresh, start = model.decision_function(X), copy.deepcopy(model), Barrier(4)
+
+    def decide(_):
+        start.wait()
+        return fresh.decision_function(X)
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(decide, range(4)):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_threads_change_no_bit_of_snippets(three):
@@ -466,6 +518,19 @@ def test_very_long_series_are_averaged_for_alignments_only(rng, monkeypatch):
     assert 128 <= model.comparisons_[0].representation.max_length <= 256
     assert model.snippets_.longest == 2000
     assert model.snippets_.dilations[-1] > 100
+
+
+def test_the_order_of_the_channels_changes_nothing_but_draws(three):
+    X, y, X_test, _ = three
+    # Landmarks and snippets are drawn by hashes of the values, which depend on the order.
+    options = {"landmarks": range(18), "n_snippets": 0, "objective": ("affinity", "cost")}
+    order = [2, 0, 1]
+    model = slts.LocalSLTSClassifier(random_state=0, **options).fit(X, y)
+    other = slts.LocalSLTSClassifier(random_state=0, **options).fit([x[order] for x in X], y)
+    np.testing.assert_allclose(
+        other.decision_function([x[order] for x in X_test]), model.decision_function(X_test),
+        rtol=0, atol=1e-9,
+    )  # fmt: skip
 
 
 def test_class_weights_find_more_of_a_rare_class(rng):

@@ -51,7 +51,27 @@ def test_probabilities_are_calibrated_on_held_out_series(kind, n_classes):
     assert np.mean(errors) < 0.08
     # If the decision values have the right scale by chance, there is nothing to gain.
     calibrated, uncalibrated = np.mean(losses, axis=0)
-    assert calibrated < 1.01 * uncalibrated
+    assert calibrated < 1.02 * uncalibrated
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        slts.BBSClassifier(1.0, random_state=0),
+        slts.SimilaritySVC(random_state=0),
+        slts.OneNNClassifier(),
+        slts.LocalSLTSClassifier(random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_confidence_in_many_separated_classes_follows_the_data(model, rng):
+    centres = rng.normal(size=(25, 8, 1))
+    y = np.tile(np.arange(25), 8)
+    X = [centres[c] + 0.05 * rng.normal(size=(8, rng.integers(5, 13))) for c in y]
+    proba = clone(model).fit(X[:100], y[:100]).predict_proba(X[100:])
+    right = (proba.argmax(axis=1) == y[100:]).mean()
+    assert right > 0.95
+    assert proba.max(axis=1).mean() > right - 0.05
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,9 @@ def test_the_papers_18_pairs_are_13_solves(three, monkeypatch):
     monkeypatch.setattr(in_memory, "solve_separator", logged_separator)
     model = slts.SLTSClassifierCV(12, random_state=0).fit(X, y)
     assert len(model.cv_results_["params"]) == 18
-    # Three classes on one split, then the chosen pair on all data.
-    assert metric_calls == [13, 13, 13, 1, 1, 1]
-    assert len(separator_gammas) == 3 * 13 + 3
+    # Three classes on one split, then the chosen pair on three folds and on all data.
+    assert metric_calls == [13, 13, 13] + [1, 1, 1] * 4
+    assert len(separator_gammas) == 3 * 13 + 3 * 4
 
 
 def test_pairs_of_equal_strength_have_equal_scores(three):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("tables_in_parts")
 def large_batch(lengths, n_channels):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     steps = np.arange(offsets[-1])
-    values = (steps[:, np.newaxis] % 251 + np.arange(n_channels)).astype(float)
+    values = (-steps[:, np.newaxis] % 251 + np.arange(n_channels)).astype(float)
     return SeriesBatch(values, offsets, [f"c{c}" for c in range(n_channels)])
 
 

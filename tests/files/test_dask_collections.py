@@ -192,7 +192,7 @@ def test_columns_are_found_in_the_first_rows_of_a_partition(monkeypatch):
     monkeypatch.setattr(dask_collections, "_compute", watched)
     monkeypatch.setattr(dask_collections, "SAMPLE_ROWS", 20)
     ids = np.repeat(np.arange(10), 5)
-    scan = scan_series(frame_of([pa.table({"id": ids, "x": np.ones(len(ids))})]), id="id")
+    scan = scan_series(frame_of([pa.table({"id": ids, "x": np.arange(len(ids)) % 3})]), id="id")
     assert [len(frame) for frame in computed] == [20]
     assert len(scan.read()) == 10
 
@@ -245,3 +245,26 @@ def test_scanning_a_file_does_not_import_dask(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_column_that_is_text_in_every_partition_is_an_error():
+    meta = long_table(*DATA).slice(0, 0).to_pandas()
+    texts = [table.to_pandas().assign(c2="n/a") for table in partitions()]
+    frame = frames.from_delayed(
+        [dask.delayed(text) for text in texts], meta=meta, verify_meta=False
+    )
+    message = r"partition 1: column 'c2' has type .*string, but the data frame declares float64"
+    with pytest.raises(DataError, match=message):
+        scan_series(frame)
+
+
+def test_text_times_of_a_data_frame_order_the_steps():
+    table = long_table(*DATA)
+    moments = np.datetime64("2024-03-01T00:00:00.5") + 1000 * np.array(table["t"].to_pylist())
+    table = replaced(table, "t", pa.array([str(m).replace("T", " ") for m in moments]))
+    cut = int(BATCH.offsets[5])
+    mixed = np.concatenate([np.arange(cut)[::-1], np.arange(cut, table.num_rows)[::-1]])
+    table = table.take(mixed)
+    found = scan_series(frame_of([table.slice(0, cut), table.slice(cut)])).read()
+    assert found.columns.time == "t"
+    assert found.series[np.argsort(found.ids)] == BATCH

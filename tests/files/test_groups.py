@@ -114,6 +114,33 @@ def test_columns_that_are_not_groups(data, tmp_path):
         scan_series(tmp_path / "data.npz", groups="subject")
 
 
+def test_groups_of_series_on_a_grid_of_time(data, tmp_path):
+    path = tmp_path / "data.csv"
+    table = with_subject(long_table(*data), data[0])
+    path.write_text(csv_text(table))
+    found = read_series(path, groups="subject", every=2)
+    assert found.groups.tolist() == SUBJECTS.tolist()
+    assert found.series.lengths.sum() < data[0].lengths.sum()
+    varying = table["subject"].to_pylist()
+    varying[int(data[0].offsets[3]) + 1] = "s7"
+    path.write_text(csv_text(table.set_column(6, "subject", [varying])))
+    with pytest.raises(DataError, match=r"'subject' \(groups\) varies in series 'r003'"):
+        read_series(path, groups="subject", every=2)
+
+
+@pytest.mark.parametrize("subjects", [SUBJECTS, np.arange(12) // 3])
+def test_groups_of_wide_files(subjects, tmp_path):
+    steps = {f"s{k}": np.sin(np.arange(12) * (k + 1)) for k in range(10)}
+    ids, labels = [f"r{i}" for i in range(12)], ["up", "down"] * 6
+    table = pa.table({"id": ids, "label": labels, "subject": subjects, **steps})
+    path = tmp_path / "data.csv"
+    path.write_text(csv_text(table))
+    found = read_series(path, groups="subject")
+    assert found.columns.wide
+    assert found.columns.channels == tuple(steps)
+    assert found.groups.tolist() == [str(subject) for subject in subjects]
+
+
 def test_groups_of_a_folder_are_a_column_of_its_labels(data, tmp_path):
     folder = sources(data, tmp_path)["folder"]
     with pytest.raises(DataError, match="no column 'person'; its columns are file, label, subject"):

@@ -44,6 +44,45 @@ def test_steps_at_the_end_without_a_value_are_removed(form, tmp_path):
     assert read_series(path).series.lengths.tolist() == lengths.tolist()
 
 
+def wide(tmp_path, cells, *, header):
+    """Write a file with six series of eight steps, and replace cells of the third one."""
+    values = np.random.default_rng(1).normal(size=(6, 8)).round(3)
+    lines = [["uvuvuv"[k], *map(str, row)] for k, row in enumerate(values.tolist())]
+    for step, cell in cells.items():
+        lines[2][1 + step] = cell
+    first = [["label", *(f"x{k}" for k in range(8))]] if header else []
+    path = tmp_path / "data.csv"
+    path.write_text("".join(",".join(line) + "\n" for line in [*first, *lines]))
+    return path, values
+
+
+@pytest.mark.parametrize("header", [False, True])
+def test_wide_rows_have_gaps_inside_and_padding_at_the_end(header, tmp_path):
+    path, values = wide(tmp_path, {2: "NaN", 6: "", 7: ""}, header=header)
+    found = read_series(path)
+    expected = np.where(np.arange(8) == 2, np.nan, values[2])[:6]
+    np.testing.assert_array_equal(found.series[2][0], expected)
+    assert found.series.lengths.tolist() == [8, 8, 6, 8, 8, 8]
+    assert found.labels.tolist() == list("uvuvuv")
+
+
+@pytest.mark.parametrize("form", ["frame", "csv"])
+def test_times_are_cut_with_the_steps_at_the_end(form, tmp_path):
+    frame = pa.table(
+        {"id": list("aaabb"), "t": [0.0, 1.0, 2.0, 5.0, 6.0], "x": [1.0, 2.0, None, None, 4.0]}
+    )
+    if form == "frame":
+        found = as_series(frame, id="id", time="t", channels="x")
+    else:
+        rows = [",".join("" if v is None else str(v) for v in row.values())
+                for row in frame.to_pylist()]  # fmt: skip
+        (tmp_path / "data.csv").write_text("\n".join(["id,t,x", *rows]))
+        found = read_series(tmp_path / "data.csv").series
+    assert found.times.tolist() == [0.0, 1.0, 5.0, 6.0]
+    assert found.lengths.tolist() == [2, 2]
+    assert found.series_names == ("a", "b")
+
+
 def test_empty_cells_are_missing_values(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("id,x,y\na,1,\na,,2\nb,NA,3\nb,4,nan\n")
@@ -91,3 +130,31 @@ def test_bad_lists_can_be_left_out(tmp_path):
     (batch,) = iter_series(path, on_error="skip", labels=False)
     assert batch.ids.tolist() == ["a", "c"]
     assert [(one.position, one.id) for one in batch.unusable] == [(1, "b"), (3, "d")]
+
+
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({3: "inf"}, "step 3 ({!r}) is infinite or not a number"),
+        ({3: "oops"}, "step 3 ({!r}) is infinite or not a number"),
+        ({7: "oops"}, "step 7 ({!r}) is infinite or not a number"),
+        (dict.fromkeys(range(8), ""), "it has no values"),
+    ],
+)
+def test_bad_rows_of_wide_files_can_be_left_out(cells, reason, header, tmp_path):
+    path, values = wide(tmp_path, cells, header=header)
+    (batch,) = iter_series(path, on_error="skip")
+    assert batch.series.lengths.tolist() == [8] * 5
+    assert [x[0].tolist() for x in batch.series] == np.delete(values, 2, axis=0).tolist()
+    assert batch.labels.tolist() == list("uvvuv")
+    name = f"x{min(cells)}" if header else str(1 + min(cells))
+    assert [tuple(one) for one in batch.unusable] == [(2, None, reason.format(name))]
+
+
+def test_a_bad_cell_leaves_other_cells_of_its_line_as_they_are(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text('id,x,on\na,1,true\na,NA,false\nb,oops,true\nb,"1,5",true\n')
+    (batch,) = iter_series(path, expect=["x", "on"], on_error="skip")
+    np.testing.assert_array_equal(batch.series.values, [[1.0, 1.0], [np.nan, 0.0]])
+    assert [one.id for one in batch.unusable] == ["b"]

@@ -335,13 +335,48 @@ def test_unknown_labels_are_refused(model, held_out):
         certify(model, X, np.where(y == 0, 7, y))
 
 
+def test_parameters_changed_after_the_fit_change_no_certificate(training):
+    X, y = training
+    model = slts.SLTSClassifier(20, gamma=0.05, **FAST).fit(X, y)
+    before = certify(model, X, y, sample="training")
+    model.set_params(
+        gamma=1.0,
+        lam=100.0,
+        regularizer="mahalanobis",
+        landmarks="kmedoids",
+        class_weight="balanced",
+    )
+    assert certify(model, X, y, sample="training") == before
+    chosen = slts.SLTSClassifier(20, gamma=0.05, landmarks="kmedoids", **FAST).fit(X, y)
+    with pytest.raises(slts.DataError, match="landmarks='kmedoids' were chosen"):
+        certify(chosen.set_params(landmarks="random"), X, y, sample="training")
+
+
+def test_class_weights_are_not_equal_weights_on_a_balanced_sample(training):
+    X, y = training
+    balanced = np.sort(np.concatenate([np.flatnonzero(y == c)[:20] for c in np.unique(y)]))
+    X, y = [X[i] for i in balanced], y[balanced]
+    model = slts.SLTSClassifier(20, gamma=0.05, class_weight="balanced", **FAST).fit(X, y)
+    with pytest.raises(slts.DataError, match="fitted with class_weight"):
+        certify(model, X, y, sample="training")
+
+
+@pytest.mark.parametrize("label", [None, "b", 1.5, float("nan")])
+def test_labels_of_mixed_type_are_refused_by_series(model, held_out, label):
+    X, y = held_out
+    mixed = y.tolist()
+    mixed[3] = label
+    with pytest.raises(slts.DataError, match=r"not trained on: .*, first for series 3"):
+        certify(model, X, mixed)
+
+
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, math.nan, "0.05", True])
 def test_delta_must_be_a_probability(model, held_out, delta):
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         certify(model, *held_out, delta=delta)
 
 
-@pytest.mark.parametrize("n_models", [0, -1, 1.5, True])
+@pytest.mark.parametrize("n_models", [0, -1, 1.5, True, None, "2", 10**101, 10**400])
 def test_the_number_of_models_must_be_positive(model, held_out, n_models):
     with pytest.raises(ValueError, match="n_models"):
         certify(model, *held_out, n_models=n_models)
@@ -396,8 +431,7 @@ def test_series_that_are_not_the_training_sample_are_refused(model, training, he
 
 def test_weighted_fits_are_refused(training):
     X, y = training
-    model = slts.SLTSClassifier(20, gamma=0.1, class_weight={0: 5.0, 1: 1.0, 2: 1.0}, **FAST)
-    model.fit(X, y)
+    model = slts.SLTSClassifier(20, gamma=0.1, **FAST).fit(X, y, np.where(y == 0, 5.0, 1.0))
     with pytest.raises(slts.DataError, match="other weights"):
         certify(model, X, y, sample="training")
 

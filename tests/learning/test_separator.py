@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from slts.learning import SeparatorSolution, solve_separator, solve_separator_path
+from slts.learning import SeparatorSolution, separator, solve_separator, solve_separator_path
 
 GAMMAS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 
@@ -230,3 +230,14 @@ def test_bad_shapes_labels_and_weights_are_named() -> None:
         solve_separator(np.ones((2, 1)), [1, -1], gamma=1.0, sample_weight=[0.0, 0.0])
     with pytest.raises(ValueError, match="finite"):
         solve_separator(np.array([[np.nan], [1.0]]), [1, -1], gamma=1.0)
+
+
+def test_a_solution_that_is_not_a_vertex_is_a_warning(monkeypatch, rng):
+    K, labels = rng.normal(size=(40, 6)), np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    run = separator._SeparatorSolver._run
+    # No vertex is found: the interior solution is returned.
+    monkeypatch.setattr(separator._SeparatorSolver, "_cross_over", run)
+    with pytest.warns(ConvergenceWarning, match=r"is not a vertex of its linear program"):
+        found = solve_separator(K, labels, gamma=0.1)
+    assert found.converged
+    assert not found.vertex

@@ -82,7 +82,7 @@ def test_more_steps_than_are_compared_at_once(target):
     np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))
 
 
-@pytest.mark.parametrize("n_thresholds", [1, 3, 8])
+@pytest.mark.parametrize("n_thresholds", [1, 3, 8, 13])
 def test_any_number_of_thresholds(target, n_thresholds):
     rng = np.random.default_rng(1)
     snippets = make(rng, 6, 2, dilations=[1, 3], n_thresholds=n_thresholds)
@@ -110,6 +110,22 @@ def test_threads_blocks_and_place_in_the_batch_change_no_bit(target):
         for k in range(0, 40, 7)
     ]
     np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
+
+
+@pytest.mark.parametrize("n", [5, 20, 30, 70])
+def test_windows_that_share_a_channel_are_compared_as_if_alone(target, n):
+    """Univariate windows are compared in pairs, and many channels in shorter blocks."""
+    rng = np.random.default_rng([6, n])
+    for channels in (1, 40):
+        snippets = make(rng, 37, channels, dilations=[1, 1, 1, 2])
+        x = noise(rng, snippets, n)
+        expected = np.array([windows.distances(x, snippets, k) for k in range(37)])
+        found = all_distances(snippets, x)
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+        for k in (0, 5, 36):
+            ((_, alone),) = snippets.distances(as_batch(x), np.array([k]))
+            np.testing.assert_array_equal(alone[0], found[k])
+        np.testing.assert_array_equal(snippets.counts(as_batch(x))[0], windows.counts(x, snippets))
 
 
 def test_some_distances_are_rows_of_all(target):

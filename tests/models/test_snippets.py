@@ -124,14 +124,16 @@ def test_decisions_are_linear_in_the_features(case):
     features = drawn.features(drawn.counts(batch), batch.lengths)
     expected = np.einsum("iktf,cktf->ick", features, coef)
     np.testing.assert_allclose(drawn.contributions(batch, coef), expected, atol=1e-12)
-    np.testing.assert_allclose(drawn.decide(batch, coef), expected.sum(axis=2), atol=1e-12)
+    form = SnippetForm(np.arange(2), drawn, coef)
+    np.testing.assert_allclose(form.decide(batch), expected.sum(axis=2), atol=1e-12)
 
 
 def test_no_series_have_no_counts(case):
     batch, drawn = case
     coef = coefficients(drawn)
     assert drawn.counts(batch[:0]).shape == (0, *drawn.thresholds.shape)
-    assert drawn.decide(batch[:0], coef).shape == (0, 2)
+    form = SnippetForm(np.arange(2), drawn, coef)
+    assert form.decide(batch[:0]).shape == (0, 2)
     assert drawn.contributions(batch[:0], coef).shape == (0, 2, COUNT)
 
 
@@ -185,7 +187,7 @@ def test_contributions_are_those_of_the_reference(case):
         expected = drawn.contributions(x, coef)[0] - np.einsum("ktf,cktf->ck", usual, coef)
         np.testing.assert_allclose(by_snippet, expected, atol=1e-12)
         total = form.baseline(n) + terms.sum(axis=(1, 2))
-        np.testing.assert_allclose(total, drawn.decide(x, coef)[0], atol=1e-9)
+        np.testing.assert_allclose(total, form.decide(x)[0], atol=1e-9)
 
 
 def test_snippets_of_the_training_series_add_nothing_on_average():

@@ -27,10 +27,18 @@ MODELS = {
         2,
     ),
     "v2-bbs-cv": (slts.BBSClassifierCV(8, gammas=(0.05, 0.1), random_state=0), (False, True), 2),
-    "v2-one-nn": (slts.OneNNClassifier(band=2, objective="cost"), (7, -1, 30), 1),
+    "v2-one-nn": (
+        slts.OneNNClassifier(band=2, objective="cost", calibration_size=200), (7, -1, 30), 1,
+    ),
     "v2-svc": (slts.SimilaritySVC(1.0, fit_intercept=True, random_state=0), (1.0, 2.0, 4.0), 2),
     "v2-ldmlt": (
-        slts.LDMLTClassifier(n_cycles=2, triplets_per_series=3.0, random_state=0), ("no", "yes"), 2,
+        slts.LDMLTClassifier(
+            n_cycles=2, triplets_per_series=3.0, calibration_size=200, random_state=0
+        ), ("no", "yes"), 2,
+    ),
+    # With names and times of series, which the files above do not have.
+    "v2-slts-names": (
+        slts.SLTSClassifier(11, gamma=0.05, random_state=0), ("ant", "bee", "cat"), 2,
     ),
     # Written before there were snippets.
     "v2-local": (
@@ -66,7 +74,11 @@ def write(path, estimator, labels, channels):
     """Fit a model, and write its file and its predictions for new series."""
     X, y = make_series(labels, per_class=6, channels=channels)
     batch = slts.as_series(X)
-    named = slts.SeriesBatch(batch.values, batch.offsets, ["u", "v"][:channels])
+    dates = np.datetime64("2024-03-01", "ns") + np.arange(batch.n_steps) * np.timedelta64(20, "ms")
+    named = slts.SeriesBatch(
+        batch.values, batch.offsets, ["u", "v"][:channels],
+        series_names=[f"recording {k}" for k in range(len(batch))], times=dates,
+    )  # fmt: skip
     model = clone(estimator).fit(named, y)
     slts.save(model, path)
     new = make_series(labels, per_class=2, channels=channels, seed=1)[0]

@@ -86,8 +86,8 @@ def assert_same_model(first, second, X):
     """Equal parameters, attributes and predictions."""
     assert type(first) is type(second)
     # Aligners are made again when they are needed.
-    names = first.__dict__.keys() - {"_aligners"}
-    assert names == second.__dict__.keys() - {"_aligners"}
+    names = first.__dict__.keys() - {"_prepared"}
+    assert names == second.__dict__.keys() - {"_prepared"}
     for name in names:
         assert_same_value(getattr(first, name), getattr(second, name), name)
     for method in METHODS:

@@ -73,6 +73,7 @@ def test_a_resealed_file_loads(saved, path):
 ROWS = "state.row_map_.record.1"
 REPORT = "state.reports_.tuple.0.record"
 FIRST = "state.comparisons_.tuple.0.record.1"
+ORIGINS = "state.origins_.record.1"
 SNIPPETS = "state.snippets_.record.1"
 LEVELS = "state.comparisons_.tuple.4.record.1.representation.record.1.levels.record.1"
 
@@ -145,7 +146,7 @@ EDITS = {
         ("parameters.random_state", {"pickle": "gASVAAAA"}, "unknown tag"),
         ("state.classes_", labels("a", "a", "b"), "sorted and distinct"),
         ("state.classes_", labels("a"), "two labels or more"),
-        ("state.classes_", labels("a", "b"), "coef_ must have shape"),
+        ("state.classes_", labels("a", "b"), "must have classes of the model"),
         ("state.classes_", labels("a", "b", "cc"), "longer than its dtype"),
         ("state.classes_", labels("a", "b", "c", shape=[3]), "must have the fields"),
         ("state.classes_", labels(*"a" * 1000, dtype="<U99999"), "unknown dtype"),
@@ -162,12 +163,15 @@ EDITS = {
         ("state.predict", None, "and no others"),
         ("state.__class__", "x", "and no others"),
         ("state._sklearn_output_config", 3, "and no others"),
-        ("state.probability_scale_", 0.0, "probability_scale_ must be"),
-        ("state.probability_scale_", {"float": "nan"}, "probability_scale_ must be"),
+        ("state.probability_scale_", "1", "probability_scale_ must be|is not used"),
         ("state.n_channels_in_", 3, "n_features_in_ must be the number of channels"),
         ("state.n_channels_in_", 0, "n_channels_in_ must be"),
         ("state.n_features_in_", 3, "n_features_in_ must be the number of channels"),
         ("state.row_map_", None, "row_map_ must be"),
+        ("state.fit_params_.dict.0.1", 1.0, "how the model was fitted"),
+        ("state.fit_params_.dict.1.1", "best", "how the model was fitted"),
+        ("state.fit_params_.dict.3.1", -1.0, "how the model was fitted"),
+        ("state.fit_params_", {"dict": []}, "how the model was fitted"),
         (f"{ROWS}.constant", 1.0, "metrics_ must have shape .*, where .* rows = 3"),
         (f"{ROWS}.constant", -1.0, "constant must be"),
         (f"{ROWS}.settings", None, "settings must be"),
@@ -187,6 +191,15 @@ EDITS = {
         ("state.landmarks_.series.values", "landmarks_.offsets", "dtype int64"),
         ("state.landmarks_.series.channel_names", ["a", "a"], "channel_names"),
         ("state.landmarks_.series.channel_names", [1, 2], "must have a text"),
+        ("state.landmarks_.series.series_names", ["a"], "one name per series, 10, got 1"),
+        ("state.landmarks_.series.series_names", 10 * [1], "must have a text"),
+        ("state.landmarks_.series.times", "landmarks_.values", "times must be|already used"),
+        ("state.landmarks_.series.dates", "yes", "times of an unknown kind"),
+        ("state.landmarks_.series.places", 1, "must have the fields"),
+        ("state.origins_", None, "is not used"),
+        (f"{ORIGINS}.names", {"tuple": ["a"]}, "origins_.names must have shape"),
+        (f"{ORIGINS}.names", {"tuple": 10 * [1]}, r"origins_.names\[0\] must be text"),
+        (f"{ORIGINS}.names", "a", "origins_.names must be None or a tuple"),
         ("state.reports_.tuple", [], "each solved problem once"),
         (f"{REPORT}.1.positive", "z", "each solved problem once"),
         (f"{REPORT}.1.gamma", "0", "gamma must be"),
@@ -278,8 +291,8 @@ def test_nothing_may_be_missing(estimator, saved, path):
         path.write_bytes(forged(header, edited, payload))
         with pytest.raises(slts.ModelFileError):
             slts.load(path)
-    # Older files lack it.
-    for key in document["state"].keys() - {"validation_"}:
+    # What older files lack has a default.
+    for key in document["state"].keys() - {"fit_params_", "validation_"}:
         edited = copy.deepcopy(document)
         del edited["state"][key]
         path.write_bytes(forged(header, edited, payload))
@@ -323,12 +336,21 @@ NUMBERS = [
     ("SLTSClassifier", "coef_", (0, 0), np.nan, "coef_ has NaN"),
     ("SLTSClassifier", "metrics_", (0, 0, 0), np.inf, "metrics_ has NaN"),
     ("SLTSClassifier", "landmarks_.values", (3, 1), np.inf, "is inf"),
+    ("SLTSClassifier", "origins_.codes", (3,), 3, "origins_ must have classes of the model"),
+    ("SLTSClassifier", "origins_.codes", (3,), -1, "origins_ must have classes of the model"),
+    ("SLTSClassifier", "origins_.indices", (3,), -1, "origins_.indices must be distinct"),
     ("SLTSClassifier", "landmarks_.offsets", (3,), 0, "increase strictly"),
     ("SLTSClassifier", "landmarks_.offsets", (3,), 10**15, "increase strictly"),
     ("SLTSClassifier", "landmarks_.offsets", (-1,), 10**15, "from 0 to the number of steps"),
     ("SLTSClassifier", "landmarks_.offsets", (0,), -4, "from 0 to the number of steps"),
     ("SLTSClassifier", "landmark_indices_", (0,), -1, "distinct and not negative"),
     ("SLTSClassifier", "landmark_indices_", (slice(None),), 3, "distinct and not negative"),
+    ("SLTSClassifier", "probability_scale_", (0,), 0.0, "probability_scale_ must be"),
+    ("SLTSClassifier", "probability_scale_", (0,), np.nan, "probability_scale_"),
+    ("SLTSClassifier", "held_out_margins_.margins", (0,), np.nan, "margins has NaN"),
+    ("SLTSClassifier", "held_out_margins_.codes", (0,), 3, "codes of the classes"),
+    ("SLTSClassifier", "held_out_margins_.codes", (0,), -1, "not negative"),
+    ("SLTSClassifier", "held_out_margins_.weights", (0,), -1.0, "not negative"),
     ("BBSClassifier", "metrics_", (0, 1), 0.5, "identities"),
     ("OneNNClassifier", "training_codes_", (0,), 3, "each index of the classes"),
     ("OneNNClassifier", "training_codes_", (slice(None),), 0, "each index of the classes"),

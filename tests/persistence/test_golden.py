@@ -24,6 +24,7 @@ HASHES = {
     "v2-svc": "05e05c9c55cd76486eb1572c6dce3d7d35cb582945eb9708e0bf7c5c8b4f8dec",
     "v2-ldmlt": "ad4902d33ca248768aecba65b07d99e73ae83bfbc81d65a5073fcabf6658e7dd",
     "v2-local": "30602dca9c12467a7c566e43abf4a61a12677b242cb90addde9da361c90945fd",
+    "v2-slts-names": "395cf73ae78cb3ef627c1e4ab229872557bb377e4c23e353c7b0bf92c5b15485",
     "v2-local-snippets": "8f4c8f5a5b2e01107c826a41a991c2aa88eab8e9057bb2d50ebf77c930587a1d",
 }
 every_file = pytest.mark.parametrize("name", HASHES)

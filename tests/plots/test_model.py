@@ -1,5 +1,8 @@
 """Plots of models show the numbers of the model."""
 
+import re
+from importlib.resources import files
+
 import numpy as np
 import pytest
 
@@ -35,12 +38,35 @@ def test_local_metrics_are_drawn_by_group_and_phase_on_one_scale(fitted):
 
 
 def test_landmark_weights_are_sorted_and_named_by_training_series(fitted):
-    model, _, _ = fitted
+    model, _, y = fitted
     ax = plot_landmark_weights(model, "a", count=3)
     widths = [abs(bar.get_width()) for bar in ax.patches]
     assert widths == sorted(widths)
-    top = int(ax.get_yticklabels()[-1].get_text())
-    assert top == model.landmark_indices_[np.argmax(np.abs(model.coef_[0]))]
+    top = model.landmark_indices_[np.argmax(np.abs(model.coef_[0]))]
+    assert ax.get_yticklabels()[-1].get_text() == f"class {y[top]}, training series {top}"
+
+
+def test_landmarks_of_the_default_classifier_are_drawn_by_their_effect(local):
+    model, _, y = local
+    ax = plot_landmark_weights(model, "a", count=5)
+    terms = model.transform(model.landmarks_).reshape(len(model.landmarks_), 3, -1)[:, 0]
+    effect = np.abs(terms - terms.mean(axis=0)).mean(axis=0)[: len(model.landmarks_)]
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], np.sort(effect)[-5:])
+    assert ax.get_xlabel() == "effect on the score"
+    top = model.landmark_indices_[np.argmax(effect)]
+    assert ax.get_yticklabels()[-1].get_text() == f"class {y[top]}, recording {top}"
+
+
+def test_the_metric_of_the_default_classifier_is_that_for_its_own_landmarks(local):
+    model, _, _ = local
+    ax = plot_metric(model, "b")
+    form = model.linear_forms()[0]
+    own = form.local_metrics[1, form.group_names.index("b")].mean(axis=0)
+    np.testing.assert_allclose(ax.images[0].get_array(), own)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [text.get_text() for text in ax.get_xticklabels()]
+    assert names == ["u", "v", "w", "x", "constant"]
+    assert ax.get_title() == "metric of class b (values, affinity, mean of 2 parts)"
 
 
 def test_contributions_are_drawn_for_the_predicted_class(fitted):
@@ -50,6 +76,38 @@ def test_contributions_are_drawn_for_the_predicted_class(fitted):
     position = np.argmax(found.decision)
     np.testing.assert_array_equal(ax.images[0].get_array(), found.contributions[position].T)
     assert f"class {found.classes[position]}" in ax.get_title()
+
+
+def test_the_series_is_drawn_below_the_map_in_the_colours_of_the_page(local):
+    from matplotlib.colors import to_hex
+
+    model, X, _ = local
+    found = explain(model, X[1:2])
+    ax = plot_contributions(found)
+    style = files("slts.report").joinpath("page.css").read_text(encoding="utf-8")
+    page = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6})", style))
+    colours = ax.images[0].get_cmap()
+    assert to_hex(colours(0.0)) == page["against"]
+    assert to_hex(colours(1.0)) == page["for"]
+    below = ax.figure.axes[1]
+    assert [line.get_color() for line in below.lines] == [page[f"channel-{k}"] for k in range(3)]
+    order = np.argsort(-np.abs(found.by_channel[found.for_class()[0]]))
+    for line, u in zip(below.lines, order, strict=False):
+        values = X.values[X.offsets[1] : X.offsets[2], u]
+        np.testing.assert_allclose(line.get_ydata(), (values - values.mean()) / values.std())
+        assert line.get_label() == X.channel_names[u]
+    # The axis has the times of the user.
+    assert below.get_xlabel() == "time"
+    assert below.xaxis.get_major_formatter()(4, 0) == "2.00"
+
+
+def test_a_series_with_gaps_is_drawn_below_its_map(fitted):
+    model, X, _ = fitted
+    x = X[0].copy()
+    x[:, 3] = np.nan
+    below = plot_contributions(slts.explain(model, x)).figure.axes[1]
+    for line in below.lines[:3]:
+        assert np.isnan(line.get_ydata()).tolist() == (np.arange(9) == 3).tolist()
 
 
 def test_two_classes_have_opposite_maps(fitted):
@@ -94,13 +152,8 @@ def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
     model, X, y = fitted
     with pytest.raises(ValueError, match=r"one of 'a', 'b', 'c'\. Got 'z'"):
         plot(model, "z")
-    with pytest.raises(TypeError, match="OneNNClassifier does not have one metric per class"):
+    with pytest.raises(TypeError, match="OneNNClassifier has no landmarks with weights or"):
         plot(slts.OneNNClassifier().fit(X, y), "a")
-    one_metric = slts.LocalSLTSClassifier(
-        n_snippets=0, representations="values", metrics="shared", n_phases=1, random_state=0
-    ).fit(X, y)
-    with pytest.raises(TypeError, match="use plot_local_metrics"):
-        plot(one_metric, "a")
 
 
 def test_weights_of_a_similarity_svc_are_drawn(fitted):

@@ -5,6 +5,7 @@ import pytest
 
 import slts
 from slts.plots import plot_alignment, plot_similarity_space
+from slts.series import SeriesBatch
 
 
 @pytest.fixture
@@ -20,6 +21,30 @@ def test_the_path_is_drawn_on_the_matrix(pair):
     assert f"{found.similarity:.3f}" in ax.figure.axes[2].get_title(loc="left")
 
 
+def test_channels_of_an_alignment_are_scaled_and_named(pair):
+    # One channel is a million times larger.
+    scale = np.array([[1.0], [1e6], [1.0]])
+    a, b = (SeriesBatch((x * scale).T, [0, x.shape[1]], ["x", "y", "z"]) for x in pair)
+    ax = plot_alignment(a.named(["left hand"]), b.named([17]))
+    left, top = ax.figure.axes[1:3]
+    for panel in (left, top):
+        reach = [np.ptp(line.get_data()[panel is top]) for line in panel.lines]
+        assert max(reach) < 3 * min(reach)
+    assert sorted(text.get_text() for text in top.get_legend().get_texts()) == ["x", "y", "z"]
+    assert [line.get_color() for line in left.lines] == [line.get_color() for line in top.lines]
+    assert ax.get_ylabel() == "step of left hand"
+    assert ax.get_xlabel() == "step of series 17"
+
+
+def test_series_with_gaps_are_drawn_at_their_values(pair):
+    a, b = pair
+    a[1, 4], b[2, 6:9] = np.nan, np.nan
+    left, top = plot_alignment(a, b).figure.axes[1:3]
+    for panel, n in ((left, 36 - 1), (top, 51 - 3)):
+        drawn = np.concatenate([line.get_data()[panel is top] for line in panel.lines])
+        assert np.isfinite(drawn).sum() == n
+
+
 def test_without_an_alignment_the_series_are_aligned_on_the_given_axes(pair):
     from matplotlib import pyplot
 
@@ -30,9 +55,27 @@ def test_without_an_alignment_the_series_are_aligned_on_the_given_axes(pair):
     np.testing.assert_array_equal(axes[1].lines[-1].get_xydata(), path[:, ::-1])
 
 
-def test_the_similarity_space_shows_all_series_and_the_explained_variance(fitted):
+def test_the_similarity_space_shows_all_series_and_landmarks(fitted):
     model, X, y = fitted
-    ax = plot_similarity_space(model.transform(X), y, highlight="c")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["others", "class c"]
+    ax = plot_similarity_space(model, X, y, highlight="c")
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["others", "class c", "landmark"]
     assert "% of the variance" in ax.get_title()
-    assert sum(len(points.get_offsets()) for points in ax.collections) == len(X)
+    shown = sum(len(points.get_offsets()) for points in ax.collections)
+    assert shown == len(X) + len(model.landmarks_)
+
+
+def test_rings_of_landmarks_have_the_colour_of_their_class(fitted):
+    model, X, y = fitted
+    collections = plot_similarity_space(model, X, y).collections
+    for label, points, rings in zip("abc", collections[0:6:2], collections[1:6:2], strict=True):
+        assert len(points.get_offsets()) == 15
+        own = [c for c in y[model.landmark_indices_] if c == label]
+        assert len(rings.get_offsets()) == len(own)
+        np.testing.assert_array_equal(rings.get_edgecolors()[0][:3], points.get_facecolors()[0][:3])
+
+
+def test_models_without_landmarks_have_a_similarity_space_too(fitted):
+    _, X, y = fitted
+    ax = plot_similarity_space(slts.OneNNClassifier().fit(X, y), X, y)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]

@@ -121,6 +121,29 @@ def local_file(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def recorded():
+    """Arguments of a report on recordings of 130 steps and more, with names and times."""
+    data = Data(["run", "sit", "walk"], channels=5, steps=(130, 150))
+
+    def with_times(batch, first):
+        steps = np.arange(batch.n_steps) - np.repeat(batch.offsets[:-1], batch.lengths)
+        names = [f"recording {first + k}" for k in range(len(batch))]
+        return SeriesBatch(
+            batch.values, batch.offsets, batch.channel_names,
+            series_names=names, times=10 + steps / 50,
+        )  # fmt: skip
+
+    model = slts.LocalSLTSClassifier(15, n_snippets=40, random_state=0)
+    model.fit(with_times(data.X, 0), data.y)
+    return {"model": model, "X": with_times(data.X_test, 500), "y": data.y_test}
+
+
+@pytest.fixture(scope="session")
+def recorded_file(recorded, tmp_path_factory):
+    return write_report(path=tmp_path_factory.mktemp("recorded") / "report.html", **recorded)
+
+
+@pytest.fixture(scope="session")
 def nasty_file(nasty, tmp_path_factory):
     return write_report(path=tmp_path_factory.mktemp("nasty") / "report.html", **nasty)
 

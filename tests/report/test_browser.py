@@ -1,11 +1,15 @@
 """The page in a browser: it opens, reacts, and fits on a phone and on paper."""
 
+import copy
 import re
 
+import numpy as np
 import pytest
 
-from slts.report import write_report
+from slts.report import collect, render, write_report
+from slts.series import SeriesBatch
 from tests.report.conftest import DATA, NASTY, fitted
+from tests.report.test_page import contrast
 
 pytestmark = pytest.mark.slow
 
@@ -77,8 +81,8 @@ def test_clicking_a_point_selects_its_series(open_page, page_file):
     assert page.locator("#tip svg").is_visible()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     name = page.locator('#list [aria-selected="true"]').evaluate("node => node.firstChild.data")
-    assert page.locator("#which").inner_text() == f"Series {name}" != before
-    assert f"Series {name}" in page.locator("#picked").inner_text()
+    assert page.locator("#which").inner_text() == name.capitalize() != before
+    assert name.capitalize() in page.locator("#picked").inner_text()
 
 
 def test_clicking_an_entry_or_a_landmark_changes_the_alignment(open_page, page_file):
@@ -120,13 +124,65 @@ def test_keys_step_through_the_series(open_page, page_file):
     assert page.locator("#which").inner_text() == name
 
 
-def test_arrows_walk_through_the_scatter(open_page, page_file):
+def test_arrows_reach_every_point_and_the_tooltip_stays_in_the_frame(open_page, page_file):
     page = open_page(page_file)
     page.locator("#scatter svg").focus()
-    page.keyboard.press("ArrowRight")
-    first = selected(page)
-    page.keyboard.press("ArrowRight")
-    assert selected(page) != first
+    page.locator("#scatter svg").scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    for _ in range(30):
+        page.keyboard.press("ArrowLeft")
+    reached = {selected(page)}
+    frame = page.locator("#scatter svg").bounding_box()
+    for _ in range(29):
+        page.keyboard.press("ArrowRight")
+        reached.add(selected(page))
+        assert page.locator("#tip").is_visible()
+        tip = page.locator("#tip").bounding_box()
+        for place, size in (("x", "width"), ("y", "height")):
+            assert frame[place] <= tip[place]
+            assert tip[place] + tip[size] <= frame[place] + frame[size]
+    assert reached == set(range(30))
+
+
+def test_points_that_the_explorer_does_not_have_are_reached_too(open_page, recorded, tmp_path):
+    content = collect(**recorded)
+    explorer = content["explorer"]
+    # Only the first ten series are in the explorer.
+    explorer["entries"] = explorer["entries"][:10]
+    target = tmp_path / "report.html"
+    target.write_text(render(content), encoding="utf-8")
+    page = open_page(target)
+    page.locator("#scatter svg").focus()
+    seen = set()
+    for key in 30 * ["ArrowLeft"] + 29 * ["ArrowRight"]:
+        page.keyboard.press(key)
+        seen.add(page.locator("#tip strong").inner_text())
+    assert len(seen) == 30
+    assert "not in the explorer" in page.locator("#tip").inner_text() or selected(page) < 10
+
+
+def test_rings_have_the_colour_of_their_class(open_page, local_file):
+    page = open_page(local_file)
+    rings = page.locator("#scatter .ring").evaluate_all("nodes => nodes.map(n => n.style.stroke)")
+    assert len(rings) == 12
+    assert set(rings) == {f"var(--class-{c})" for c in range(3)}
+
+
+COLOURS = """node => {
+  const style = getComputedStyle(node);
+  return [style.color, style.backgroundColor];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_clicked_entry_under_the_pointer_is_legible(open_page, page_file, scheme):
+    page = open_page(page_file, color_scheme=scheme)
+    entry = page.locator('#list [data-entry="3"]')
+    entry.click()
+    entry.hover()
+    found = [re.findall(r"\d+", colour)[:3] for colour in entry.evaluate(COLOURS)]
+    one, other = ("#" + "".join(f"{int(part):02x}" for part in parts) for parts in found)
+    assert contrast(one, other) > 7
 
 
 def test_search_narrows_the_list(open_page, page_file):
@@ -157,18 +213,142 @@ def test_choosing_a_class_changes_map_and_landmarks(open_page, page_file):
     assert focus == "true"
 
 
-def test_cells_sum_to_the_score(open_page, page_file):
-    page = open_page(page_file)
-    words = page.locator("#map-words").inner_text().replace("\N{MINUS SIGN}", "-")
-    total = float(re.search(r"sum to (-?[\d.e-]+\d)", words).group(1))
-    score = page.evaluate(
-        """() => {
-          const { explorer } = JSON.parse(document.getElementById("content").textContent);
-          const [entry] = explorer.entries;
-          return entry.scores[entry.predicted];
-        }"""
+SCORE = """() => {
+  const { explorer } = JSON.parse(document.getElementById("content").textContent);
+  const [entry] = explorer.entries;
+  return entry.scores[entry.predicted];
+}"""
+
+
+@pytest.mark.parametrize("kind", ["page_file", "local_file"])
+def test_the_shown_numbers_add_up_to_the_score(open_page, kind, request):
+    page = open_page(request.getfixturevalue(kind))
+    tables = page.locator("#ledger table")
+    assert tables.count() == 2
+    for table in tables.all():
+        texts = table.locator("td").all_inner_texts()
+        numbers = [float(text.replace("\N{MINUS SIGN}", "-")) for text in texts]
+        assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=1e-9)
+        assert numbers[-1] == pytest.approx(page.evaluate(SCORE), abs=0.006)
+    names = page.locator("#ledger th").all_inner_texts()
+    assert names[:3] == ["all cells of the map", "offset", "score"]
+    assert {"all other landmarks", "intercept"} <= set(names)
+    assert ("all snippets" in names) == (kind == "local_file")
+    assert "The offset belongs to no step and channel" in page.locator("#ledger-words").inner_text()
+
+
+def test_names_and_times_of_the_user_are_shown(open_page, recorded_file):
+    page = open_page(recorded_file)
+    assert re.fullmatch(r"Recording 5\d\d", page.locator("#which").inner_text())
+    assert ", 10.00 to 12." in page.locator("#verdict").inner_text()
+    for place in ("#map", "#occurring"):
+        assert "time 10.00" in page.locator(f"{place} svg").text_content()
+    chips = page.locator("#chips button").all_inner_texts()
+    assert all(re.match(r"(run|sit|walk), recording \d+: [+\N{MINUS SIGN}]", c) for c in chips)
+    assert "time 10.00 to 12." in page.locator("#alignment svg").text_content()
+    captions = page.locator("#gallery figcaption").all_inner_texts()
+    assert all(re.search(r"\nrecording \d+$", text) for text in captions)
+    words = page.locator("#occurring-words").inner_text()
+    assert re.match(r"Time 1\d\.\d\d \(steps? \d+", words)
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ("s", ", 10:00:10.000 to 10:00:12."),
+        ("m", ", 10:10:00 to 10:12:"),
+        ("h", ", 20:00:00 to 22:"),
+        ("D", ", 2024-03-11 10:00 to 2024-03-14 "),
+        ("W", ", 2024-05-10 to 2024-05-30."),
+    ],
+)
+def test_dates_are_as_exact_as_their_axis(open_page, recorded, tmp_path, unit, expected):
+    X = recorded["X"]
+    start = np.datetime64("2024-03-01T10:00", "ns")
+    unit = np.timedelta64(1, unit) / np.timedelta64(1, "ns")
+    dates = start + (X.times * unit).astype("timedelta64[ns]")
+    X = SeriesBatch(X.values, X.offsets, X.channel_names, times=dates)
+    page = open_page(write_report(recorded["model"], tmp_path / "report.html", X=X[:2]))
+    assert expected in page.locator("#verdict").inner_text()
+
+
+def test_of_long_series_few_thin_lines_are_drawn(open_page, recorded_file, page_file):
+    long, short = open_page(recorded_file), open_page(page_file)
+    for page in (long, short):
+        gallery = page.locator("#gallery figure svg").first
+        assert gallery.locator(".trace").count() == 3
+    for page, count, thin in ((long, 6, 6), (short, 8, 0)):
+        assert page.locator("#alignment .trace").count() == count
+        assert page.locator("#alignment .trace.thin").count() == thin
+
+
+def test_maps_name_their_channels_and_share_a_scale(open_page, local_file):
+    page = open_page(local_file)
+    names = [f"sensor {k}" for k in range(4)] + ["constant"]
+    for svg in page.locator("#maps svg").all():
+        texts = svg.locator("text").all_text_contents()
+        assert sorted(texts) == sorted(2 * names)
+    low, high = page.locator("#maps .scale").inner_text().split()
+    assert low == f"\N{MINUS SIGN}{high}"
+    # The largest weight is opaque in one map only.
+    shades = page.locator("#maps svg").evaluate_all(
+        """svgs => svgs.map((svg) => Math.max(...[...svg.querySelectorAll(".cell")]
+          .map((cell) => Number(cell.getAttribute("fill-opacity")))))"""
     )
-    assert total == pytest.approx(score, rel=1e-2)
+    assert max(shades) == 1
+    assert min(shades) < 1
+
+
+WIDTHS = [390, 768, 1280, 1920]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_fits_its_window(open_page, page_file, recorded_file, nasty_file, width):
+    for file in (page_file, recorded_file, nasty_file):
+        page = open_page(file, width=width)
+        assert page.evaluate(OVERFLOWING) == [0]
+        # Links of the navigation are all visible: it wraps.
+        right = page.locator("nav").bounding_box()
+        for link in page.locator("nav a").all():
+            box = link.bounding_box()
+            assert box["x"] + box["width"] <= right["x"] + right["width"] + 1
+
+
+# The share of the width of a section that its text, tables and pictures reach.
+REACHED = """() => [...document.querySelectorAll("main section")].map((section) => {
+  const whole = section.getBoundingClientRect();
+  const parts = [...section.querySelectorAll("p, td, svg, figure, li")];
+  const right = Math.max(...parts.map((node) => node.getBoundingClientRect().right));
+  return [section.id, (right - whole.left) / whole.width];
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_no_section_leaves_its_right_half_empty(open_page, page_file, recorded_file, width):
+    for file in (page_file, recorded_file):
+        for section, reached in open_page(file, width=width).evaluate(REACHED):
+            assert reached > 0.7, section
+
+
+def test_a_table_that_is_cut_off_says_so(open_page, content, tmp_path):
+    content = copy.deepcopy(content)
+    names = [f"class number {k}" for k in range(18)]
+    content["labels"] = content["model"]["classes"] = names
+    content["confusion"]["counts"] = [[k] * 18 for k in range(18)]
+    for key in ("counts", "correct", "predicted"):
+        content["data"][key] = [1] * 18
+    target = tmp_path / "report.html"
+    target.write_text(render(content), encoding="utf-8")
+    page = open_page(target, width=390, height=844)
+    matrix = page.get_by_label("Confusion matrix")
+    cue = matrix.locator("xpath=following-sibling::p")
+    assert cue.inner_text() == "Scroll sideways to see all columns."
+    assert "cut-right" in matrix.get_attribute("class")
+    matrix.evaluate("node => { node.scrollLeft = node.scrollWidth; }")
+    page.wait_for_timeout(200)
+    assert "cut-right" not in matrix.get_attribute("class")
+    wide = open_page(target, width=1920).get_by_label("Series by class")
+    assert wide.locator("xpath=following-sibling::p").is_hidden()
 
 
 def test_snippets_are_drawn_with_examples(open_page, local_file):
@@ -242,10 +422,9 @@ def test_choosing_a_class_changes_what_snippets_add(open_page, local_file):
     assert page.locator("#at-step figure").count() == 3
 
 
-def test_nothing_overflows_on_a_phone(open_page, page_file, local_file, nasty_file):
-    for file in (page_file, local_file, nasty_file):
+def test_nothing_overflows_on_a_phone_if_details_are_open(open_page, page_file, local_file):
+    for file in (page_file, local_file):
         page = open_page(file, width=390, height=844)
-        assert page.evaluate(OVERFLOWING) == [0]
         page.locator("summary").first.click()
         assert page.evaluate(OVERFLOWING) == [0]
 
@@ -356,3 +535,9 @@ def test_other_reports_work_too(kind, data, given, open_page, tmp_path):
     assert page.locator("#alignment .tie").count() > 5
     words = page.locator("#alignment-words").inner_text()
     assert ("in the comparison “values, " in words) == (kind == "local")
+
+
+def test_the_explorer_shows_the_prediction_set(open_page, page_file):
+    page = open_page(page_file)
+    words = page.locator("#verdict").inner_text()
+    assert re.search(r"Set at 95% confidence: .+\.$", words)

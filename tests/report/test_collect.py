@@ -13,6 +13,7 @@ from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson
 from slts.report import collect, downsampling, explorer
 from slts.report.card import model_fingerprint
+from slts.series import SeriesBatch
 from tests.report.conftest import DATA, KINDS, Data, fitted
 from tests.report.unpacking import unpack, unpack_indices, unpack_path
 
@@ -128,9 +129,8 @@ def test_landmarks_are_drawn_largest_share_first(content, model):
         places = [
             model.landmark_indices_.tolist().index(references["index"][j]) for j in row["shown"]
         ]
-        shares = [references["share"][j][decision] for j in row["shown"]]
-        np.testing.assert_allclose(shares, weights[places], rtol=5e-3)
-        assert np.all(np.diff(np.abs(shares)) <= 0)
+        np.testing.assert_allclose(row["effect"], weights[places], rtol=5e-3)
+        assert np.all(np.diff(np.abs(row["effect"])) <= 0)
         j = row["shown"][0]
         drawn = rows[j].reshape(references["length"][j], -1)
         mapped = model.row_map_(model.landmarks_[[places[0]]]).values
@@ -187,7 +187,7 @@ def test_neighbours_are_the_nearest_of_their_class(three):
         for c, chosen in enumerate(entry["strongest"]):
             own = nearness[entry["index"], three.y == model.classes_[c]]
             assert chosen[0][1] == pytest.approx(own.max(), rel=1e-3)
-            assert all(found["references"]["classes"][j] == c for j, _ in chosen)
+            assert all(found["references"]["class"][j] == c for j, _ in chosen)
     assert not found["explorer"]["has_maps"]
     assert found["importance"]["channels"] is None
 
@@ -219,15 +219,68 @@ def test_local_metrics_are_drawn_by_part_of_the_landmarks(three):
     assert sum(share for _, share in found["comparisons"]) == pytest.approx(1, abs=1e-3)
 
 
-def test_landmarks_of_local_models_have_shares_of_the_scores(three):
+def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(three):
     model = fitted("local")
     found = collect(model, three.X_test, three.y_test)["references"]
     assert not found["weighted"]
-    terms = np.abs(model.transform(three.X_test)).reshape(len(three.X_test), 3, -1).mean(axis=0)
-    terms = terms[:, : len(model.landmarks_)]
-    share = terms / terms.sum(axis=1, keepdims=True)
-    places = [model.landmark_indices_.tolist().index(j) for j in found["index"]]
-    np.testing.assert_allclose(found["share"], share[:, places].T, rtol=1e-2)
+    terms = model.transform(three.X_test).reshape(len(three.X_test), 3, -1)
+    terms = terms[:, :, : len(model.landmarks_)]
+    effect = np.abs(terms - terms.mean(axis=0)).mean(axis=0)
+    for c, row in enumerate(found["gallery"]):
+        indices = [found["index"][j] for j in row["shown"]]
+        assert len(indices) == min(4, row["used"])
+        assert set(three.y[indices]) == {model.classes_[row["class"]]} == {model.classes_[c]}
+        places = [model.landmark_indices_.tolist().index(index) for index in indices]
+        np.testing.assert_allclose(row["effect"], effect[c, places], rtol=1e-2)
+        assert np.all(np.diff(row["effect"]) <= 0)
+
+
+def test_offset_cells_landmarks_and_snippets_add_up():
+    for kind in ("slts", "svc", "local"):
+        content = collect(fitted(kind), DATA["three"].X_test[:4], DATA["three"].y_test[:4])
+        for entry in content["explorer"]["entries"]:
+            for slot, c in enumerate(entry["classes"]):
+                parts = [value for _, value in entry["strongest"][slot]]
+                parts += [entry["rest"][slot], entry["intercept"][slot]]
+                parts.append(entry["snippets"][slot] if kind == "local" else 0.0)
+                assert sum(parts) == pytest.approx(entry["scores"][c], rel=1e-2, abs=1e-3)
+
+
+def test_series_landmarks_and_snippets_have_the_names_and_times_of_the_user(recorded):
+    found = collect(**recorded)
+    model, X = recorded["model"], recorded["X"]
+    references = found["references"]
+    for entry in found["explorer"]["entries"]:
+        assert entry["id"] == f"recording {500 + entry['index']}"
+        assert entry["clock"] == {"start": 10.0, "span": pytest.approx((entry["length"] - 1) / 50)}
+    assert len(found["explorer"]["times"]["sizes"]) == len(X)
+    for index, name, c in zip(
+        references["index"], references["name"], references["class"], strict=True
+    ):
+        assert name == f"recording {index}"
+        assert f"{model.classes_[c]}, {name}" == model.series_name(index)
+    assert all(clock["start"] == 10.0 for clock in references["clock"])
+    assert all(" of recording " in text for text in found["snippets"]["text"])
+    assert found["space"]["landmark_labels"] == [
+        model.series_class(index) for index in model.landmark_indices_
+    ]
+
+
+def test_dates_are_kept_as_they_are(recorded):
+    X = recorded["X"]
+    dates = np.datetime64("2024-03-01T10:00") + (X.times * 1e9).astype("timedelta64[ns]")
+    X = SeriesBatch(X.values, X.offsets, X.channel_names, times=dates)
+    first = collect(recorded["model"], X[:3])["explorer"]["entries"][0]
+    assert first["clock"]["start"] == "2024-03-01T10:00:10.000"
+    assert first["clock"]["span"] == pytest.approx((first["length"] - 1) / 50)
+
+
+def test_training_series_are_counted(three):
+    for kind in ("slts", "local", "1nn"):
+        model = fitted(kind)
+        kept = len(getattr(model, "landmarks_", three.X))
+        assert collect(model, three.X, three.y)["summary"]["n_seen"] == kept
+        assert collect(model, three.X_test)["summary"]["n_seen"] == 0
 
 
 def test_the_strongest_snippets_are_those_of_summarize(three):
@@ -259,7 +312,7 @@ def test_examples_are_the_series_in_which_a_snippet_adds_most(three):
     alone = collect(model)["snippets"]
     for found, batch, names in (
         (given, three.X_test, ids),
-        (alone, model.landmarks_, model.landmark_indices_.astype(str).tolist()),
+        (alone, model.landmarks_, [f"training series {k}" for k in model.landmark_indices_]),
     ):
         rows, added = unpack(found["example_rows"]), unpack(found["example_added"])
         parts = np.array([slts.explain(model, x).by_snippet for x in batch])
@@ -340,6 +393,21 @@ def test_similarities_to_references_are_computed_once(kind, method, three, monke
     # Local models also draw their landmarks.
     collect(model, three.X_test)
     assert sorted(sizes) == sorted([30, 12] if kind == "local" else [30])
+
+
+def test_series_are_predicted_once(three, monkeypatch):
+    """The certificate uses the predictions of the report."""
+    model, sizes = fitted("local"), []
+    own = type(model)._decide
+
+    def counted(self, batch):
+        sizes.append(len(batch))
+        return own(self, batch)
+
+    monkeypatch.setattr(type(model), "_decide", counted)
+    content = collect(model, three.X_test, three.y_test)
+    assert content["certificate"]["given"]
+    assert sizes == [len(three.X_test)]
 
 
 def test_many_series_are_sampled_misclassified_first(content, model, three, monkeypatch):

@@ -246,7 +246,7 @@ def test_concatenation_keeps_the_names_some_batches_have(batch, series):
 def test_batches_that_do_not_fit_are_not_joined(batch, series):
     with pytest.raises(DataError, match="at least one batch"):
         SeriesBatch.concatenate([])
-    with pytest.raises(DataError, match=r"batch 1 has 1 channels, expected 3 \(as batch 0\)"):
+    with pytest.raises(DataError, match=r"batch 1 has 1 channel, expected 3 \(as batch 0\)"):
         SeriesBatch.concatenate([batch, SeriesBatch([[1.0]], [0, 1])])
     with pytest.raises(DataError, match=r"batch 1 names its channels .*'z', 'y', 'x'"):
         SeriesBatch.concatenate([batch, named(series, ["z", "y", "x"])])

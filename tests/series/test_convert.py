@@ -353,8 +353,8 @@ def test_an_unknown_layout_is_refused():
 
 
 @pytest.mark.parametrize("option", ["time", "channels", "label"])
-def test_column_names_need_id(option):
-    with pytest.raises(DataError, match=f"{option}= names a column .* needs id="):
+def test_column_names_need_a_frame(option):
+    with pytest.raises(DataError, match=f"{option}= names a column .* got ndarray"):
         as_series(np.zeros((2, 3)), **{option: "a"})
 
 

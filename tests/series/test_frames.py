@@ -107,11 +107,12 @@ def test_id_may_be_any_type(make, ids):
     assert batch.lengths.tolist() == [3, 2]
 
 
-def test_boolean_columns_are_channels_only_if_named(make):
+def test_boolean_columns_are_channels(make):
     data = long_data() | {"on": [True, False, True, True, False]}
-    assert as_series(make(data), id="who").channel_names == ("when", "u", "v")
-    batch = as_series(make(data), id="who", channels=["on"])
-    np.testing.assert_array_equal(batch[0].ravel(), [1, 1, 0])
+    batch = as_series(make(data), id="who")
+    assert batch.channel_names == ("when", "u", "v", "on")
+    np.testing.assert_array_equal(batch[0][3], [1, 1, 0])
+    np.testing.assert_array_equal(as_series(make(data), id="who", channels=["on"])[0], [[1, 1, 0]])
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), min_size=1, unique=True))
@@ -137,13 +138,22 @@ def test_a_missing_value_is_kept_or_located(make):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({}, {"id": "x"}, r"id='x' is not a column of the frame; it has \['who', 'when'"),
-        ({}, {"id": "who", "time": "x"}, "time='x' is not a column"),
-        ({}, {"id": "who", "label": "x"}, "label='x' is not a column"),
-        ({}, {"id": "who", "channels": ["u", "x"]}, "channels holds 'x', which is not a column"),
+        ({}, {"id": "x"}, r"no column 'x' \(id\); its columns are 'who', 'when'"),
+        ({}, {"id": "who", "time": "x"}, r"no column 'x' \(time\)"),
+        ({}, {"id": "who", "label": "x"}, r"no column 'x' \(label\)"),
+        ({}, {"id": "who", "channels": ["u", "x"]}, r"no column 'x' \(channels\)"),
+        (
+            {},
+            {"id": "who", "time": "when", "channels": ["u", "x"]},
+            "channels holds 'x', which is not a column",
+        ),
         ({}, {"id": "who", "channels": []}, r"channels must be one or more distinct.*got \[\]"),
         ({}, {"id": "who", "channels": ["u", "u"]}, "channels must be one or more distinct"),
-        ({}, {"id": "who", "channels": ["word"]}, "channel 'word' has dtype String, expected"),
+        (
+            {},
+            {"id": "who", "channels": ["word"]},
+            "channel 'word' holds text such as 'yes', expected",
+        ),
         ({}, {"id": "who", "padded": True}, "padded=True is for arrays"),
         (
             {"who": ["b", None, "b", "a", "b"]},
@@ -184,25 +194,29 @@ def test_an_empty_frame_has_no_samples(make):
 
 
 def test_a_frame_without_numbers_is_explained(make):
-    with pytest.raises(DataError, match=r"no numeric column left for the values; it has .*String"):
+    with pytest.raises(
+        DataError, match=r"no numeric column left for the channels; its columns are 'who'"
+    ):
         as_series(make({"who": [1, 2], "word": ["a", "b"]}), id="who")
 
 
 def test_times_of_mixed_types_cannot_be_sorted():
     frame = pd.DataFrame({"i": [1, 1], "t": pd.Series([1, "a"], dtype=object), "x": [0.0, 1.0]})
     with pytest.raises(DataError, match="the time column cannot be sorted"):
+        as_series(frame, id="i", time="t", channels="x")
+    with pytest.raises(DataError, match="values have several types"):
         as_series(frame, id="i", time="t")
 
 
 def test_id_is_only_for_frames():
-    with pytest.raises(DataError, match=r"id= reads a pandas or polars DataFrame .* got ndarray"):
+    with pytest.raises(DataError, match=r"id= names a column of a pandas .* got ndarray"):
         as_series(np.zeros((2, 3)), id="who")
     with pytest.raises(DataError, match=r"got LazyFrame: collect\(\) it first"):
         as_series(pl.DataFrame(long_data()).lazy(), id="who")
 
 
-def test_a_long_frame_without_id_is_explained(make):
-    with pytest.raises(DataError, match=r"name the column that identifies .*id=.*X.to_numpy\(\)"):
+def test_a_long_frame_whose_series_are_not_clear_is_explained(make):
+    with pytest.raises(DataError, match=r"which column identifies the series. Name it .*\(id=\)"):
         as_series(make(long_data()))
 
 
@@ -309,3 +323,79 @@ def test_an_unlabelled_frame_of_numbers_holds_one_series_per_row():
 
 def test_a_series_of_arrays_is_a_list_of_series():
     assert as_series(pd.Series([np.zeros((2, 3)), np.zeros((2, 4))])).lengths.tolist() == [3, 4]
+
+
+# -- Guessed columns
+
+
+def recordings():
+    """Six series of ten steps, with rows in random order and columns of every sort."""
+    rng = np.random.default_rng(0)
+    series = np.repeat(np.arange(6), 10)
+    data = {
+        "recording": [f"r{k}" for k in series],
+        "time_s": np.tile(np.arange(10) * 0.5, 6),
+        "gait": np.where(series % 2, "walk", "run"),
+        "subject": series // 2,
+        "on": rng.random(60) > 0.5,
+        "x": rng.normal(size=60),
+    }
+    frame = pd.DataFrame(data)
+    order = rng.permutation(60)
+    return frame, frame.iloc[order].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_are_guessed_as_for_files_and_a_warning_names_them(library):
+    ordered, shuffled = recordings()
+    convert = {"pandas": lambda x: x, "polars": pl.from_pandas, "pyarrow": pa.table}[library]
+    message = r"guessed: id=recording, time=time_s, channels=on,x, not used: gait, not used, const"
+    with pytest.warns(UserWarning, match=message):
+        batch = as_series(convert(shuffled))
+    assert batch.channel_names == ("on", "x")
+    by_name = {key: rows["x"].tolist() for key, rows in ordered.groupby("recording")}
+    names = shuffled["recording"].drop_duplicates().tolist()
+    assert [x[1].tolist() for x in batch] == [by_name[name] for name in names]
+    with pytest.warns(UserWarning, match="id=recording, time=time_s, label=gait, channels=on,x"):
+        again, labels = as_series(convert(shuffled), id="recording", label="gait")
+    assert again == batch
+    assert labels.tolist() == [["run", "walk"][int(name[1]) % 2] for name in names]
+
+
+def test_columns_that_are_named_give_no_warning():
+    _, shuffled = recordings()
+    batch = as_series(shuffled, id="recording", time="time_s", channels=["on", "x"])
+    kept = shuffled.drop(columns="subject")
+    assert as_series(kept, id="recording", time="time_s") == batch
+
+
+def test_identifiers_may_be_in_the_index_of_a_frame():
+    _, shuffled = recordings()
+    with pytest.warns(UserWarning, match="id=recording, time=time_s"):
+        batch = as_series(shuffled.set_index("recording"))
+    assert len(batch) == 6
+
+
+def test_text_times_are_not_sorted_as_text(make):
+    data = long_data() | {"when": ["10", "2", "9", "1", "11"]}
+    batch = as_series(make(data), id="who", time="when", channels="u")
+    np.testing.assert_array_equal(batch.values.ravel(), [3, 1, 5, 4, 2])
+    with pytest.raises(DataError, match=r"'when' \(time\) holds text such as 'soon', expected"):
+        as_series(make(long_data() | {"when": ["soon"] * 5}), id="who", time="when", channels="u")
+
+
+def test_a_frame_with_one_series_per_row_is_explained():
+    frame = pd.DataFrame({"id": ["a", "b"], **{f"x{k}": [0.5, 1.5] for k in range(9)}})
+    with pytest.raises(DataError, match=r"every row .* is one series: use slts.scan_series\(X\)"):
+        as_series(frame)
+
+
+def test_later_rows_that_contradict_the_guess_are_an_error(monkeypatch):
+    monkeypatch.setattr("slts.series.frames.SAMPLE_ROWS", 30)
+    ordered, _ = recordings()
+    changed = ordered.assign(subject=np.arange(60) // 57)
+    with (
+        pytest.warns(UserWarning, match="constant in every series: subject"),
+        pytest.raises(DataError, match="but it varies in series 'r5'"),
+    ):
+        as_series(changed)

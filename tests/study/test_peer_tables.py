@@ -54,6 +54,10 @@ def score(method, dataset, split, accuracy):
     }
 
 
+def with_probabilities(found, split):
+    return found | {"ece": 0.01 * (split + 1), "log_loss": 0.2, "brier": 0.1}
+
+
 def made_up():
     """Three splits, fewer of some; the method without seed once on the published split."""
     results = {}
@@ -66,7 +70,10 @@ def made_up():
                 if dataset == "robot_lp1" and method == "minirocket":
                     accuracy = 95.0 + split**2
                 key = f"model/{dataset}/{split}/{method}"
-                results[key] = {"scores": [score(method, dataset, split, accuracy)]}
+                found = score(method, dataset, split, accuracy)
+                if method in ("local", "old-form"):
+                    found = with_probabilities(found, split)
+                results[key] = {"scores": [found]}
         for k, name in enumerate(CANDIDATES):
             best = {"japanese_vowels": 0, "auslan": 3, "robot_lp1": 3}[dataset]
             folds = [70.0 - abs(k - best), 72.0 - abs(k - best)]
@@ -91,6 +98,18 @@ def test_accuracy_is_the_mean_over_splits_then_over_data_sets(tables):
     assert found["mean"] == pytest.approx(91.0)
     costs = tables["costs"]["local"]["auslan"]
     assert costs == {"fit": 2.0, "predict": 1.0, "numbers": 1000.0}
+
+
+def test_probabilities_are_scored_where_a_method_has_them(tables):
+    found = tables["probabilities"]
+    assert set(found) == {"local", "old-form"}
+    assert found["local"]["auslan"] == pytest.approx({"ece": 0.02, "log_loss": 0.2, "brier": 0.1})
+    text = to_markdown(build(tables, RUN, []))
+    section = text.partition("## Probabilities")[2].partition("\n## ")[0]
+    assert "Calibration error (ECE)" in section
+    assert "| LocalSLTS | 0.020 |" in section
+    # One row in each of three tables: ablations are not listed.
+    assert section.count("\n| LocalSLTS") == section.count("\n| --- ") == 3
 
 
 def test_variants_are_compared_on_shared_splits(tables):

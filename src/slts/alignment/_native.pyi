@@ -33,22 +33,26 @@ class Rows64:
 
 class Landmarks32:
     pack_columns: list[int]
+    summed_stride: int
     def __init__(
         self,
         values: npt.NDArray[np.float64],
         offsets: npt.NDArray[np.int64],
         shift: npt.NDArray[np.float64] | None,
         width: int,
+        basis: npt.NDArray[np.float64] | None,
     ) -> None: ...
 
 class Landmarks64:
     pack_columns: list[int]
+    summed_stride: int
     def __init__(
         self,
         values: npt.NDArray[np.float64],
         offsets: npt.NDArray[np.int64],
         shift: npt.NDArray[np.float64] | None,
         width: int,
+        basis: npt.NDArray[np.float64] | None,
     ) -> None: ...
 
 # Series and landmarks of one call have the same precision, and so have its arrays.
@@ -96,6 +100,15 @@ def projected(
     target: int,
     token: CancelToken | None,
 ) -> Outcome: ...
+def sums(
+    series: Rows,
+    landmarks: Landmarks,
+    block: BlockBounds,
+    band: Band,
+    out: Values,
+    target: int,
+    token: CancelToken | None,
+) -> Outcome: ...
 def align_pair(
     a: npt.NDArray[np.float64],
     b: npt.NDArray[np.float64],
@@ -103,9 +116,11 @@ def align_pair(
     objective: int,
     band_kind: int,
     band_parameter: float,
-) -> tuple[npt.NDArray[np.int64], float] | None: ...
+) -> tuple[npt.NDArray[np.int64], int, float] | None: ...
 
 class Windows:
+    # Rows of the values before each window, in the order of `window_begin` and `window_end`.
+    first: list[int]
     def __init__(
         self,
         values: npt.NDArray[np.float64],

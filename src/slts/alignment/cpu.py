@@ -65,13 +65,23 @@ class CpuBackend:
         self.run(native.products, (), (out,))
 
     def grouped(self, weights: AnyArray, out: AnyArray) -> None:
-        """Weighted sums of T, into (series, groups, phases, channels, channels)."""
+        """Weighted sums of T, into (series, groups, phases, channels, channels or directions)."""
         # Splitting a sum over landmarks would change the order of addition.
         self.run(native.grouped, (weights,), (out,), split_columns=False)
 
     def projected(self, metrics: AnyArray, out: AnyArray) -> None:
         """<M_c, T> of every pair, into (series, landmarks, metrics)."""
         self.run(native.projected, (metrics,), (out,))
+
+    def sums(self, n_phases: int) -> AnyArray:
+        """Landmark rows that are aligned with each step of one series; see `Aligner.sums`."""
+        basis = self._layouts.basis
+        columns = self.series.n_channels if basis is None else basis.shape[1]
+        # The kernel works on padded rows, and leaves out steps that a phase does not reach.
+        shape = (1, len(self.landmarks), n_phases, self.series.n_steps)
+        out = np.zeros((*shape, self._packed_landmarks().summed_stride), self.settings.dtype)
+        self.run(native.sums, (), (out,))
+        return out[0, ..., :columns]
 
     def run(
         self,
@@ -87,14 +97,8 @@ class CpuBackend:
         `traced` reductions store the moves of a whole grid in order to walk the path back.
         """
         target, band = selected_target(), native_band(self.settings.band)
-        width = target.width(self.settings.dtype)
-        longest = int(self.landmarks.lengths.max(initial=0))
-        cells = int(self.series.lengths.max(initial=0)) * longest
-        if traced and cells * width / 4 > _MOVES_BYTES:
-            width = 1
-        landmarks = self._layouts.get(width, lambda: self._lay_out_landmarks(width))
-        series = self._lay_out_series()
-        token = native.CancelToken()
+        landmarks, series = self._packed_landmarks(traced=traced), self._lay_out_series()
+        token, workers = native.CancelToken(), effective_n_jobs(self._n_jobs)
 
         def task(block: Block) -> None:
             where = (block.row_begin, block.row_end, block.column_begin, block.column_end)
@@ -109,17 +113,26 @@ class CpuBackend:
             self.series.lengths * float(self.series.n_channels + 4),
             landmarks.pack_columns,
             block_cost=_BLOCK_OPERATIONS,
-            workers=effective_n_jobs(self._n_jobs),
+            workers=workers,
             split_columns=split_columns,
         )
-        map_blocks(task, blocks, n_jobs=self._n_jobs, cancel=token.cancel, progress=self._progress)
+        map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel, progress=self._progress)
 
     def _lay_out_series(self) -> Rows:
         layout = native.Rows32 if self.settings.dtype == "float32" else native.Rows64
         return layout(self.series.values, self.series.offsets, self.settings.shift(self.series))
 
+    def _packed_landmarks(self, *, traced: bool = True) -> Landmarks:
+        """Return the layout of the landmarks, as wide as the moves of a grid allow."""
+        width = selected_target().width(self.settings.dtype)
+        cells = int(self.series.lengths.max(initial=0)) * self._layouts.longest
+        if traced and cells * width / 4 > _MOVES_BYTES:
+            width = 1
+        return self._layouts.get(width, lambda: self._lay_out_landmarks(width))
+
     def _lay_out_landmarks(self, width: int) -> Landmarks:
         """Pack landmarks of similar length side by side, `width` to a pack."""
         layout = native.Landmarks32 if self.settings.dtype == "float32" else native.Landmarks64
         batch = self.landmarks
-        return layout(batch.values, batch.offsets, self.settings.shift(batch), width)
+        shift, basis = self.settings.shift(batch), self._layouts.basis
+        return layout(batch.values, batch.offsets, shift, width, basis)

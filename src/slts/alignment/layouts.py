@@ -21,16 +21,22 @@ T = TypeVar("T")
 
 
 class LandmarkLayouts:
-    """Landmarks, settings, and the layouts that the backends make from them on first use."""
+    """Landmarks, settings, basis, and the layouts that the backends make on first use."""
 
-    def __init__(self, landmarks: SeriesBatch, settings: AlignmentSettings) -> None:
-        self.landmarks, self.settings = landmarks, settings
+    def __init__(
+        self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None = None
+    ) -> None:
+        self.landmarks, self.settings, self.basis = landmarks, settings, basis
+        self.longest = int(landmarks.lengths.max(initial=0))
         self._made: dict[Hashable, Any] = {}
         self._lock = Lock()
 
-    def match(self, landmarks: SeriesBatch, settings: AlignmentSettings) -> bool:
+    def match(
+        self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None
+    ) -> bool:
         """Whether these are the layouts of the given landmarks."""
-        return self.landmarks is landmarks and self.settings == settings
+        same = self.landmarks is landmarks and self.basis is basis
+        return same and self.settings == settings
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the layout of this key. The first call makes it, other threads wait for it."""

@@ -15,10 +15,9 @@ from slts.alignment.band import Band, no_path_error
 from slts.alignment.settings import AlignmentSettings
 from slts.errors import DataError
 from slts.execution import progress_bar
+from slts.plural import count
 from slts.series import SeriesBatch, as_series
 from slts.series.missing import observed_steps
-
-_FLOAT64 = np.dtype(np.float64)
 
 
 def align(
@@ -58,6 +57,15 @@ def align(
     >>> found.path.tolist(), found.similarity
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
+    found = None
+    if type(a) is np.ndarray and type(b) is np.ndarray:
+        # The kernel takes float64 (channels, time) as they are, and checks while it reads them.
+        try:
+            found = align_pair(a, b, objective, band, normalize=bool(normalize))
+        except TypeError:
+            found = None
+    if found is not None:
+        return found
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
@@ -206,16 +214,7 @@ def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBat
 
 
 def _one_series(value: Any, name: str) -> FloatArray:
-    """Convert one series to float64 (channels, time). Arrays of this form are not checked here."""
-    if (
-        type(value) is np.ndarray
-        and value.dtype == _FLOAT64
-        and value.ndim == 2
-        and value.size
-        # Fields of record arrays may have strides that are not multiples of the item size.
-        and (value.flags.forc or not any(stride % 8 for stride in value.strides))
-    ):
-        return value
+    """Convert one series to float64 (channels, time)."""
     with _naming(f"'{name}' is not a usable series"):
         return as_series([value])[0]
 
@@ -231,6 +230,6 @@ def _naming(what: str) -> Iterator[None]:
 
 def _channels_differ(one: str, n_one: int, other: str, n_other: int) -> DataError:
     return DataError(
-        f"'{one}' has {n_one} channels and '{other}' has {n_other}: they must have the same. "
-        f"Is the layout time_first? Then use as_series(..., layout='time_first')."
+        f"'{one}' has {count(n_one, 'channel')} and '{other}' has {n_other}: they must have the "
+        f"same. Is the layout time_first? Then use as_series(..., layout='time_first')."
     )

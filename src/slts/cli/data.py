@@ -79,9 +79,12 @@ def open_scan(
         # A folder with one CSV per series has its labels in a file, not in a column.
         first = next(scan.parts()[0].batches(labels=True, batch_size=1), None)
         if first is None or first.labels is None:
+            options = [f"--label {name}" for name in scan.columns.label_candidates]
+            may_be = f" It may be {' or '.join(options)}." if options else ""
             unused = ", ".join(scan.columns.ignored) or "none"
             raise CommandError(
-                f"{scan.name} has no label column: name it with --label. Unused columns: {unused}"
+                f"{scan.name} has no label column: name it with --label.{may_be} Unused columns: "
+                f"{unused}"
             )
     return CommandScan(scan, messages, classes)
 

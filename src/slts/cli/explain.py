@@ -143,6 +143,7 @@ def _content(
         "channels": _channel_names(found),
         "contributions": signs[:, None, None] * found.contributions[positions],
         "landmarks": found.landmark_indices,
+        "landmark_names": found.landmark_names,
         "by_landmark": signs[:, None] * found.by_landmark[positions],
         "by_snippet": signs[:, None] * found.by_snippet[positions],
         "intercept": signs * found.intercept[positions],
@@ -188,16 +189,22 @@ def _print(
         show_table([*header, "contribution"], rows)
 
     def landmark(j: int) -> list[str]:
-        return [str(found.landmark_indices[j]), f"{found.similarities[j]:.4f}"]
+        return [found.landmark_names[j], f"{found.similarities[j]:.4f}"]
 
     def snippet(k: int) -> list[str]:
         how = ", shape only" if model.snippets_.shape_only[k] else ""
-        text = model.snippets_.describe(k, found.channel_names)
+        text = model.describe_snippet(k, found.channel_names)
         return [text + how, str(np.count_nonzero(found.occurrences(k)))]
 
     names = _channel_names(found)
     show_largest(["channel"], lambda u: [names[u]], found.by_channel[position])
-    show_largest(["step"], lambda i: [str(i)], found.by_step[position])
+    times = found.series.times
+    head = ["step"] if times is None else ["step", "time"]
+    show_largest(
+        head,
+        lambda i: [str(i)] if times is None else [str(i), str(times[i])],
+        found.by_step[position],
+    )
     show_largest(["landmark", "similarity"], landmark, found.by_landmark[position])
     if found.by_snippet.shape[1]:
         show_largest(["snippet", "steps where it occurs"], snippet, found.by_snippet[position])

@@ -26,6 +26,7 @@ from slts.execution import duration
 from slts.files import Columns
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
+from slts.plural import count
 
 METHODS = {
     "local": "LocalSLTSClassifier",
@@ -69,6 +70,13 @@ def fit(
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
     ] = None,
+    identifiers: Annotated[
+        bool,
+        typer.Option(
+            "--identifiers/--no-identifiers",
+            help="Whether the model file names the training series that it keeps.",
+        ),
+    ] = True,
     random_state: options.RandomState = 0,
     memory_limit: options.MemoryLimit = None,
     *,
@@ -117,7 +125,7 @@ def fit(
         tested.append(HeldOut.of(copy, fold))
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
-    save(estimator, model)
+    save(estimator, model, identifiers=identifiers)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
     result = _Result(estimator, model, seconds, given, scan.columns, len(folds), tested)
@@ -137,7 +145,7 @@ def _open_test(
     found = read_labels(scan)
     if found.n_channels != known.n_channels:
         raise DataError(
-            f"{scan.name} has {found.n_channels} channels, but the training series have "
+            f"{scan.name} has {count(found.n_channels, 'channel')}, but the training series have "
             f"{known.n_channels}"
         )
     return scan
@@ -244,9 +252,7 @@ class _Result:
         chosen = ", ".join(f"{key}={value:.6g}" for key, value in self._chosen().items())
         n_sampled = getattr(estimator, "n_sampled_", None)
         sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
-        channels = (
-            "1 channel" if estimator.n_channels_in_ == 1 else f"{estimator.n_channels_in_} channels"
-        )
+        channels = count(estimator.n_channels_in_, "channel")
         lines = [
             f"{type(estimator).__name__} trained on {sample}{estimator.n_series_in_} series "
             f"({channels}, {len(estimator.classes_)} classes) in {duration(self.seconds)}"

@@ -58,8 +58,8 @@ Data = Annotated[
         metavar="DATA",
         help="A .ts, .csv, .tsv, .parquet, .feather or .npz file (text files may end in .gz, .bz2, "
         ".xz or .zst), a folder of Parquet files or a pattern in quotes such as 'part-*.parquet', "
-        "a folder with one CSV per series and labels.csv, - for CSV from standard input, or a data "
-        "set such as japanese_vowels:test.",
+        "a folder with one CSV per series and labels.csv, or with a folder of CSV files per class, "
+        "- for CSV from standard input, or a data set such as japanese_vowels:test.",
         show_default=False,
     ),
 ]
@@ -128,7 +128,16 @@ class CommonOptions:
         _column(
             "--channels",
             "Columns with the values: names separated by commas, or a range such as c1..c12.",
-            default="those of the model, or all other numeric columns",
+            default="those of the model, or all other numeric columns that vary within series",
+        ),
+    ] = None
+    every: Annotated[
+        str | None,
+        _column(
+            "--every",
+            "Resample series on a grid of time with steps of this distance: 20ms, 1s, 5min for "
+            "moments, a number for a time of numbers.",
+            default="steps are kept; time only sorts them",
         ),
     ] = None
     as_json: Json = False
@@ -137,8 +146,8 @@ class CommonOptions:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """Columns of a table, as arguments of `slts.scan_series`."""
-        return {name: getattr(self, name) for name in ("id", "time", "label", "channels")}
+        """How a table is read, as arguments of `slts.scan_series`."""
+        return {name: getattr(self, name) for name in ("id", "time", "label", "channels", "every")}
 
     @cached_property
     def messages(self) -> Messages:

@@ -11,6 +11,7 @@ from slts.cli import options
 from slts.cli.data import load_model, open_scan
 from slts.cli.output_paths import check_output_path
 from slts.cli.terminal import CommandError, show_json
+from slts.files.paths import STDIN
 from slts.report import write_report
 
 
@@ -24,7 +25,10 @@ def report(
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", help="Heading of the page.", show_default="name of the data"),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a file that exists already.")
     ] = False,
@@ -41,7 +45,7 @@ def report(
     if out.exists() and not force:
         raise CommandError(f"{out} exists: use --force to overwrite it, or name another with --out")
     fitted = load_model(model, common)
-    X = y = ids = None
+    X = y = None
     if data is not None:
         found = open_scan(
             data,
@@ -50,11 +54,25 @@ def report(
             classes=fitted.classes_,
             labelled=False,
         ).read()
-        X, y, ids = found.series, found.labels, None if found.ids is None else found.ids.tolist()
-    write_report(
-        fitted, out, X=X, y=y, ids=ids, title=title, verbose=common.messages.shows_progress
-    )
+        X, y = found.series, found.labels
+    title = title or _title(str(model) if data is None else data)
+    write_report(fitted, out, X=X, y=y, title=title, verbose=common.messages.shows_progress)
     if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:
         common.messages.done(str(out))
+
+
+def _title(source: str) -> str:
+    """Return a heading: the name of a file or folder, without suffixes.
+
+    Examples
+    --------
+    >>> from slts.cli.report import _title
+    >>> _title("data/gait_test.csv.gz"), _title("japanese_vowels:test"), _title("-")
+    ('Gait test', 'Japanese vowels: test', 'Standard input')
+    """
+    if source == STDIN:
+        return "Standard input"
+    words = Path(source).name.split(".")[0].replace("_", " ").replace(":", ": ").strip()
+    return f"{words[:1].upper()}{words[1:]}" or source

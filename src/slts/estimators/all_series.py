@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 from slts.estimators.base import SeriesClassifier
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
@@ -55,7 +55,10 @@ class AllSeriesClassifier(SeriesClassifier):
 
     def _nearness_of_rows(self, rows: SeriesBatch) -> FloatArray:
         """Return the nearness of rows to each training series: here their similarity."""
-        kept = self.training_rows_
-        aligner = self._aligner("all", self.row_map_.settings, lambda: kept, (kept,))
+        aligner = self._training_aligner()
         with self._progress("Aligning") as progress:
             return np.asarray(aligner.similarities(rows, progress=progress), dtype=np.float64)
+
+    def _training_aligner(self) -> Aligner:
+        kept = self.training_rows_
+        return self._aligner("all", self.row_map_.settings, lambda: kept, (kept,))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import Lock
-from typing import Any, NamedTuple, Self
+from threading import RLock
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +27,25 @@ from slts.estimators.prediction import Method, apply_to_source, apply_with_label
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import progress_bar, usable_memory
 from slts.files.tables import first_missing
-from slts.learning.calibration import Validation, probabilities, two_sided
+from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
+from slts.learning.conformal import HeldOutMargins
 from slts.models.linear_form import decision_of
+from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
+from slts.series.naming import class_name
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
+from slts.training.search import HeldOutDecisions
 from slts.training.source import ArraySource, is_source, task_runner
 
+T = TypeVar("T")
+# Weights that are this much smaller than the largest are lost in its rounding.
+_WEIGHT_RANGE = 1e-15
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
 _COPIES = 3
-# Threads that predict with one model wait for its aligner. A lock of a model could not be pickled.
-_MAKING = Lock()
+# Threads that predict with one model wait for what is prepared. A lock of a model could not be
+# pickled.
+_MAKING = RLock()
 
 
 class Outputs(NamedTuple):
@@ -68,8 +77,13 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Number of columns if X was a table.
     n_series_in_, n_steps_in_ : int
         Number of training series, and of their steps.
-    probability_scale_ : float or None
-        Scale of the calibrated probabilities; None if calibration was skipped.
+    probability_scale_ : ndarray or None
+        Scale of the probabilities for each predicted class; None if calibration was skipped.
+    held_out_margins_ : HeldOutMargins or None
+        Margins of held-out training series, for `slts.prediction_sets`; None if there are none.
+    origins_ : Origins or None
+        Names and classes of the training series that landmarks, snippets or neighbours come from;
+        None in models from older files.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     """
@@ -77,7 +91,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     classes_: npt.NDArray[Any]
     n_series_in_: int
     n_steps_in_: int
-    probability_scale_: float | None
+    probability_scale_: FloatArray | None
+    held_out_margins_: HeldOutMargins | None
+    origins_: Origins | None
     validation_: Validation | None
     # Parameters that every classifier has.
     device: str
@@ -85,8 +101,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     random_state: Any
     verbose: Any
 
-    # Aligners with the landmarks of the fitted model; not part of pickles and model files.
-    _aligners: dict[Any, tuple[tuple[Any, ...], Aligner]]
+    # What is prepared from the fitted model once; not part of pickles and model files.
+    _prepared: dict[Any, tuple[tuple[Any, ...], Any]]
 
     @property
     def _calibrates(self) -> bool:
@@ -105,6 +121,33 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     def positive_classes_(self) -> npt.NDArray[Any]:
         """The positive class of each decision value: every class, or the second of two."""
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+
+    def series_name(self, index: int, *, with_class: bool = True) -> str:
+        """What the user calls a training series: "walk, recording 17".
+
+        Parameters
+        ----------
+        index
+            Position among the training series, such as one of `landmark_indices_`.
+        with_class
+            Whether the class of the series comes first.
+
+        Returns
+        -------
+        str
+            The name; "training series 17" if the data had no identifiers.
+        """
+        if self.origins_ is None:
+            return f"training series {index}"
+        name, code = self.origins_.name(index), self.series_class(index)
+        if not with_class or code is None:
+            return name
+        return f"{class_name(str(self.classes_[code]))}, {name}"
+
+    def series_class(self, index: int) -> int | None:
+        """Position in `classes_` of the class of a training series that the model keeps."""
+        place = None if self.origins_ is None else self.origins_.place(index)
+        return None if self.origins_ is None or place is None else int(self.origins_.codes[place])
 
     def decision_of(self, label: Any) -> tuple[int, float]:
         """Find the decision value of a class and its sign.
@@ -226,10 +269,16 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the aligners out: they are made again when they are needed."""
+        """Leave out what is prepared: it is made again when it is needed."""
         state = dict(super().__getstate__())
-        state.pop("_aligners", None)
+        state.pop("_prepared", None)
         return state
+
+    def with_margins(self, held_out: HeldOutMargins) -> Self:
+        """Return a copy with other margins of held-out series, for `slts.prediction_sets`."""
+        model = copy.copy(self)
+        model.held_out_margins_ = held_out
+        return model
 
     def _apply(self, method: Method, X: Any) -> FloatArray:
         """Apply a method to checked series, or to the series of a scan part by part."""
@@ -239,12 +288,33 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             return apply_to_source(self, X, method)
         return method(self, self.check_series(X))
 
+    def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
+        """Fit probabilities and keep margins, from decision values of held-out series."""
+        self.probability_scale_ = self.held_out_margins_ = None
+        if held_out is not None:
+            self.probability_scale_ = fit_scale(*held_out)
+            decisions, codes, weights = held_out
+            self.held_out_margins_ = HeldOutMargins.of(decisions, codes, weights / weights.mean())
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _labels(self, decisions: FloatArray) -> npt.NDArray[Any]:
         labels: npt.NDArray[Any] = self.classes_[two_sided(decisions).argmax(axis=1)]
         return labels
+
+    def _prepare(self, name: Any, inputs: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """Return something that depends on fitted attributes only, the `inputs`.
+
+        It is made at the first call, and again if one of the inputs was replaced.
+        """
+        kept = self._shared()
+        with _MAKING:
+            known, found = kept.get(name, ((), None))
+            if not known or any(a is not b for a, b in zip(known, inputs, strict=True)):
+                found = make()
+                kept[name] = inputs, found
+        return cast(T, found)
 
     def _aligner(
         self,
@@ -253,23 +323,13 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         landmarks: Callable[[], SeriesBatch],
         inputs: tuple[Any, ...],
     ) -> Aligner:
-        """Return the aligner with some landmarks of the fitted model.
-
-        It is made at the first call, and again if one of the `inputs` that determine the landmarks
-        was replaced.
-        """
-        kept = self._shared_aligners()
-        with _MAKING:
-            known, aligner = kept.get(name, (None, None))
-            same = known is not None and all(a is b for a, b in zip(known, inputs, strict=True))
-            if aligner is None or not same:
-                aligner = Aligner(landmarks(), settings)
-                kept[name] = inputs, aligner
+        """Return the aligner with some landmarks of the fitted model; see `_prepare`."""
+        aligner = self._prepare(name, inputs, lambda: Aligner(landmarks(), settings))
         return replace(aligner, device=self.device, n_jobs=self.n_jobs)
 
-    def _shared_aligners(self) -> dict[Any, tuple[tuple[Any, ...], Aligner]]:
-        """Return the aligners made so far; models that were loaded or unpickled have none."""
-        kept: dict[Any, tuple[tuple[Any, ...], Aligner]] = self.__dict__.setdefault("_aligners", {})
+    def _shared(self) -> dict[Any, tuple[tuple[Any, ...], Any]]:
+        """Return what is prepared so far; models that were loaded or unpickled have nothing."""
+        kept: dict[Any, tuple[tuple[Any, ...], Any]] = self.__dict__.setdefault("_prepared", {})
         return kept
 
     def _progress(self, description: str) -> Any:
@@ -279,7 +339,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     def _fitting(self) -> Iterator[None]:
         """Forget the former fit; restore it if the new one fails."""
         before = dict(self.__dict__)
-        self._aligners = {}
+        self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
             yield
@@ -331,6 +391,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             weights = _check_sample_weight(
                 sample_weight, np.empty((len(batch), 1)), dtype=np.float64, ensure_non_negative=True
             )
+            weights = _representable(weights)
             totals = np.bincount(codes, weights=weights)
             if (totals <= 0.0).any():
                 raise DataError(
@@ -357,14 +418,20 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             found = read_everything(source, runner, seed=self._seed(), progress=progress)
         classes = found.classes if class_names is None else class_names
-        self._remember(classes, found.n_series, found.n_steps, found.sample.series)
+        origins = Origins.of(found.sample.series, found.indices, found.codes)
+        self._remember(classes, found.n_series, found.n_steps, found.sample.series, origins)
         return found
 
     def _remember(
-        self, classes: AnyArray, n_series: int, n_steps: int, series: SeriesBatch
+        self,
+        classes: AnyArray,
+        n_series: int,
+        n_steps: int,
+        series: SeriesBatch,
+        origins: Origins,
     ) -> None:
         """Remember the shape of the training data; `series` are some of them."""
-        self.classes_ = classes
+        self.classes_, self.origins_ = classes, origins
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
         self._remember_channels(series)
 
@@ -374,6 +441,27 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 "y must be None for a scan, which has labels of its own: name their column with "
                 "scan_series(..., label='...')."
             )
+
+
+def _representable(weights: FloatArray) -> FloatArray:
+    """Return weights whose sums and squares neither overflow nor vanish.
+
+    Extreme weights are divided by the largest. Common ones stay: for an SVM their size matters.
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0.0:
+        return weights
+    smallest = float(weights[weights > 0.0].min())
+    if smallest / largest < _WEIGHT_RANGE:
+        series = int(np.flatnonzero(weights == smallest)[0])
+        raise DataError(
+            f"sample_weight of series {series} is {smallest:g}, and the largest is {largest:g}: "
+            f"positive weights must not differ by more than a factor of {1 / _WEIGHT_RANGE:g}. Use "
+            f"0 to leave a series out."
+        )
+    if smallest > _WEIGHT_RANGE and largest < 1.0 / _WEIGHT_RANGE:
+        return weights
+    return weights / largest
 
 
 def checked_settings(

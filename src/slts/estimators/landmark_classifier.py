@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.training.landmark_fit import LandmarkFit, fit_landmarks
 from slts.training.options import LandmarkOptions
-from slts.training.search import SearchResult
+from slts.training.search import HeldOutDecisions, SearchResult
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -56,6 +56,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     coef_: FloatArray
     metrics_: FloatArray
     reports_: tuple[SolveReport, ...]
+    # How the model was fitted, whatever its parameters are now; certificates depend on it.
+    fit_params_: dict[str, Any]
 
     # Whether a metric is learned for each class; otherwise M = I.
     learns_metric: bool = True
@@ -139,16 +141,24 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return self
 
     def _store(self, fit: LandmarkFit) -> None:
-        self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks)
+        self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins)
         self.row_map_, self.coef_ = fit.row_map, fit.coef
         self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
         d = self.n_channels_in_ + (fit.row_map.constant is not None)
         identity = np.broadcast_to(np.eye(d), (len(fit.coef), d, d))
         self.metrics_ = identity if fit.metrics is None else fit.metrics
         self.reports_ = self._reports(fit)
-        self.probability_scale_ = self.validation_ = None
+        named = isinstance(self.landmarks, str)
+        self.fit_params_ = {
+            "landmarks": self.landmarks if named else "indices",
+            "class_weight": "equal" if self.class_weight is None else "by class",
+            "regularizer": self.regularizer,
+            **fit.chosen,
+        }
+        self._calibrate_on(None if fit.search is None else fit.search.held_out)
+        self.validation_ = None
         if fit.search is not None:
-            self.probability_scale_, self.validation_ = fit.search.scale, fit.search.validation
+            self.validation_ = fit.search.validation
             self._keep_search(fit.search)
 
     def _reports(self, fit: LandmarkFit) -> tuple[SolveReport, ...]:
@@ -167,7 +177,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         coef: FloatArray,
         solutions: Sequence[SeparatorSolution],
         *,
-        probability_scale: float | None,
+        held_out: HeldOutDecisions | None,
         positions: IntArray,
     ) -> Self:
         """Return a copy with separators that were learned on other series.
@@ -178,10 +188,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             Weights of the landmarks, shape (problems, landmarks).
         solutions
             The solved problems, for `reports_`.
-        probability_scale
-            Scale of the probabilities from the new separators; None if they are not calibrated.
+        held_out
+            Held-out decisions of the new separators; None if probabilities are not calibrated.
         positions
-            Number of each training series in a larger collection, for `landmark_indices_`.
+            Number of each training series in a larger collection, for `landmark_indices_` and
+            `origins_`.
 
         Returns
         -------
@@ -189,10 +200,13 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             The same metrics and landmarks with other weights.
         """
         model = copy.copy(self)
-        model.coef_, model.probability_scale_ = coef, probability_scale
+        model.coef_ = coef
+        model._calibrate_on(held_out)
         # It was measured with other separators.
         model.validation_ = None
         model.landmark_indices_ = positions[self.landmark_indices_]
+        if self.origins_ is not None:
+            model.origins_ = replace(self.origins_, indices=positions[self.origins_.indices])
         separators = iter(solutions)
         model.reports_ = tuple(
             report if report.stage == "metric" else _report(report.positive, next(separators))
@@ -279,15 +293,14 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         form = LinearForm(
             name="",
             positives=self.positive_classes_,
-            landmarks=self.row_map_(self.landmarks_[used]),
+            aligner=self._landmark_aligner("used"),
             landmark_indices=self.landmark_indices_[used],
             coef=self.coef_[:, used],
-            local_metrics=self.metrics_[:, np.newaxis, np.newaxis],
+            factors=self.metrics_[:, np.newaxis, np.newaxis],
             groups=np.zeros(len(used), dtype=np.int64),
             group_names=("all",),
             intercept=np.zeros(len(self.coef_)),
             rows=self.row_map_,
-            settings=self.row_map_.settings,
         )
         return (form,)
 

@@ -76,7 +76,7 @@ class LDMLTClassifier(NearestNeighbor):
         scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
-        calibration_size: int | None = 200,
+        calibration_size: int | None = 500,
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment import AlignmentSettings
+from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
 from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
-from slts.models.comparisons import Comparison, with_rows
+from slts.models.comparisons import Comparison, group_weights, with_rows
 from slts.models.linear_form import LinearForm
 from slts.models.representations import REPRESENTATIONS
 from slts.models.snippets import SnippetForm, Snippets
@@ -228,14 +228,15 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         with self._fitting():
             source, class_names = self._training_source(X, y, sample_weight)
             fit = fit_local(source, self._options(), class_names)
-            self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks)
+            self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins)
             self.n_sampled_ = fit.n_sampled
             self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
             self.groups_, self.group_names_ = fit.groups, fit.group_names
             self.comparisons_ = fit.solution.comparisons
             self.local_metrics_, self.selection_ = fit.solution.metrics, fit.solution.selection
             self.snippets_, self.snippet_coef_ = fit.snippets, fit.solution.snippet_coef
-            self.intercept_, self.probability_scale_ = fit.solution.intercept, fit.scale
+            self.intercept_ = fit.solution.intercept
+            self._calibrate_on(fit.held_out)
             self.validation_ = fit.validation
             objective, gap = fit.solution.ridge.objective, fit.solution.ridge.gap
             self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)
@@ -249,11 +250,13 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         values = np.tile(self.intercept_, (len(batch), 1))
-        for rows, metrics, part, found in self._features(batch, self.groups_):
+        groups = self.groups_
+        weights = self._prepare("group weights", (groups,), lambda: group_weights(groups))
+        for rows, metrics, part, found in self._features(batch, weights):
             own = metrics[:, part].reshape(len(metrics), -1)
             values[rows] += found.reshape(len(found), own.shape[1]) @ own.T
-        for rows, snippets, coef in self._with_snippets(batch):
-            values[rows] += snippets.decide(batch[rows], coef, self.n_jobs)
+        for rows, form in self._with_snippets(batch):
+            values[rows] += form.decide(batch[rows], self.n_jobs)
         return values
 
     def transform(self, X: Any) -> FloatArray:
@@ -275,12 +278,13 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     def _transform(self, batch: SeriesBatch) -> FloatArray:
         n_landmarks, n_snippets = len(self.landmarks_), len(self.snippets_ or ())
         shares = np.zeros((len(batch), len(self.intercept_), n_landmarks + n_snippets))
-        for rows, metrics, part, found in self._features(batch, np.arange(n_landmarks)):
+        for rows, metrics, part, found in self._features(batch, np.eye(n_landmarks)):
             own = metrics[:, self.groups_[part]]
             shares[rows, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
         shares[:, :, :n_landmarks] /= np.bincount(self.groups_)[self.groups_]
-        for rows, snippets, coef in self._with_snippets(batch):
-            shares[rows, :, n_landmarks:] = snippets.contributions(batch[rows], coef, self.n_jobs)
+        for rows, form in self._with_snippets(batch):
+            terms = form.snippets.contributions(batch[rows], form.coef, self.n_jobs)
+            shares[rows, :, n_landmarks:] = terms
         return shares.reshape(len(batch), shares.shape[1] * shares.shape[2])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -308,29 +312,73 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         One for each comparison with whole landmarks, then one for the snippets.
         """
         check_is_fitted(self)
+        inputs = (
+            *(self.classes_, self.landmarks_, self.landmark_indices_, self.groups_),
+            *(self.group_names_, self.comparisons_, self.local_metrics_, self.intercept_),
+        )
+        aligned = self._prepare("forms", inputs, self._aligned_forms)
+        counted = self._snippet_form()
+        return aligned if counted is None else (*aligned, counted)
+
+    def _aligned_forms(self) -> tuple[LinearForm, ...]:
         share = 1.0 / np.bincount(self.groups_)[self.groups_]
-        coef = np.broadcast_to(share, (len(self.intercept_), len(share)))
-        forms: list[LinearForm | SnippetForm] = [
+        return tuple(
             LinearForm(
                 name=comparison.name,
                 positives=self.positive_classes_,
-                landmarks=landmarks,
+                aligner=self._comparison_aligner(k),
                 landmark_indices=self.landmark_indices_,
-                coef=coef,
-                local_metrics=self.local_metrics_[k] @ comparison.basis.T,
+                coef=np.broadcast_to(share, (len(self.intercept_), len(share))),
+                factors=metrics,
                 groups=self.groups_,
                 group_names=self.group_names_,
                 intercept=self.intercept_ if k == 0 else np.zeros_like(self.intercept_),
                 rows=comparison.representation,
-                settings=comparison.settings,
             )
-            for k, (comparison, landmarks) in enumerate(
-                with_rows(self.comparisons_, self.landmarks_)
+            for k, (comparison, metrics) in enumerate(
+                zip(self.comparisons_, self.local_metrics_, strict=True)
             )
-        ]
-        if self.snippets_ is not None and self.snippet_coef_ is not None:
-            forms.append(SnippetForm(self.positive_classes_, self.snippets_, self.snippet_coef_))
-        return tuple(forms)
+        )
+
+    def _snippet_form(self) -> SnippetForm | None:
+        snippets, coef = self.snippets_, self.snippet_coef_
+        if snippets is None or coef is None:
+            return None
+        positives = self.positive_classes_
+        return self._prepare(
+            "snippets",
+            (snippets, coef, self.classes_),
+            lambda: SnippetForm(positives, snippets, coef),
+        )
+
+    def _comparison_aligner(self, k: int) -> Aligner:
+        comparison, landmarks = self.comparisons_[k], self.landmarks_
+        aligner = self._prepare(
+            k,
+            (comparison, landmarks),
+            lambda: comparison.aligner(comparison.representation(landmarks)),
+        )
+        return replace(aligner, device=self.device, n_jobs=self.n_jobs)
+
+    def describe_snippet(self, snippet: int, channel_names: Sequence[str] | None = None) -> str:
+        """Where a snippet comes from: "steps 30 to 40 of recording 17, channel x".
+
+        Parameters
+        ----------
+        snippet
+            Position in `snippets_`.
+        channel_names
+            Names of the channels; None takes those of training.
+
+        Returns
+        -------
+        str
+            Steps, training series and channels.
+        """
+        if self.snippets_ is None:
+            raise ValueError("The model has no snippets.")
+        name = self.series_name(int(self.snippets_.series[snippet]), with_class=False)
+        return self.snippets_.describe(snippet, channel_names or self.channel_names_in_, name)
 
     @property
     def n_numbers_(self) -> int:
@@ -348,32 +396,31 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         )
 
     def _features(
-        self, batch: SeriesBatch, groups: IntArray
+        self, batch: SeriesBatch, weights: FloatArray
     ) -> Iterator[tuple[slice, FloatArray, slice, AnyArray]]:
-        """Yield series, metrics, groups and features of every comparison, some at a time."""
+        """Yield series, metrics, groups and features of every comparison, some at a time.
+
+        `weights` are those of the landmarks in each group.
+        """
         n_comparisons = len(self.comparisons_)
         starts = range(0, len(batch), _SERIES)
         with self._progress("Aligning") as progress:
             for n, begin in enumerate(starts):
                 which = slice(begin, begin + _SERIES)
                 for k, (comparison, rows) in enumerate(with_rows(self.comparisons_, batch[which])):
-                    metrics = self.local_metrics_[k]
-                    aligner = self._aligner(
-                        k,
-                        comparison.settings,
-                        lambda c=comparison: c.representation(self.landmarks_),  # type: ignore[misc]
-                        (self.landmarks_, comparison),
-                    )
-                    for part, found in comparison.features(rows, aligner, groups, metrics.shape[2]):
+                    metrics, aligner = self.local_metrics_[k], self._comparison_aligner(k)
+                    found_parts = comparison.features(rows, aligner, weights, metrics.shape[2])
+                    for part, found in found_parts:
                         yield which, metrics, part, found
                     progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
 
-    def _with_snippets(self, batch: SeriesBatch) -> Iterator[tuple[slice, Snippets, FloatArray]]:
-        """Yield some series at a time, the snippets and their coefficients; nothing without any."""
-        if self.snippets_ is None or self.snippet_coef_ is None:
+    def _with_snippets(self, batch: SeriesBatch) -> Iterator[tuple[slice, SnippetForm]]:
+        """Yield some series at a time and the form of the snippets; nothing without any."""
+        form = self._snippet_form()
+        if form is None:
             return
         for begin in range(0, len(batch), _SERIES):
-            yield slice(begin, begin + _SERIES), self.snippets_, self.snippet_coef_
+            yield slice(begin, begin + _SERIES), form
 
     def _options(self) -> LocalOptions:
         """Check the parameters."""

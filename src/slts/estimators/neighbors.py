@@ -5,13 +5,15 @@ from __future__ import annotations
 import numbers
 from typing import Any, Self
 
+import numpy as np
+
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.all_series import AllSeriesClassifier
 from slts.estimators.base import checked_settings
 from slts.series import SeriesBatch
 from slts.training.first_pass import FirstPass
-from slts.training.similarity_fit import nearest_decisions, neighbour_scale
+from slts.training.similarity_fit import left_out_decisions, nearest_decisions
 
 __all__ = ["NearestNeighbor", "OneNNClassifier"]
 
@@ -42,7 +44,7 @@ class NearestNeighbor(AllSeriesClassifier):
 
     def _calibrate(self) -> None:
         """Fit the scale of probabilities on training series, each left out in turn."""
-        self.probability_scale_ = self.validation_ = None
+        self.probability_scale_ = self.held_out_margins_ = self.validation_ = None
         size = self.calibration_size
         if size is None:
             return
@@ -51,12 +53,16 @@ class NearestNeighbor(AllSeriesClassifier):
                 f"The 'calibration_size' parameter of {type(self).__name__} must be an int >= 1 or "
                 f"None. Got {size!r} instead."
             )
-        self.probability_scale_, self.validation_ = neighbour_scale(
+        held_out, self.validation_ = left_out_decisions(
             lambda rows: self._nearness_of_rows(self.training_rows_[rows]),
             self.training_codes_,
             len(self.classes_),
             int(size),
         )
+        self._calibrate_on(held_out)
+        if self.probability_scale_ is None:
+            # Every class has one series only.
+            self.probability_scale_ = np.ones(len(self.classes_))
 
 
 class OneNNClassifier(NearestNeighbor):
@@ -105,7 +111,7 @@ class OneNNClassifier(NearestNeighbor):
         scale: str | None = None,
         homogeneous: bool | str = "auto",
         normalize: bool = True,
-        calibration_size: int | None = 200,
+        calibration_size: int | None = 500,
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,

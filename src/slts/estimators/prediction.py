@@ -68,8 +68,8 @@ def _over_parts(
     check_scan_channels(source, model.channel_names_in_)
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
     quiet = copy.copy(model)
-    # Copies leave the aligners out; threads share those of the model.
-    quiet._aligners = model._shared_aligners()
+    # Copies leave out what is prepared; threads share that of the model.
+    quiet._prepared = model._shared()
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
     shared = (quiet, methods, labels, source.in_rows)

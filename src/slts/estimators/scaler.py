@@ -94,7 +94,7 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
         _refuse_scans(X)
         batch = self.check_series(X)
         values = self.channel_scale_(batch.values)
-        return SeriesBatch.from_checked(values, batch.offsets, batch.channel_names)
+        return batch.with_values(values, batch.channel_names)
 
 
 def _refuse_scans(X: Any) -> None:

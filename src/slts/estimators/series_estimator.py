@@ -9,7 +9,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from slts.errors import DataError
+from slts.errors import DataError, warn
+from slts.plural import count
 from slts.series import SeriesBatch, as_series
 
 
@@ -69,8 +70,8 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
                 else "Is the layout time_first? Then use as_series(X, layout='time_first')."
             )
             raise DataError(
-                f"X has {batch.n_channels} channels, but {type(self).__name__} was fitted on "
-                f"{self.n_channels_in_}. {hint}"
+                f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
+                f"on {self.n_channels_in_}. {hint}"
             )
         return self._in_training_order(batch)
 
@@ -86,11 +87,15 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:
-        """Order channels by name. Entirely different names are taken by position."""
+        """Order channels by name. Entirely different names are taken by position; this warns."""
         known = self.channel_names_in_
-        if known is None or batch.channel_names is None:
+        if known is None or batch.channel_names is None or batch.channel_names == known:
             return batch
-        if batch.channel_names == known or set(known).isdisjoint(batch.channel_names):
+        if set(known).isdisjoint(batch.channel_names):
+            warn(
+                f"X has channels {', '.join(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {', '.join(known)}: they are used in this order"
+            )
             return batch
         if set(batch.channel_names) != set(known):
             raise DataError(
@@ -99,7 +104,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
             )
         order = [batch.channel_names.index(name) for name in known]
         values = np.ascontiguousarray(batch.values[:, order])
-        return SeriesBatch.from_checked(values, batch.offsets, known)
+        return batch.with_values(values, known)
 
 
 def columns_of_table(X: Any) -> int | None:

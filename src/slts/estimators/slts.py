@@ -170,7 +170,8 @@ class SLTSClassifierCV(TunedLandmarkClassifier, SLTSClassifier):
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
         of index arrays. Equal series with equal labels are merged. Only the index of the first one
         counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
-        such as `GroupKFold` see them.
+        such as `GroupKFold` see them. Probabilities are calibrated on the same held-out series;
+        with a fraction, on 3 folds.
 
     Attributes
     ----------

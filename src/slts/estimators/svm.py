@@ -146,9 +146,9 @@ class SimilaritySVC(AllSeriesClassifier):
                 lambda: self._nearness_of_rows(self.training_rows_),
                 in_memory=not is_source(X),
             )
-            self.C_, self.probability_scale_ = fit.C, fit.scale
+            self.C_, self.coef_, self.intercept_ = fit.C, fit.coef, fit.intercept
+            self._calibrate_on(fit.held_out)
             self.validation_ = fit.validation
-            self.coef_, self.intercept_ = fit.coef, fit.intercept
         return self
 
     def _candidates(self) -> tuple[float, ...]:
@@ -170,14 +170,13 @@ class SimilaritySVC(AllSeriesClassifier):
         form = LinearForm(
             name="",
             positives=self.positive_classes_,
-            landmarks=self.training_rows_,
+            aligner=self._training_aligner(),
             landmark_indices=self.training_indices_,
             coef=self.coef_,
-            local_metrics=np.broadcast_to(np.eye(d), (len(self.coef_), 1, 1, d, d)),
+            factors=np.broadcast_to(np.eye(d), (len(self.coef_), 1, 1, d, d)),
             groups=np.zeros(len(self.training_rows_), dtype=np.int64),
             group_names=("all",),
             intercept=self.intercept_,
             rows=self.row_map_,
-            settings=self.row_map_.settings,
         )
         return (form,)

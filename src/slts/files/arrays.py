@@ -58,19 +58,14 @@ class WholePart:
 
 
 def _in_order(found: Dataset, expect: Sequence[str] | None) -> Dataset:
-    """Put named channels in the order of a model; add a note if they have other names."""
+    """Put named channels in the order of a model, which warns if they have other names."""
     series, names = found.series, found.series.channel_names
     if names is None or expect is None or tuple(expect) == names:
         return found
-    if set(expect) == set(names):
-        values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
-        series = SeriesBatch.from_checked(values, series.offsets, tuple(expect))
-        return replace(found, series=series)
-    note = (
-        f"the channels are {', '.join(names)}, but the model was trained with "
-        f"{', '.join(expect)}: they are used in this order"
-    )
-    return replace(found, notes=(*found.notes, note))
+    if set(expect) != set(names):
+        return found
+    values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
+    return replace(found, series=series.with_values(values, tuple(expect)))
 
 
 def _read_published(name: str) -> Dataset:
@@ -111,7 +106,8 @@ def _read_npz(path: Path, name: str, *, labels: bool) -> Dataset:
     except (DataError, TypeError) as error:
         raise DataError(f"{name}: {error}") from error
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None
-    return Dataset(series, classes, _one_per_series(arrays, "ids", len(series), name), name)
+    ids = _one_per_series(arrays, "ids", len(series), name)
+    return Dataset(series if ids is None else series.named(ids), classes, ids, name)
 
 
 def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:

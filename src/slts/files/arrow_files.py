@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from slts.columns import Columns
+from slts.columns.facts import FROM_FOLDER
+from slts.columns.rows import NUMERIC, SAMPLE_ROWS, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.columns import FROM_FOLDER, NUMERIC, kind_of
-from slts.files.dataset import Columns
-from slts.files.tables import BATCH_BYTES, SAMPLE_ROWS, plain_type
+from slts.files.tables import BATCH_BYTES, plain_type
 
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
@@ -122,8 +123,13 @@ class ParquetFile:
         # `_file.schema` and the footer refer to each other, which would keep both in memory.
         group = self._file.metadata.row_group(0)
         paths = [group.column(position).path_in_schema for position in range(group.num_columns)]
+        # Lists have paths such as x.list.element; names may have dots too.
+        places = {path.partition(".")[0]: i for i, path in reversed(list(enumerate(paths)))}
+        places |= {path: i for i, path in enumerate(paths)}
         return {
-            name: next(i for i, p in enumerate(paths) if p == name or p.startswith(f"{name}."))
+            name: places[name]
+            if name in places
+            else next(i for i, path in enumerate(paths) if path.startswith(f"{name}."))
             for name in self._stored
         }
 
@@ -230,13 +236,14 @@ def check_schema(
     schema: Any, expected: Any, columns: Columns, names: Sequence[str], file: str, first: str
 ) -> None:
     """Raise an error if a file differs from the first file in the columns to be read."""
+    present, values = set(schema.names), {*columns.channels, *columns.constant}
     for name in names:
-        if name not in schema.names:
+        if name not in present:
             raise DataError(f"{file} has no column {name!r}, but {first} has it")
         found, other = schema.field(name).type, expected.field(name).type
         # Numbers of any type are read as float64.
         numbers = kind_of(found) in NUMERIC and kind_of(other) in NUMERIC
-        if plain_type(found) != plain_type(other) and not (name in columns.channels and numbers):
+        if plain_type(found) != plain_type(other) and not (name in values and numbers):
             raise DataError(
                 f"{file}: column {name!r} has type {found}, but {other} in {first}: files that are "
                 f"read as one table must have the same schema"

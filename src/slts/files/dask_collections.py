@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule, dask_client
-from slts.files.columns import NUMERIC, RequestedColumns, kind_of, resolve_columns
-from slts.files.dataset import Columns, Dataset
+from slts.files.dataset import Dataset
 from slts.files.scan import SeriesScan
-from slts.files.tables import SAMPLE_ROWS, Chunk, TablePart, arrow_table, first_missing
+from slts.files.tables import TablePart, first_missing
 from slts.series import as_series
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -203,7 +204,8 @@ class FramePart(TablePart):
             dtype = table.schema.field(name).type
             # A column without values has no type; missing values have their own message.
             is_numeric = kind_of(dtype) in NUMERIC or pa.types.is_null(dtype)
-            if name in self.columns.channels and not is_numeric:
+            is_value = name in (*self.columns.channels, *self.columns.constant)
+            if is_value and not is_numeric:
                 raise DataError(f"{self.name}: channel {name!r} has type {dtype}, expected numbers")
         yield from Chunk(table.select(list(names)), self.name, share=1.0).cut(n_rows)
 
@@ -223,6 +225,7 @@ class FrameScan(SeriesScan):
 
     def __init__(self, frame: Any, requested: RequestedColumns) -> None:
         self._payloads = frame.to_delayed()
+        self._dtypes = dict(frame.dtypes.items())
         super().__init__("Dask DataFrame", self._resolve(requested))
 
     def parts(self, *, labels: bool = True) -> list[FramePart]:
@@ -240,5 +243,22 @@ class FrameScan(SeriesScan):
             frame = _compute(dask.delayed(_first_rows)(payload))
             if len(frame):
                 name = _partition_name(number)
-                return resolve_columns(Chunk(arrow_table(frame, name), name), requested)
+                rows = arrow_table(frame, name)
+                self._require_declared_types(rows.schema, name)
+                return resolve_columns(Chunk(rows, name), requested)
         raise DataError("Dask DataFrame has no rows")
+
+    def _require_declared_types(self, schema: Any, name: str) -> None:
+        """Raise an error if a column that is declared as numbers is something else.
+
+        It would not be a channel, although the data frame says so.
+        """
+        for column, declared in self._dtypes.items():
+            if getattr(declared, "kind", "O") not in "biuf" or str(column) not in schema.names:
+                continue
+            found = schema.field(str(column)).type
+            if kind_of(found) not in (*NUMERIC, "empty"):
+                raise DataError(
+                    f"{name}: column {str(column)!r} has type {found}, but the data frame declares "
+                    f"{declared}: correct the values, or the types (frame.astype)"
+                )

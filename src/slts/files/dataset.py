@@ -1,8 +1,7 @@
-"""`Dataset`: series with their labels; `Columns`: the role of each column of a table."""
+"""`Dataset`: series with their labels."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -10,64 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray
+from slts.columns import Columns
 from slts.errors import DataError
 from slts.series import SeriesBatch
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The role of each column of a table.
-
-    Attributes
-    ----------
-    id
-        Column that identifies the series; None if every row, or every file, is one series.
-    time
-        Column that orders the steps of a series; None keeps the order of the rows.
-    label
-        Column with the label, if there is one.
-    channels
-        Columns with the values, in the order of the channels.
-    guessed
-        The roles among ``"id"``, ``"time"``, ``"label"`` and ``"channels"`` that were guessed.
-    ignored
-        Columns without a role.
-    lists
-        Whether every row is one series, with a list of values per channel.
-    groups
-        Column with the group, such as the subject, if one was named.
-    skip
-        Whether series that cannot be used are left out, rather than an error.
-
-    Examples
-    --------
-    >>> from slts.files import Columns
-    >>> print(Columns("recording", "t", "speaker", ("c1", "c2", "c3")))
-    id=recording, time=t, label=speaker, channels=c1..c3
-    """
-
-    id: str | None
-    time: str | None
-    label: str | None
-    channels: tuple[str, ...]
-    guessed: frozenset[str] = frozenset()
-    ignored: tuple[str, ...] = ()
-    lists: bool = False
-    groups: str | None = None
-    skip: bool = False
-
-    def used(self, *, labels: bool) -> list[str]:
-        """Return the columns to read; groups are read with labels."""
-        roles = (self.id, self.time, *((self.label, self.groups) if labels else ()))
-        return [*(name for name in roles if name is not None), *self.channels]
-
-    def __str__(self) -> str:
-        roles = {"id": self.id, "time": self.time, "label": self.label, "groups": self.groups}
-        texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
-        texts.append(f"channels={_shortened(self.channels)}")
-        if self.ignored:
-            texts.append(f"not used: {_shortened(self.ignored)}")
-        return ", ".join(texts)
 
 
 class Unusable(NamedTuple):
@@ -184,16 +128,3 @@ def join(batches: Iterable[Dataset]) -> Dataset:
 def _concatenate(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
     present = [array for array in arrays if array is not None]
     return np.concatenate(present) if len(present) == len(arrays) else None
-
-
-def _shortened(names: Sequence[str]) -> str:
-    """List column names: ``c1..c12`` if they are numbered, else the first ones."""
-    numbered = [re.fullmatch(r"(.*?)(\d+)", name) for name in names]
-    found = [(match[1], int(match[2])) for match in numbered if match]
-    if len(found) == len(names) > 2:
-        stem, first = found[0]
-        if found == [(stem, first + k) for k in range(len(names))]:
-            return f"{names[0]}..{names[-1]}"
-    if len(names) > 8:
-        return f"{','.join(names[:6])} and {len(names) - 6} more"
-    return ",".join(names)

@@ -1,4 +1,4 @@
-"""A folder with one CSV file per series, and a file with their labels."""
+"""A folder with one CSV file per series; labels are in a file, or are the names of folders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import SAMPLE_ROWS, Chunk
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.columns import RequestedColumns, resolve_columns
-from slts.files.dataset import Columns
 from slts.files.paths import TEXT_SUFFIXES, base_suffix
-from slts.files.tables import Chunk, TablePart
+from slts.files.tables import TablePart
 from slts.files.text_files import CsvTable, open_text
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -23,19 +23,25 @@ pa: Any = LazyModule("pyarrow", "io")
 _LABEL_FILE = "labels.csv"
 _FILE_COLUMNS = ("file", "filename", "path", "name", "id", "series")
 _LABEL_COLUMNS = ("label", "class", "target", "category", "y")
-# Columns that are added to the rows of a file.
-_ID, _LABEL, _GROUP = "(file)", "(label)", "(group)"
+# Columns that are added to the rows of a file: its name, its label and group in the file of labels,
+# and the name of its folder.
+_ID, _LABEL, _GROUP, _FOLDER = "(file)", "(label)", "(group)", "(folder)"
+# Largest number of files from which the columns are guessed.
+_SAMPLE_FILES = 50
 
 
 def series_files(folder: Path) -> list[Path]:
-    """Return the CSV files of a folder in the order of their names, without the labels."""
-    return sorted(
+    """Return the CSV files of a folder, or of its folders, in the order of their names."""
+    found = [path for pattern in ("*", "*/*") for path in folder.glob(pattern)]
+    files = sorted(
         path
-        for path in folder.iterdir()
+        for path in found
         if base_suffix(path) in TEXT_SUFFIXES
         and path.name != _LABEL_FILE
-        and not path.name.startswith(".")
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and path.is_file()
     )
+    return [path for path in files if path.parent == folder] or files
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class FolderPart(TablePart):
         Its absolute path.
     requested
         What is known about the columns; `id`, `label` and `groups` are columns of ``labels.csv``.
+        Without this file, files in folders are labelled by the names of their folders.
     columns
         Role of each column.
     has_header
@@ -64,18 +71,27 @@ class FolderPart(TablePart):
 
     @classmethod
     def at(cls, given: str, folder: Path, requested: RequestedColumns) -> FolderPart:
-        """Find the columns in the first file."""
+        """Find the columns in the first files."""
         has_labels = (folder / _LABEL_FILE).exists()
         for role in ("label", "groups"):
-            if getattr(requested, role) is not None and not has_labels:
-                name = getattr(requested, role)
+            name = getattr(requested, role)
+            if name is not None and not has_labels:
                 raise DataError(f"{given} has no {_LABEL_FILE}, so it has no {role} {name!r}")
-        first = series_files(folder)[0]
-        with _open(first, str(Path(given, first.name))) as table:
-            found = _columns_of(table, requested)
-            group = None if requested.groups is None else _GROUP
-            columns = replace(found, id=_ID, label=_LABEL if has_labels else None, groups=group)
-            return cls(given, folder, requested, columns, table.has_header)
+        files = series_files(folder)
+        label = None if files[0].parent == folder else _FOLDER
+        sample, has_header = _sample(given, folder, files)
+        # Without a header, the names of columns are numbers, which no model knows.
+        expect = requested.expect if has_header else None
+        in_files = replace(requested, id=_ID, label=None, groups=None, expect=expect)
+        found = resolve_columns(sample, in_files)
+        columns = replace(
+            found,
+            label=_LABEL if has_labels else label,
+            groups=None if requested.groups is None else _GROUP,
+            guessed=found.guessed - {"label"},
+            label_candidates=(),
+        )
+        return cls(given, folder, requested, columns, has_header)
 
     @property
     def name(self) -> str:
@@ -89,19 +105,22 @@ class FolderPart(TablePart):
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read the files in the order of ``labels.csv``, or of their names without it."""
-        files = {path.name: path for path in series_files(self.folder)}
+        paths = series_files(self.folder)
+        files = {path.relative_to(self.folder).as_posix(): path for path in paths}
         labels = dict.fromkeys(files, ("", ""))
         if _LABEL in names:
             labels = self._labels()
             files = self._labelled_files(files, labels)
+        stored = [name for name in names if name not in (_ID, _LABEL, _GROUP, _FOLDER)]
+        values = (*self.columns.channels, *self.columns.constant)
         requested = RequestedColumns(
-            time=self.columns.time, channels=self.columns.channels, skip=self.columns.skip
+            time=self.columns.time, channels=values, skip=self.columns.skip
         )
         for number, (id, path) in enumerate(files.items(), start=1):
-            added = dict(zip((_ID, _LABEL, _GROUP), (id, *labels[id]), strict=True))
-            with _open(path, str(Path(self.given, path.name))) as table:
-                columns = _columns_of(table, requested)
-                stored = [name for name in names if name not in added]
+            label, group = labels[id]
+            added = {_ID: id, _LABEL: label, _GROUP: group, _FOLDER: path.parent.name}
+            with _open(path, self.given, self.folder) as table:
+                columns = resolve_columns(table.sample, requested, one_series=True)
                 for chunk in table.chunks(columns, stored):
                     arrays = [
                         pa.array([added[name]] * len(chunk)) if name in added else chunk.rows[name]
@@ -152,7 +171,8 @@ class FolderPart(TablePart):
             if path is None:
                 raise DataError(f"{listing} names {name!r}, which is not in the folder")
             found[name] = path
-        unlabelled = sorted(files.keys() - {path.name for path in found.values()})
+        labelled = set(found.values())
+        unlabelled = sorted(name for name, path in files.items() if path not in labelled)
         if unlabelled:
             more = f", nor have {len(unlabelled) - 1} more files" if len(unlabelled) > 1 else ""
             raise DataError(f"{unlabelled[0]!r} has no label in {listing}{more}")
@@ -160,16 +180,50 @@ class FolderPart(TablePart):
 
 
 @contextmanager
-def _open(path: Path, name: str) -> Iterator[CsvTable]:
-    with open_text(path, name) as file:
-        yield CsvTable(file, base_suffix(path), needs_header=False)
+def _open(path: Path, given: str, folder: Path) -> Iterator[CsvTable]:
+    with open_text(path, str(Path(given, path.relative_to(folder)))) as file:
+        yield CsvTable(file, base_suffix(path), one_series=True)
 
 
-def _columns_of(table: CsvTable, requested: RequestedColumns) -> Columns:
-    # Without a header, the names of columns are numbers, which no model knows.
-    expect = requested.expect if table.has_header else None
-    requested = replace(requested, id=None, label=None, groups=None, expect=expect)
-    return resolve_columns(table.sample, requested, one_series=True)
+@dataclass(frozen=True)
+class _Samples(Chunk):
+    """First rows of several files."""
+
+    parts: tuple[Chunk, ...] = ()
+
+    def place(self, row: int) -> str:
+        for part in self.parts:
+            if row < len(part):
+                return part.place(row)
+            row -= len(part)
+        raise IndexError(row)
+
+
+def _sample(given: str, folder: Path, files: Sequence[Path]) -> tuple[Chunk, bool]:
+    """Read the first rows of the first files; return them, and whether the first has a header."""
+    parts: list[Chunk] = []
+    n_rows, has_header, rows = 0, False, None
+    for number, path in enumerate(files[:_SAMPLE_FILES]):
+        with _open(path, given, folder) as table:
+            sample = table.sample
+        if number == 0:
+            has_header = table.has_header
+            if not len(sample):
+                raise DataError(f"{sample.file} has no rows")
+        try:
+            named = sample.rows.append_column(_ID, pa.array([str(path)] * len(sample)))
+            if rows is not None:
+                named = pa.concat_tables(
+                    [rows, named.select(rows.column_names)], promote_options="permissive"
+                )
+        except (KeyError, pa.ArrowException):
+            # Reading this file explains how it differs.
+            break
+        rows, n_rows = named, n_rows + len(sample)
+        parts.append(sample)
+        if n_rows >= SAMPLE_ROWS:
+            break
+    return _Samples(rows, parts[0].file, parts=tuple(parts)), has_header
 
 
 def _position(

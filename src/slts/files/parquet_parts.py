@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slts._typing import AnyArray
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import Chunk
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
-from slts.files.columns import RequestedColumns, resolve_columns
-from slts.files.dataset import Columns
 from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
-from slts.files.tables import Chunk, TablePart, is_small, plain_column
+from slts.files.tables import TablePart, is_small, plain_column
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -100,7 +100,7 @@ class ParquetPart(TablePart):
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read the rows that the part owns; see `TablePart.chunks`."""
-        if self.columns.lists:
+        if not self.columns.long:
             yield from self._rows(names, n_rows, self.start, self.stop)
             return
         id = self.columns.id
@@ -178,8 +178,9 @@ class ParquetPart(TablePart):
                     f"{file.path} has {opened.n_rows} rows, but had {file.n_rows} when it was "
                     f"scanned: scan it again"
                 )
+            stored = set(opened.schema.names)
             for name in names:
-                if name not in opened.schema.names:
+                if name not in stored:
                     raise DataError(f"{file.path} has no column {name!r}, but other files have it")
             yield opened
 
@@ -231,7 +232,7 @@ class ParquetScan(SeriesScan):
         """Return the parts, which depend on the footers only."""
         self._read_footers(labels=labels)
         n_steps = sum(segment.n_steps for segment in self._segments)
-        whole = not self._columns.lists and is_small(self.n_bytes)
+        whole = self._columns.long and is_small(self.n_bytes)
         target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
         # A part starts with the first segment of each stretch of `target` steps.
         cuts, row, step, stretch = [], 0, 0, -1
@@ -244,11 +245,11 @@ class ParquetScan(SeriesScan):
         return [self._part(start, stop, whole) for start, stop in pairwise([*cuts, row])]
 
     def _part(self, start: int, stop: int, whole: bool) -> ParquetPart:
-        lists = self._columns.lists
+        long = self._columns.long
         first_rows = [0, *accumulate(file.n_rows or 0 for file in self._files)]
         # In long form, the row before the part is read too.
-        first = bisect_right(first_rows, start if lists else max(0, start - 1)) - 1
-        last = bisect_left(first_rows, stop) + (0 if lists else _NEXT_FILES)
+        first = bisect_right(first_rows, max(0, start - 1) if long else start) - 1
+        last = bisect_left(first_rows, stop) + (_NEXT_FILES if long else 0)
         return ParquetPart(
             table=self._table,
             files=tuple(self._files[first:last]),

@@ -10,14 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
 from slts.datasets import list_datasets
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.arrays import WholePart
 from slts.files.arrow_files import open_arrow, sample_rows
-from slts.files.columns import RequestedColumns, resolve_columns
 from slts.files.dask_collections import BagScan, FrameScan, is_bag, is_collection
-from slts.files.dataset import Columns, Dataset
+from slts.files.dataset import Dataset
 from slts.files.folders import FolderPart, series_files
 from slts.files.parquet_parts import ParquetScan
 from slts.files.paths import (
@@ -33,7 +34,7 @@ from slts.files.paths import (
     is_pattern,
 )
 from slts.files.scan import SeriesScan
-from slts.files.tables import SAMPLE_ROWS, Chunk, TablePart, arrow_table, is_small
+from slts.files.tables import TablePart, is_small
 from slts.files.text_files import CsvTable, open_text
 from slts.series.frames import is_frame
 
@@ -58,6 +59,7 @@ def scan_series(
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
     groups: str | None = None,
+    every: str | float | None = None,
 ) -> SeriesScan:
     """Find the columns of a source without reading all of it: for data larger than memory.
 
@@ -72,7 +74,7 @@ def scan_series(
         Arrow table, with rows in any order. Or a Dask DataFrame in long form with all rows of a
         series in one partition; or a Dask Bag of series of shape (channels, time), or of pairs
         (series, label).
-    id, time, label, channels, expect, classes, groups
+    id, time, label, channels, expect, classes, groups, every
         See `read_series`.
 
     Returns
@@ -92,7 +94,9 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return _scan(source, RequestedColumns(id, time, label, channels, expect, classes, groups))
+    return _scan(
+        source, RequestedColumns(id, time, label, channels, expect, classes, groups, every)
+    )
 
 
 def read_series(
@@ -105,6 +109,7 @@ def read_series(
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
     groups: str | None = None,
+    every: str | float | None = None,
     labels: bool = True,
 ) -> Dataset:
     """Read all series of a source.
@@ -113,21 +118,24 @@ def read_series(
     ----------
     path : str, path, or list of them
         A file; its suffix determines the form: `.ts`; `.csv`, `.tsv`, `.parquet` or `.feather` in
-        long form (one row per step; Parquet and Feather also in list form, with one row per series
-        and one list per channel); `.npz` (`X` and `y`, or `values`, `offsets` and `y`). Text files
-        may be compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
+        long form (one row per step) or in wide form (one row per series, one column per step;
+        without header, the label is the first or the last column); Parquet and Feather also in
+        list form (one row per series, one list per channel); `.npz` (`X` and `y`, or `values`,
+        `offsets` and `y`). Text files may be compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
 
         Or several Parquet files that are read as one table: a folder, a pattern such as
         ``"data/part-*.parquet"``, or a list of files in the given order. Folders inside with names
         such as ``label=a`` define a column ``label``.
 
-        Or a folder with one CSV file per series, and labels in ``labels.csv``; ``"-"`` for CSV
-        from standard input; or a data set of `slts.datasets`, such as ``"japanese_vowels:train"``.
+        Or a folder with one CSV file per series, and labels in ``labels.csv``; a folder with one
+        folder of such files per class; ``"-"`` for CSV from standard input; or a data set of
+        `slts.datasets`, such as ``"japanese_vowels:train"``.
     id, time, label : str, optional
         Columns of a table. They are guessed by default; `Dataset.columns` has the guess.
     channels : str or sequence of str, optional
         Columns with the values: a list, or names separated by commas; ``"c1..c12"`` means all
-        columns from the first to the second. All other numeric columns by default.
+        columns from the first to the second. By default all other columns of numbers and booleans
+        that are not constant within every series and do not count steps.
     expect : sequence of str, optional
         Channels of a trained model, which are read in this order if the channels have names.
         `channels` may name other columns, which replace them one by one.
@@ -136,6 +144,10 @@ def read_series(
         among those that are not channels.
     groups : str, optional
         Column with the group of a series, such as the subject; constant within every series.
+    every : str or float, optional
+        Resample every series in long form on a grid of time: from its first time in steps of this
+        distance, such as ``"20ms"``; a number if the times are numbers. Channels are interpolated
+        linearly. By default the steps are kept, and the time only sorts them.
     labels : bool
         Whether labels and groups are needed. If not, they may be missing.
 
@@ -153,7 +165,7 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups))
+    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, every))
     return scan.read(labels=labels)
 
 
@@ -167,6 +179,7 @@ def iter_series(
     expect: Sequence[str] | None = None,
     classes: Sequence[object] | None = None,
     groups: str | None = None,
+    every: str | float | None = None,
     labels: bool = True,
     batch_size: int = 1024,
     on_error: Literal["raise", "skip"] = "raise",
@@ -178,7 +191,7 @@ def iter_series(
 
     Parameters
     ----------
-    path, id, time, label, channels, expect, classes, groups, labels
+    path, id, time, label, channels, expect, classes, groups, every, labels
         See `read_series`.
     batch_size : int
         Largest number of series in a batch.
@@ -192,7 +205,8 @@ def iter_series(
         The next series.
     """
     skip = on_error == "skip"
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, skip))
+    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every, skip)
+    scan = _scan(path, requested)
     yield from scan.batches(labels=labels, batch_size=batch_size)
 
 
@@ -218,7 +232,7 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
     if name == STDIN:
         with open_text(STDIN, name) as file:
             table = CsvTable(file, ".csv")
-        return FileScan(StandardInput(table, resolve_columns(table.sample, requested)), [])
+        return FileScan(StandardInput(table, table.resolve(requested)), [])
     if not path.exists():
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
@@ -249,9 +263,12 @@ def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -
         return ParquetScan(files, requested)
     texts = series_files(path)
     if not texts:
-        first = min((file.name for file in path.iterdir()), default=None)
+        first = min((file.name for file in path.iterdir() if file.is_file()), default=None)
         hint = "" if first is None else f"; give one of its files, such as {path / first}"
-        raise DataError(f"{files.name} has neither Parquet files nor CSV files with series{hint}")
+        raise DataError(
+            f"{files.name} has neither Parquet files nor CSV files with series, nor folders with "
+            f"CSV files, one folder per class{hint}"
+        )
     return FileScan(FolderPart.at(files.name, path, requested), texts)
 
 
@@ -269,12 +286,12 @@ class FilePart(TablePart):
         """Find the columns in the first rows."""
         if base_suffix(path) in TEXT_SUFFIXES:
             with open_text(path, given) as text:
-                sample = CsvTable(text, base_suffix(path)).sample
+                columns = CsvTable(text, base_suffix(path)).resolve(requested)
         else:
             with open_arrow(path, given) as file:
-                sample = Chunk(sample_rows([file]), given)
+                columns = resolve_columns(Chunk(sample_rows([file]), given), requested)
         size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
-        return cls(given, path, resolve_columns(sample, requested), is_small(size))
+        return cls(given, path, columns, is_small(size))
 
     @property
     def name(self) -> str:

@@ -8,8 +8,9 @@ from itertools import chain
 from typing import Any
 
 from slts.bytesize import format_bytes
+from slts.columns import Columns
 from slts.errors import DataError
-from slts.files.dataset import Columns, Dataset, join
+from slts.files.dataset import Dataset, join
 from slts.files.tables import read_batches, read_whole
 from slts.series.source import Part
 
@@ -40,7 +41,7 @@ class SeriesScan(ABC):
     @property
     def channel_names(self) -> tuple[str, ...] | None:
         """Names of the channels, if they have names."""
-        return None if self._columns is None else self._columns.channels
+        return None if self._columns is None else self._columns.channel_names
 
     @property
     def n_bytes(self) -> int | None:
@@ -51,7 +52,7 @@ class SeriesScan(ABC):
     def in_rows(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
         columns = self._columns
-        return columns is not None and columns.id is not None and not columns.lists
+        return columns is not None and columns.id is not None and columns.long
 
     @abstractmethod
     def parts(self, *, labels: bool = True) -> Sequence[Part]:

@@ -5,25 +5,31 @@ chunk waits for the next chunk. All other series are complete, because the rows 
 contiguous: an identifier that is repeated later is an error. Only a part that is read whole may
 have its rows in any order.
 
-In list form, one row is one series, with a list of values per channel.
+In list form, one row is one series, with a list of values per channel. In wide form, one row is one
+series too, with one channel and one column per step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.columns import Columns
+from slts.columns.rows import Chunk, TimeForm, parse_times
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.dataset import Columns, Dataset, Unusable
+from slts.files.dataset import Dataset, Unusable
+from slts.files.resampling import on_grid
 from slts.series import SeriesBatch
-from slts.series.flatten import check_values, trim_padding
+from slts.series.flatten import check_values
 from slts.series.frames import read_long
+from slts.series.missing import trim_padding
+from slts.series.naming import names_of, plain_times
 from slts.series.source import Digests, identifier_digests
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -34,66 +40,16 @@ _SMALL_BYTES = 64 * 2**20
 # Approximate size of the values of a batch, whatever the number of series in it. A larger series
 # is a batch of its own.
 BATCH_BYTES = 1 << 24
-# Number of rows from which the columns are guessed.
-SAMPLE_ROWS = 20_000
 # Largest number of rows in long form that are read at once; fewer if there are many channels.
 _CHUNK_ROWS = 1 << 16
+_TIME_EXAMPLES: dict[TimeForm, str] = {
+    "number": "0.5",
+    "moment": "2024-01-31 12:00:00",
+    "zoned": "2024-01-31 12:00:00Z",
+    "clock": "12:00:00",
+}
 # Decimal digits that float64 represents exactly.
 _EXACT_DIGITS = 15
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Consecutive rows of a table.
-
-    Attributes
-    ----------
-    rows
-        A `pyarrow.Table`.
-    file
-        Name of the file, for messages.
-    first
-        Number of the first row in the file.
-    unit
-        What `first` counts: ``"row"`` from 0, or ``"line"`` from 1.
-    share
-        Share of the whole source that has been read, if it is known.
-    """
-
-    rows: Any
-    file: str
-    first: int = 0
-    unit: str = "row"
-    share: float | None = None
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return int(self.rows.num_rows)
-
-    def place(self, row: int) -> str:
-        """Return file and number of a row, such as ``"train.csv, line 12"``."""
-        return f"{self.file}, {self.unit} {self.first + row}"
-
-    def between(self, start: int, stop: int) -> Chunk:
-        """Return the rows from `start` to before `stop`."""
-        rows = self.rows.slice(start, stop - start)
-        return replace(self, rows=rows, first=self.first + start)
-
-    def cut(self, n_rows: int) -> Iterator[Chunk]:
-        """Yield chunks of at most `n_rows` rows."""
-        for start in range(0, len(self), n_rows):
-            yield self.between(start, min(len(self), start + n_rows))
-
-
-def arrow_table(frame: Any, name: str) -> Any:
-    """Convert a data frame of any library; a named index of pandas becomes a column."""
-    try:
-        return pa.table(frame)
-    except pa.ArrowException as error:
-        text = " ".join(str(part) for part in error.args)
-        raise DataError(
-            f"{name}: a column cannot be read, because its values have several types: {text}"
-        ) from error
 
 
 class TablePart:
@@ -123,7 +79,7 @@ class TablePart:
     @property
     def channel_names(self) -> tuple[str, ...] | None:
         """Names of the channels, if they have names."""
-        return self.columns.channels
+        return self.columns.channel_names
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read some columns, in chunks of at most about `n_rows` rows."""
@@ -131,7 +87,7 @@ class TablePart:
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series of the part; there may be none."""
-        if self.columns.lists or not self.whole:
+        if not self.columns.long or not self.whole:
             yield from read_batches([self], labels=labels, batch_size=batch_size)
             return
         for found in read_whole([self], labels=labels):
@@ -148,7 +104,7 @@ def read_batches(parts: Sequence[TablePart], *, labels: bool, batch_size: int) -
 
     In long form, 8 bytes per series are kept to detect repeated identifiers.
     """
-    read = _list_batches if parts[0].columns.lists else _long_batches
+    read = _long_batches if parts[0].columns.long else _row_batches
     return read(parts, labels, batch_size)
 
 
@@ -203,20 +159,23 @@ def _assemble(
 ) -> Dataset:
     """Make series from checked rows, whose identifier changes at `starts`."""
     columns = part.columns
+    if columns.every is not None:
+        rows, starts = on_grid(rows, columns)
     ids = np.asarray(rows[columns.id].take(starts).to_pylist())
     label = columns.label if labels else None
     same_series = np.ones(rows.num_rows, dtype=bool)
     same_series[starts] = False
     same_series = same_series[1:]
     notes: tuple[str, ...] = ()
+    times = None
     needs_care = len(set(ids.tolist())) < len(ids)
     if columns.time is not None:
         times = rows[columns.time].to_numpy()
         needs_care |= bool((same_series & (times[1:] <= times[:-1])).any())
-        if (same_series & (times[1:] < times[:-1])).any():
+        if (same_series & (times[1:] < times[:-1])).any() and not columns.rising:
             notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
-    if label is not None:
-        needs_care |= bool((same_series & _changes(rows[label])).any())
+    for name in columns.constant if label is None else (label, *columns.constant):
+        needs_care |= bool((same_series & _changes(rows[name])).any())
     if needs_care:
         # Rows must be sorted, or there is an error to report.
         series, classes = _sorted_series(rows, part, label)
@@ -226,7 +185,10 @@ def _assemble(
         for c, name in enumerate(columns.channels):
             values[:, c] = rows[name].to_numpy()
         offsets = np.append(starts, rows.num_rows)
-        series = SeriesBatch.from_checked(values, offsets, part.channel_names)
+        series = SeriesBatch.from_checked(
+            values, offsets, part.channel_names, names_of(ids, columns.id),
+            None if times is None else plain_times(times),
+        )  # fmt: skip
         classes = None if label is None else rows[label].take(starts).to_numpy()
     if classes is not None and classes.dtype == object:
         classes = np.asarray(classes.tolist())
@@ -257,12 +219,12 @@ def _usable(found: Dataset, columns: Columns) -> Dataset:
 
     Or leave these out, if `columns` say so.
     """
-    series, ids = found.series, None if found.ids is None else found.ids.tolist()
-    values, offsets = trim_padding(series.values, series.offsets)
-    found = replace(found, series=SeriesBatch.from_checked(values, offsets, series.channel_names))
+    found = replace(found, series=trim_padding(found.series))
+    values, offsets = found.series.values, found.series.offsets
+    ids = None if found.ids is None else found.ids.tolist()
     if not columns.skip:
         try:
-            check_values(values, offsets, columns.channels, ids)
+            check_values(values, offsets, None if columns.wide else columns.channels, ids)
         except DataError as error:
             raise DataError(f"{found.source}: {error}") from error
         return found
@@ -280,7 +242,9 @@ def _why_unusable(series: FloatArray, columns: Columns) -> str | None:
     infinite = np.argwhere(np.isinf(series))
     if len(infinite):
         step, channel = infinite[0]
-        return f"step {step} of {columns.channels[channel]!r} is infinite or not a number"
+        place = f"({columns.channels[step]!r})" if columns.wide else ""
+        place = place or f"of {columns.channels[channel]!r}"
+        return f"step {step} {place} is infinite or not a number"
     return "it has no values" if np.isnan(series).all() else None
 
 
@@ -290,20 +254,18 @@ def _sorted_series(
     columns = part.columns
     assert columns.id is not None
     try:
-        found: Any = read_long(
-            rows, id=columns.id, time=columns.time, channels=columns.channels, label=label,
-            check=False,
-        )  # fmt: skip
+        found: Any = read_long(rows, replace(columns, label=label), check=False)
     except DataError as error:
         raise DataError(f"{part.source}: {error}") from error
     series, classes = (found, None) if label is None else found
-    return SeriesBatch.from_checked(series.values, series.offsets, part.channel_names), classes
+    return series.with_values(series.values, part.channel_names), classes
 
 
 def _changes(column: Any) -> AnyArray:
     """Tell for every row but the first whether its value differs from the one before."""
     column = column.combine_chunks()
-    result: AnyArray = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    differs = compute.not_equal(column[1:], column[:-1]).fill_null(True)
+    result: AnyArray = differs.to_numpy(zero_copy_only=False)
     return result
 
 
@@ -388,19 +350,25 @@ class _SeenIds:
         return None
 
 
-# -- List form
+# -- List form and wide form
 
 
-def _list_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> Iterator[Dataset]:
+def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> Iterator[Dataset]:
     columns, source = parts[0].columns, parts[0].source
+    read = _series_of_steps if columns.wide else _series_of_lists
     names = columns.used(labels=labels)
     label = columns.label if labels else None
     chunks = chain.from_iterable(part.chunks(names, batch_size) for part in parts)
-    for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in chunks):
+    cut = chain.from_iterable(chunk.cut(batch_size) for chunk in chunks)
+    for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in cut):
+        series, ids = read(chunk, columns), None
+        if columns.id is not None:
+            ids = _scalars(chunk, columns.id, columns)
+            series = series.named(names_of(ids, columns.id))
         found = Dataset(
-            _series_of_lists(chunk, columns),
+            series,
             None if label is None else _scalars(chunk, label, columns),
-            None if columns.id is None else _scalars(chunk, columns.id, columns),
+            ids,
             source,
             columns,
             share=chunk.share,
@@ -411,6 +379,9 @@ def _list_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> 
 
 def _cut_by_size(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
     """Cut a chunk into pieces that are not larger than a batch."""
+    if columns.wide:
+        yield from chunk.cut(_batch_rows(columns))
+        return
     lengths = compute.list_value_length(chunk.rows[columns.channels[0]]).fill_null(0)
     ends = np.cumsum(lengths.to_numpy().astype(np.int64)) * 8 * len(columns.channels)
     start, n_bytes = 0, 0
@@ -425,6 +396,26 @@ def _scalars(chunk: Chunk, name: str, columns: Columns) -> AnyArray:
     column = plain_column(chunk.rows[name])
     _require_present(chunk, columns, name, _missing(column))
     return np.asarray(column.to_pylist())
+
+
+def _series_of_steps(chunk: Chunk, columns: Columns) -> SeriesBatch:
+    """Read series in wide form."""
+    numbers = pa.float64()
+    arrays = [chunk.rows[name].cast(numbers, safe=False) for name in columns.channels]
+    values: FloatArray = np.stack([array.to_numpy() for array in arrays], axis=1)
+    if not columns.skip:
+        missing, infinite = np.isnan(values).all(axis=1), np.isinf(values)
+        if missing.any():
+            row = int(np.argmax(missing))
+            raise DataError(f"{chunk.place(row)}: the series has no values; drop the row")
+        if infinite.any():
+            row, step = (int(k) for k in np.argwhere(infinite)[0])
+            raise DataError(
+                f"{chunk.place(row)}: step {step} ({columns.channels[step]!r}) is infinite; clip "
+                f"it or drop the row"
+            )
+    offsets = np.arange(len(values) + 1, dtype=np.int64) * values.shape[1]
+    return SeriesBatch.from_checked(values.reshape(-1, 1), offsets, None)
 
 
 def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
@@ -479,7 +470,9 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
     arrays = []
     for name in names:
         column = chunk.rows[name]
-        if name in columns.channels:
+        if name in columns.constant:
+            column = column.cast(pa.float64(), safe=False)
+        elif name in columns.channels:
             if column.type != pa.float64():
                 column = column.cast(pa.float64(), safe=False)
             infinite = np.isinf(column.to_numpy())
@@ -489,8 +482,39 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
         else:
             column = plain_column(column)
             _require_present(chunk, columns, name, _missing(column))
+            if name == columns.time:
+                column = _times(chunk, columns, column)
         arrays.append(column)
     return replace(chunk, rows=pa.table(arrays, names=list(names)))
+
+
+def _times(chunk: Chunk, columns: Columns, column: Any) -> Any:
+    """Read times that are text; raise an error if they are not as in the first rows."""
+    is_text, form = pa.types.is_string(column.type), columns.time_form
+    expected = "numbers or moments" if form is None else f"text such as {_TIME_EXAMPLES[form]}"
+    if is_text != (form is not None):
+        raise DataError(
+            f"{chunk.place(0)}: {columns.time!r} (time) holds {column[0].as_py()!r}, expected "
+            f"{expected}, as in the first rows"
+        )
+    if form is None:
+        return column
+    try:
+        return parse_times(column, form)
+    except pa.ArrowInvalid:
+        row = next(k for k, text in enumerate(column.to_pylist()) if not _is_time(text, form))
+        place = _place_in_series(chunk, columns, row)
+        raise DataError(
+            f"{place}: {columns.time!r} (time) holds {column[row].as_py()!r}, expected {expected}"
+        ) from None
+
+
+def _is_time(text: str, form: TimeForm) -> bool:
+    try:
+        parse_times(pa.array([text]), form)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def plain_column(column: Any) -> Any:

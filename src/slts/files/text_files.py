@@ -19,20 +19,24 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.facts import MISSING
+from slts.columns.rows import Chunk, is_number, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.columns import MISSING, is_number, kind_of
-from slts.files.dataset import Columns
 from slts.files.paths import STDIN, OnePath
-from slts.files.tables import Chunk
 
 pa: Any = LazyModule("pyarrow", "io")
 arrow_csv: Any = LazyModule("pyarrow.csv", "io")
 
 # Bytes that are read at once; the first block determines delimiter and types.
 _BLOCK = 1 << 20
+# Number of columns from which a file without header may have one series per row.
+_LEAST_STEPS = 8
 # float64 does not represent all larger integers.
 _EXACT = 2**53
+# Cells of boolean columns.
+_TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
 
 class TextFile:
@@ -137,12 +141,17 @@ class CsvTable:
         The open file.
     suffix
         ``".tsv"`` means tabs; otherwise the header determines the delimiter.
-    needs_header
-        Whether a first line of numbers is an error. If not, it is data, and the columns are named
-        "0", "1", ...
+    one_series
+        Whether the file is one series. A first line of numbers is then data.
+
+    Attributes
+    ----------
+    has_header
+        Whether the first line names the columns. If not, they are named "0", "1", ..., and every
+        row is a series, unless the file is one.
     """
 
-    def __init__(self, file: TextFile, suffix: str, *, needs_header: bool = True) -> None:
+    def __init__(self, file: TextFile, suffix: str, *, one_series: bool = False) -> None:
         self._file = file
         begin = file.read(_BLOCK)
         self._is_cut = len(begin) == _BLOCK
@@ -156,13 +165,15 @@ class CsvTable:
             raise DataError(f"{file.name} is empty, expected a CSV file")
         self._delimiter = "\t" if suffix == ".tsv" else max(",;\t|", key=line.count)
         cells = next(csv.reader([line], delimiter=self._delimiter))
-        self.has_header = not all(map(is_number, cells))
+        is_names = not all(map(is_number, cells))
+        self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:
             self._names = [cell.strip() for cell in cells]
-        elif needs_header:
+        elif not one_series and len(cells) < _LEAST_STEPS:
             raise DataError(
                 f"{file.name} begins with numbers, {line.strip()[:60]!r}: its first line must name "
-                f"the columns"
+                f"the columns. (Only files with one series per row, of {_LEAST_STEPS - 1} steps or "
+                f"more, are read without.)"
             )
         else:
             self._names = [str(c) for c in range(len(cells))]
@@ -173,9 +184,21 @@ class CsvTable:
 
     @cached_property
     def sample(self) -> Chunk:
-        """The first block, with inferred types."""
+        """The first block, with inferred types; moments are text, as in other tables."""
         end = self._data.rfind(b"\n") + 1 if self._is_cut else None
-        return self._parse(self._data[:end], 1 + self.has_header, self._names, {})
+        block, line = self._data[:end], 1 + self.has_header
+        found = self._parse(block, line, self._names, {})
+        moments = [field.name for field in found.rows.schema if kind_of(field.type) == "moment"]
+        if not moments:
+            return found
+        return self._parse(block, line, self._names, dict.fromkeys(moments, pa.string()))
+
+    def resolve(self, requested: RequestedColumns) -> Columns:
+        """Find the role of each column of a table."""
+        if not self.has_header:
+            # The names of columns are numbers, which no model knows.
+            requested = replace(requested, expect=None)
+        return resolve_columns(self.sample, requested, has_header=self.has_header)
 
     def chunks(self, columns: Columns, names: Sequence[str]) -> Iterator[Chunk]:
         """Read some columns block by block."""
@@ -203,14 +226,20 @@ class CsvTable:
         chunk = self._parse(block, line, names, texts)
         rows = chunk.rows
         for name in channels:
-            numbers = [self._number(cell) for cell in rows[name].to_pylist()]
+            numbers = [self._number(cell, types[name]) for cell in rows[name].to_pylist()]
             rows = rows.set_column(names.index(name), name, pa.array(numbers, pa.float64()))
         return replace(chunk, rows=rows)
 
-    def _number(self, cell: str) -> float:
-        if cell.strip() in MISSING:
+    def _number(self, cell: str, dtype: Any) -> float:
+        cell = cell.strip()
+        if cell in MISSING:
             return np.nan
-        return float(cell.replace(self._decimal, ".")) if is_number(cell) else np.inf
+        if pa.types.is_boolean(dtype):
+            return _TRUTH.get(cell.lower(), np.inf)
+        try:
+            return float(cell.replace(self._decimal, "."))
+        except ValueError:
+            return np.inf
 
     def _blocks(self) -> Iterator[bytes]:
         """Cut the file between lines."""
@@ -251,16 +280,33 @@ class CsvTable:
 
     def _type(self, name: str, columns: Columns) -> Any:
         """Return the type of a column, which must fit later blocks too."""
-        if name in columns.channels:
-            return pa.float64()
-        if name != columns.time:
+        found = self.sample.rows.schema.field(name).type
+        kind = kind_of(found)
+        if name in (*columns.channels, *columns.constant):
+            return found if kind == "boolean" else pa.float64()
+        if name != columns.time or kind == "text":
             # Text, as in .ts files: 007 is not 7.
             return pa.string()
-        found = self.sample.rows.schema.field(name).type
-        if kind_of(found) == "integer":
+        if kind == "integer":
             largest = np.abs(self.sample.rows[name].drop_null().to_numpy()).max(initial=0)
             return pa.int64() if largest >= _EXACT else pa.float64()
         return found
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Tell whether the first line of a table names its columns.
+
+    Numbers name columns if they are counted or are times at equal distances, such as 0, 1, 2. All
+    but the first and the last cell of a line of data are numbers; one of these may be a label.
+    """
+    inner = cells[1:-1] if len(cells) >= _LEAST_STEPS else cells
+    if not all(map(is_number, inner)) or not (is_number(cells[0]) or is_number(cells[-1])):
+        return True
+    numbers = [float(cell.replace(",", ".", 1)) for cell in cells if is_number(cell)]
+    steps = np.diff(numbers)
+    return len(cells) >= _LEAST_STEPS and bool(
+        steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-3)
+    )
 
 
 def _describe(message: str, n_before: int, names: Sequence[str]) -> str:
@@ -271,7 +317,7 @@ def _describe(message: str, n_before: int, names: Sequence[str]) -> str:
     if conversion:
         column, line, type_name, problem = conversion.groups()
         name = names[int(column)] if int(column) < len(names) else column
-        expected = "UTF-8 text" if type_name == "string" else "a number"
+        expected = {"string": "UTF-8 text", "bool": "true or false"}.get(type_name, "a number")
         problem = f"column {name!r} holds a value that is not {expected}: {problem}"
     elif parse := re.search(r"CSV parse error: (?:Row #(\d+): )?(.*)", message, re.DOTALL):
         line, problem = parse.groups()

@@ -4,6 +4,7 @@ certify.py         `certify`: bounds from held-out series, or from the training 
 held_out.py        outputs and labels of held-out series from one pass, and bounds from them
 split.py           `fit_certified`: split the series so that every bound applies
 certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
+prediction_sets.py `prediction_sets`: sets of classes with guaranteed coverage
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
 statements.py      the formulas applied to a classifier and a sample, and put in words
 bound_inputs.py    what the formulas need to know of a classifier and a sample
@@ -23,6 +24,7 @@ from slts.guarantees.goodness import (
     landmarks_needed,
     population_goodness,
 )
+from slts.guarantees.prediction_sets import LabelSets, PredictionSets, prediction_sets
 from slts.guarantees.split import fit_certified
 
 __all__ = [
@@ -30,7 +32,9 @@ __all__ = [
     "Certificate",
     "Goodness",
     "GoodnessProfile",
+    "LabelSets",
     "LandmarksNeeded",
+    "PredictionSets",
     "certify",
     "chosen_landmarks_bound",
     "fit_certified",
@@ -39,4 +43,5 @@ __all__ = [
     "goodness_profile",
     "landmarks_needed",
     "population_goodness",
+    "prediction_sets",
 ]

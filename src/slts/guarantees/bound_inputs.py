@@ -23,9 +23,7 @@ _BINDING = 1e-9
 
 def parameters_of(model: LandmarkClassifier) -> tuple[float, float | None]:
     """Return gamma and lam of a fitted classifier; lam is None where no metric was learned."""
-    chosen = {**model.get_params(), **getattr(model, "best_params_", {})}
-    lam = chosen.get("lam")
-    return float(chosen["gamma"]), None if lam is None else float(lam)
+    return model.fit_params_["gamma"], model.fit_params_.get("lam")
 
 
 def signs_of(labels: AnyArray, classes: AnyArray) -> FloatArray:

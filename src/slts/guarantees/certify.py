@@ -24,6 +24,8 @@ from slts.series.source import series_keys
 from slts.training.source import is_source
 
 _SAMPLES = ("holdout", "training")
+# Largest number of compared models: delta is divided by it.
+_MOST_MODELS = 10**100
 # Smallest number of certified training series.
 _FEWEST = 8
 # Relative difference allowed between the objective of the fit and that of the series given.
@@ -175,7 +177,7 @@ def training_bounds(
     stages = ["metric"] if metric_only else ["classifier", "metric"]
     bounds = [statements.pac_bayes(stage, model, certified, conditions) for stage in stages]
     # The other bounds rest on the strong convexity of ||M||_F^2.
-    if getattr(model, "regularizer", "frobenius") in SQUARED_NORMS:
+    if model.fit_params_["regularizer"] in SQUARED_NORMS:
         bounds += statements.metric_bounds(model, training, certified, conditions)
     return bounds
 
@@ -183,8 +185,13 @@ def training_bounds(
 def check_parameters(delta: Any, n_models: Any) -> None:
     """Raise an error if delta is not a probability or n_models not a positive int."""
     check_delta(delta)
-    if not isinstance(n_models, numbers.Integral) or isinstance(n_models, bool) or n_models < 1:
-        raise ValueError(f"The 'n_models' parameter must be an int >= 1. Got {n_models!r} instead.")
+    is_int = isinstance(n_models, numbers.Integral) and not isinstance(n_models, bool)
+    if not is_int or not 1 <= n_models <= _MOST_MODELS:
+        # Python refuses to write ints of thousands of digits.
+        given = "a larger one" if is_int and n_models > 0 else repr(n_models)
+        raise ValueError(
+            f"The 'n_models' parameter must be an int from 1 to 10**100. Got {given} instead."
+        )
 
 
 def _certified_indices(
@@ -196,6 +203,12 @@ def _certified_indices(
         raise DataError(
             "normalize=False: without unit rows the features are unbounded, and no bound from the "
             "training sample holds. Certify on held-out series."
+        )
+    if model.fit_params_["class_weight"] != "equal":
+        raise DataError(
+            "the model was fitted with class_weight: the bounds from the training sample are for "
+            "equal weights, also of samples that are balanced by chance. Certify on held-out "
+            "series, or fit with class_weight=None."
         )
     for fitted, what, remedy in (
         (rows.scale, "the scale of the channels", "scale=None"),
@@ -230,10 +243,11 @@ def _certified_indices(
 def _pool(model: LandmarkClassifier, n_series: int, pool: npt.ArrayLike | None) -> IntArray:
     """Indices of the training series from which the landmarks were chosen."""
     indices = model.landmark_indices_
-    by_name = isinstance(model.landmarks, str)
-    if by_name and model.landmarks != "random":
+    method = model.fit_params_["landmarks"]
+    by_name = method != "indices"
+    if by_name and method != "random":
         raise DataError(
-            f"landmarks={model.landmarks!r} were chosen by looking at all training series, so none "
+            f"landmarks={method!r} were chosen by looking at all training series, so none "
             f"is left to certify on. Use fit_certified, which chooses them in a separate part; or "
             f"choose them in a pool with select_landmarks, fit with landmarks=indices, and certify "
             f"with pool=."
@@ -266,8 +280,8 @@ def _require_training_sample(model: LandmarkClassifier, training: BoundInputs) -
             scores = training.labels[c] * (training.similarities[c] @ model.coef_[c])
             value = np.maximum(0.0, 1.0 - scores).mean()
         else:
-            regularizer = getattr(model, "regularizer", "frobenius")
-            value = training.losses[c].mean() + lam * penalty_of(model.metrics_[c], regularizer)
+            penalty = penalty_of(model.metrics_[c], model.fit_params_["regularizer"])
+            value = training.losses[c].mean() + lam * penalty
         reported = report.objective
         if abs(value - reported) > _SAME * max(1.0, abs(reported)):
             raise DataError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray
@@ -20,6 +21,11 @@ from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditio
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
 from slts.training.source import is_source
+
+# Labels, decision values and probabilities of a classifier, None where it has none.
+Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]
+# Unknown labels that a message names.
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,18 @@ class HeldOut:
     groups: AnyArray | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any = None, groups: Any = None) -> HeldOut:
-        """Apply a classifier to series in memory and their labels, or to a scan with labels."""
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        outputs: Predicted | None = None,
+    ) -> HeldOut:
+        """Apply a classifier to series in memory and their labels, or to a scan with labels.
+
+        `outputs` are those of the classifier for series in memory, if they are known already.
+        """
         inner = _inner_model(model)
         if inner is not None and is_source(X):
             (decisions, keys), y, groups = apply_with_labels(
@@ -59,11 +75,14 @@ class HeldOut:
         labels = check_labels(model, y)
         known = None if groups is None else check_groups(groups, len(labels))
         if inner is None:
-            return cls(model, labels, np.asarray(model.predict(X)), groups=known)
-        if not is_source(X):
+            predicted = outputs[0] if outputs else np.asarray(model.predict(X))
+            return cls(model, labels, predicted, groups=known)
+        if is_source(X):
+            outputs = inner.outputs_from(decisions)
+        else:
             batch = check_batch(inner, X, labels)
-            decisions, keys = inner.decision_function(batch), _keys(inner, batch)
-        return cls(model, labels, *inner.outputs_from(decisions), _overlap(inner, keys), known)
+            outputs, keys = outputs or inner.outputs(batch), _keys(inner, batch)
+        return cls(model, labels, *outputs, _overlap(inner, keys), known)
 
     def bounds(self, delta: float, n_models: int) -> list[Bound]:
         """Bounds on the error, and on that of the signs if there are landmarks.
@@ -103,17 +122,22 @@ def check_labels(model: Any, y: Any) -> AnyArray:
     """Labels as an array. All must be classes of the model."""
     if y is None:
         raise DataError("y is None: a certificate needs the label of every series.")
-    labels: AnyArray = column_or_1d(y)
+    # Labels of mixed type stay what they are: NumPy would turn 1 and "a" into texts.
+    is_list = isinstance(y, list | tuple)
+    labels: AnyArray = column_or_1d(np.array(y, dtype=object) if is_list else y)
     if len(labels) == 0:
         raise DataError("y is empty: a certificate needs at least one labelled series.")
-    known = set(model.classes_.tolist())
-    unseen = [label for label in np.unique(labels).tolist() if label not in known]
-    if unseen:
+    classes = model.classes_.tolist()
+    known, found = set(classes), labels.tolist()
+    wrong = next((i for i, label in enumerate(found) if label not in known), None)
+    if wrong is not None:
+        unseen = list(dict.fromkeys(label for label in found if label not in known))
+        more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
         raise DataError(
-            f"y has labels that the model was not trained on: {unseen}. The model knows "
-            f"{sorted(known)}; leave out series of other classes."
+            f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "
+            f"for series {wrong}. The model knows {classes}; leave out series of other classes."
         )
-    return labels
+    return labels.astype(model.classes_.dtype) if is_list else labels
 
 
 def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:
@@ -131,6 +155,12 @@ def _inner_model(model: Any) -> SeriesClassifier | None:
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_
     return model if isinstance(model, SeriesClassifier) else None
+
+
+def kept_from_training(model: Any, batch: SeriesBatch) -> npt.NDArray[np.bool_]:
+    """Whether each series is one that the model keeps from training."""
+    kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
+    return np.isin(_keys(model, batch), _rounded_keys(kept))
 
 
 def _keys(model: SeriesClassifier, batch: SeriesBatch) -> Digests:

@@ -26,10 +26,10 @@ from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
-from slts.learning.calibration import fit_scale
 from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
 from slts.series.source import series_keys
+from slts.training.search import HeldOutDecisions
 from slts.training.splits import Split, make_splits
 
 # Folds of the part for separators that probabilities are calibrated on.
@@ -115,14 +115,14 @@ def _certified_on_parts(
     inputs = bound_inputs(model, batch[second], labels[second], landmark_labels)
     weights = _class_weights(model.class_weight, labels[second])
     coef, solutions, schemes = _fit_separators(model, inputs, weights)
-    scale = None
+    held_out = None
     if model.probability_scale_ is not None:
         codes = np.searchsorted(model.classes_, labels[second])
         splits = make_splits(
             _FOLDS, codes, series_keys(batch[second], seed=0), name="calibration_cv"
         )
-        scale = _calibrate(model, inputs, codes, weights, splits)
-    model = model.with_separators(coef, solutions, probability_scale=scale, positions=first)
+        held_out = _held_out_decisions(model, inputs, codes, weights, splits)
+    model = model.with_separators(coef, solutions, held_out=held_out, positions=first)
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(delta, n_models, "second part's", checked, (INDEPENDENT,))
     bounds = [statements.compression(model, inputs.labels, schemes, conditions)]
@@ -165,14 +165,14 @@ def _fit_separators(
     return coef, solutions, schemes
 
 
-def _calibrate(
+def _held_out_decisions(
     model: LandmarkClassifier,
     inputs: BoundInputs,
     codes: IntArray,
     weights: FloatArray,
     splits: Sequence[Split],
-) -> float:
-    """Scale of the probabilities, from cross-validated decisions of the new separators."""
+) -> HeldOutDecisions:
+    """Cross-validated decisions of the new separators."""
     gamma = parameters_of(model)[0]
     decisions = np.empty((len(codes), len(inputs.labels)))
     for train, test in splits:
@@ -183,7 +183,7 @@ def _calibrate(
             decisions[test, c] = K[test] @ solution.coef
     # The only series of a class is in no test part.
     tested = np.concatenate([test for _, test in splits])
-    return fit_scale(decisions[tested], codes[tested])
+    return decisions[tested], codes[tested], np.ones(len(tested))
 
 
 def _class_weights(class_weight: Any, labels: AnyArray) -> FloatArray:

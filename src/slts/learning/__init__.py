@@ -6,6 +6,7 @@ logdet.py         LDMLT: the step for a triplet, and rankings by distance
 loo_ridge.py      ridge regression on inner products, its penalty by exact leave-one-out
 local.py          local metrics by that regression, and their number of phases
 calibration.py    probabilities from held-out decision values
+conformal.py      p-values of classes from held-out decision values
 
 Metric and separator, for rows in memory and for rows in parts (on disk, on other machines):
 

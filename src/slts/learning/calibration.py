@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from slts._typing import AnyArray, FloatArray, IntArray
 
-# Range of log s for decisions whose typical size is 1.
-_LOG_SCALE_RANGE = (-12.0, 12.0)
+# Range of log s for decisions whose typical size is 1, and how often it is halved.
+_LOG_SCALE_RANGE, _HALVINGS = 12.0, 50
+# The common scale counts as much as this many held-out series of a class.
+_COMMON = 16.0
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,14 @@ class Validation:
 
 def fit_scale(
     decisions: FloatArray, codes: IntArray, sample_weight: FloatArray | None = None
-) -> float:
-    """Fit the scale s > 0 of softmax(s * decisions) by maximum a-posteriori likelihood.
+) -> FloatArray:
+    """Fit the scales s of softmax(s[c] * decisions) for series with the largest decision in c.
 
-    A single number needs few held-out series and keeps the predicted class the most probable one.
-    Targets are smoothed as by Platt: with N series and K classes the true class has the target
-    (N + 1) / (N + K), which keeps s finite when the held-out series are separated.
+    A scale for each predicted class follows label noise that differs between classes, and keeps
+    the predicted class the most probable one. Scales of classes with few held-out series stay near
+    the common one. Half a series more than there are is taken as an error, for the class with the
+    second largest decision: this keeps scales finite when the held-out series are separated, and
+    does not depend on the number of classes.
 
     Parameters
     ----------
@@ -75,36 +78,64 @@ def fit_scale(
     codes
         True classes, 0 to K-1.
     sample_weight
-        Weight of each series, mean 1; None for equal weights.
+        Weight of each series; None for equal weights.
 
     Returns
     -------
-    float
-        The scale.
+    ndarray
+        The scale of each class, shape (classes,).
     """
     scores = two_sided(decisions)
     n, k = scores.shape
-    # Decisions may have any unit, so s is searched relative to their spread.
+    # Decisions may have any unit, so scales are searched relative to their spread.
     largest = float(np.abs(scores).max()) or 1.0
     scores = scores / largest
     spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
     scores = scores / spread
-    targets = np.full((n, k), 1.0 / (n + k))
-    targets[np.arange(n), codes] = (n + 1.0) / (n + k)
-    if sample_weight is not None:
-        targets *= sample_weight[:, np.newaxis]
-
-    def loss(log_scale: float) -> float:
-        return -float(np.sum(targets * log_softmax(np.exp(log_scale) * scores, axis=1)))
-
-    # The loss is convex in s, hence unimodal in log s.
-    found = minimize_scalar(loss, bounds=_LOG_SCALE_RANGE, method="bounded")
-    return float(np.exp(found.x)) / spread / largest
+    weights = np.ones(n) if sample_weight is None else sample_weight
+    targets = _smoothed(scores, codes)
+    common = _minimize(scores, targets, weights, np.zeros(n, dtype=np.int64), 1)[0]
+    predicted = scores.argmax(axis=1)
+    counts = np.bincount(predicted, minlength=k)
+    own = (counts / (counts + _COMMON))[predicted][:, np.newaxis]
+    targets = own * targets + (1.0 - own) * softmax(common * scores, axis=1)
+    scales = _minimize(scores, targets, weights, predicted, k)
+    return np.where(counts > 0, scales, common) / spread / largest
 
 
-def probabilities(decisions: FloatArray, scale: float) -> FloatArray:
-    """Return class probabilities, shape (series, classes)."""
-    result: FloatArray = softmax(scale * two_sided(decisions), axis=1)
+def _smoothed(scores: FloatArray, codes: IntArray) -> FloatArray:
+    """Return the share (N + 1/2) / (N + 1) for the true class, and the rest for the nearest one."""
+    n = len(scores)
+    rows = np.arange(n)
+    others = scores.copy()
+    others[rows, codes] = -np.inf
+    targets = np.zeros_like(scores)
+    targets[rows, others.argmax(axis=1)] = 0.5 / (n + 1.0)
+    targets[rows, codes] = (n + 0.5) / (n + 1.0)
+    return targets
+
+
+def _minimize(
+    scores: FloatArray, targets: FloatArray, weights: FloatArray, groups: IntArray, n_groups: int
+) -> FloatArray:
+    """Minimise the cross-entropy of softmax(s * scores) by the scale of each group of series."""
+    low, high = np.full(n_groups, -_LOG_SCALE_RANGE), np.full(n_groups, _LOG_SCALE_RANGE)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        found = softmax(np.exp(middle)[groups][:, np.newaxis] * scores, axis=1)
+        slopes = weights * np.einsum("ik,ik->i", found - targets, scores)
+        # The loss is convex in s, so its slope has the same sign on each side of the minimum.
+        falls = np.bincount(groups, weights=slopes, minlength=n_groups) < 0.0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    scales: FloatArray = np.exp((low + high) / 2.0)
+    return scales
+
+
+def probabilities(decisions: FloatArray, scale: float | FloatArray) -> FloatArray:
+    """Return class probabilities, shape (series, classes), from one scale or one for each class."""
+    scores = two_sided(decisions)
+    own = np.broadcast_to(scale, scores.shape[1])[scores.argmax(axis=1)]
+    result: FloatArray = softmax(own[:, np.newaxis] * scores, axis=1)
     return result
 
 

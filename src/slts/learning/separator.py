@@ -195,6 +195,13 @@ def _warn_if_open(solution: SeparatorSolution, tol: float) -> None:
             f"at objective {solution.objective:.6g} (tol={tol:g}).",
             ConvergenceWarning,
         )
+    elif not solution.vertex:
+        warn(
+            f"The separator for gamma={solution.gamma:g} is not a vertex of its linear program, so "
+            f"it may use more landmarks than it needs. Similarities to different landmarks may "
+            f"have very different sizes: use normalize=True, or scale the channels.",
+            ConvergenceWarning,
+        )
 
 
 @dataclass(frozen=True)

@@ -4,5 +4,6 @@ row_map.py          scaled channels and an optional constant: the rows of most c
 representations.py  what the local classifier sees of a step: values, changes, levels
 comparisons.py      a representation with an alignment objective, and the products they give
 snippets.py         short landmarks that are compared at every step, and the decisions they give
+origins.py          names and classes of the training series that a model keeps
 linear_form.py      decisions as sums over landmarks, linear in the aligned products
 """

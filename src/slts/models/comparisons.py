@@ -58,25 +58,35 @@ class Comparison:
         """Representation and objective, for people."""
         return f"{self.representation.name}, {self.settings.objective}"
 
+    def aligner(self, landmarks: SeriesBatch) -> Aligner:
+        """Return the aligner of some rows of the representation, as `features` needs it."""
+        return Aligner(landmarks, self.settings, basis=self.basis)
+
     def features(
-        self, rows: SeriesBatch, aligner: Aligner, groups: IntArray, n_phases: int
+        self, rows: SeriesBatch, aligner: Aligner, weights: FloatArray, n_phases: int
     ) -> Iterator[GroupFeatures]:
         """Yield mean products T of each group and phase, times the basis; some groups at a time.
 
-        A landmark belongs to one group, so every pair is aligned once. `rows` and the landmarks of
-        the aligner are rows of the representation.
+        A landmark belongs to one group (see `group_weights`), so every pair is aligned once. `rows`
+        and the landmarks of the aligner are rows of the representation.
         """
         size = 8 * max(1, len(rows)) * n_phases * rows.n_channels**2
-        n_groups = int(groups.max()) + 1
-        step = max(1, min(n_groups, CHUNK_BYTES // size))
-        for begin in range(0, n_groups, step):
-            part = slice(begin, min(begin + step, n_groups))
-            members = np.flatnonzero((groups >= part.start) & (groups < part.stop))
-            weights = np.zeros((part.stop - part.start, len(members)))
-            weights[groups[members] - part.start, np.arange(len(members))] = 1.0
-            weights /= weights.sum(axis=1, keepdims=True)
-            some = aligner if len(members) == len(groups) else aligner.subset(members)
-            yield part, some.grouped(rows, weights, n_phases=n_phases) @ self.basis
+        step = max(1, CHUNK_BYTES // size)
+        if step >= len(weights):
+            yield slice(0, len(weights)), aligner.grouped(rows, weights, n_phases=n_phases)
+            return
+        for begin in range(0, len(weights), step):
+            part = slice(begin, min(begin + step, len(weights)))
+            members = np.flatnonzero(weights[part].any(axis=0))
+            some = aligner.subset(members)
+            yield part, some.grouped(rows, weights[part, members], n_phases=n_phases)
+
+
+def group_weights(groups: IntArray) -> FloatArray:
+    """Return the weights of the landmarks in the mean of each group, shape (groups, landmarks)."""
+    weights = np.zeros((int(groups.max()) + 1, len(groups)))
+    weights[groups, np.arange(len(groups))] = 1.0
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def with_rows(

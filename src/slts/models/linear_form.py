@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import AlignmentSettings
+from slts.alignment import Aligner
 from slts.series import SeriesBatch
 
 
@@ -32,7 +34,8 @@ class LinearForm:
     """Sums sum_j coef[c, j] sum_f <metrics[c, group(j), f], T_f(x, landmark j)>.
 
     T_f is the part of the aligned product in phase f of the landmark. A model's decision values
-    are the sums of its forms, plus their intercepts.
+    are the sums of its forms, plus their intercepts. Metrics of low rank are products of `factors`
+    and the transposed basis of the aligner.
 
     Parameters
     ----------
@@ -40,14 +43,14 @@ class LinearForm:
         Name of the comparison; empty if there is one form only.
     positives
         The positive class of each problem, shape (problems,).
-    landmarks
-        Rows of the landmarks that have a weight in some problem.
+    aligner
+        Aligns with the rows of the landmarks that have a weight in some problem.
     landmark_indices
         Positions of the landmarks among the training series.
     coef
         Shape (problems, landmarks).
-    local_metrics
-        Shape (problems, groups, phases, d, d).
+    factors
+        Shape (problems, groups, phases, d, r): the metrics, if the aligner has no basis.
     groups
         Group of each landmark, shape (landmarks,).
     group_names
@@ -56,31 +59,51 @@ class LinearForm:
         Shape (problems,).
     rows
         Map from series to rows.
-    settings
-        How rows are aligned.
     """
 
     name: str
     positives: npt.NDArray[Any]
-    landmarks: SeriesBatch
+    aligner: Aligner
     landmark_indices: IntArray
     coef: FloatArray
-    local_metrics: FloatArray
+    factors: FloatArray
     groups: IntArray
     group_names: tuple[str, ...]
     intercept: FloatArray
     rows: RowMapping
-    settings: AlignmentSettings
+
+    @property
+    def landmarks(self) -> SeriesBatch:
+        """Rows of the landmarks."""
+        return self.aligner.landmarks
+
+    @cached_property
+    def local_metrics(self) -> FloatArray:
+        """The metrics, shape (problems, groups, phases, d, d)."""
+        basis = self.aligner.basis
+        return self.factors if basis is None else self.factors @ basis.T
 
     @property
     def n_phases(self) -> int:
         """Number of parts of a landmark with metrics of their own."""
-        return int(self.local_metrics.shape[2])
+        return int(self.factors.shape[2])
 
     @property
     def has_one_metric(self) -> bool:
         """Whether all groups and phases of a problem share one metric."""
         return self.local_metrics.shape[1:3] == (1, 1)
+
+    @property
+    def has_components(self) -> bool:
+        """Whether rows are principal components, so that metrics do not name channels."""
+        return getattr(self.rows, "components", None) is not None
+
+    def own_group(self, problem: int) -> int:
+        """The group of landmarks of the positive class; else the group of the largest metrics."""
+        label = str(self.positives[problem])
+        if label in self.group_names:
+            return self.group_names.index(label)
+        return int(np.square(self.local_metrics[problem]).sum(axis=(1, 2, 3)).argmax())
 
     @property
     def metrics(self) -> FloatArray:
@@ -89,6 +112,71 @@ class LinearForm:
             raise ValueError("There are several metrics per class: use local_metrics.")
         metrics: FloatArray = self.local_metrics[:, 0, 0]
         return metrics
+
+    def slopes(self, sums: FloatArray) -> FloatArray:
+        """Derivatives of the decision values with respect to the rows of a series.
+
+        Parameters
+        ----------
+        sums
+            What `Aligner.sums` returns for the series: (landmarks, phases, steps, r).
+
+        Returns
+        -------
+        ndarray
+            Shape (problems, steps, d).
+        """
+        groups = self._members
+        n_phases, n, r = sums.shape[1:]
+        own = sums[groups.landmarks].reshape(*groups.landmarks.shape, n_phases * n * r)
+        # Shape (groups, problems, phases, steps, r), then (problems, steps, groups * phases * r).
+        weighted = (groups.coef @ own).reshape(*groups.coef.shape[:2], n_phases, n, r)
+        weighted = weighted.transpose(1, 3, 0, 2, 4).reshape(len(self.coef), n, -1)
+        return np.asarray(weighted @ self._stacked_factors)
+
+    def by_landmark(self, rows: FloatArray, sums: FloatArray) -> FloatArray:
+        """Part of each landmark in the decision values of one series, (problems, landmarks).
+
+        `rows` are the rows of the series, and `sums` is what `Aligner.sums` returns for it.
+        """
+        groups, n_problems = self._members, len(self.coef)
+        # The products T: landmarks x phases x d x r.
+        products = np.tensordot(sums, rows, axes=(2, 0)).swapaxes(2, 3)
+        own = products[groups.landmarks].reshape(*groups.landmarks.shape, -1)
+        factors = self.factors.swapaxes(0, 1).reshape(len(own), n_problems, own.shape[2])
+        # Shape (groups, problems, members).
+        parts = (factors @ own.swapaxes(1, 2)) * groups.coef
+        values = np.zeros(self.coef.shape)
+        values[:, groups.landmarks[groups.real]] = parts.swapaxes(0, 1)[:, groups.real]
+        return values
+
+    @cached_property
+    def _members(self) -> _Members:
+        """The landmarks of each group, in tables of equal length."""
+        n_groups = self.factors.shape[1]
+        counts = np.bincount(self.groups, minlength=n_groups)
+        real = np.arange(int(counts.max(initial=0))) < counts[:, np.newaxis]
+        landmarks = np.zeros(real.shape, dtype=np.int64)
+        landmarks[real] = np.argsort(self.groups, kind="stable")
+        coef = np.where(real[:, np.newaxis], self.coef[:, landmarks].swapaxes(0, 1), 0.0)
+        return _Members(landmarks, real, coef)
+
+    @cached_property
+    def _stacked_factors(self) -> FloatArray:
+        """`factors` with all groups and phases in one axis: (problems, groups * phases * r, d)."""
+        d = self.factors.shape[3]
+        return np.ascontiguousarray(self.factors.swapaxes(3, 4)).reshape(len(self.coef), -1, d)
+
+
+class _Members(NamedTuple):
+    """Landmarks of each group, which entries of the table are real, and their coefficients.
+
+    Shapes (groups, members), (groups, members) and (groups, problems, members).
+    """
+
+    landmarks: IntArray
+    real: npt.NDArray[np.bool_]
+    coef: FloatArray
 
 
 def decision_of(classes: npt.NDArray[Any], label: Any) -> tuple[int, float]:

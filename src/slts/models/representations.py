@@ -17,7 +17,7 @@ from slts.series.channels import (
     pool_steps,
     spread_of,
 )
-from slts.series.missing import keep_steps, observed_share, observed_steps, zero_missing
+from slts.series.missing import observed_share, observed_steps, zero_missing
 
 REPRESENTATIONS = ("values", "changes", "levels")
 # Soft thresholds per channel: three cannot describe heavy tails, more than five add nothing. With
@@ -119,7 +119,7 @@ class Representation:
         rows = []
         for part in parts:
             reduced = self._reduced(self._features(part), part.offsets)
-            rows.append(normalize_rows(keep_steps(reduced, observed_steps(part))))
+            rows.append(normalize_rows(reduced.steps(observed_steps(part))))
         return SeriesBatch.concatenate(rows)
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.series import SeriesBatch, append_constant, rms_row_norm
 from slts.series.channels import SCALES, ChannelScale
-from slts.series.missing import keep_steps, observed_steps
+from slts.series.missing import observed_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class RowMap:
 
     def __call__(self, batch: SeriesBatch) -> SeriesBatch:
         """Return rows ready for alignment."""
-        batch = keep_steps(_scaled(batch, self.scale), observed_steps(batch))
+        batch = _scaled(batch, self.scale).steps(observed_steps(batch))
         if self.constant is not None:
             batch = append_constant(batch, self.constant)
         return self.settings.prepare(batch)

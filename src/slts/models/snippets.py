@@ -29,8 +29,6 @@ from slts.series.channels import ChannelScale
 from slts.series.missing import fill_gaps, give_to_observed
 
 LENGTH = 11
-# As in native/window_job.hpp.
-MOST_THRESHOLDS = 8
 # Thresholds are these quantiles of the distances to a series of the same class.
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)
 N_THRESHOLDS = len(_QUANTILES)
@@ -40,7 +38,7 @@ _MOST_CHANNELS = 9
 _SHAPE_SHARE = 0.5
 # Channels that a description names.
 _MOST_NAMED = 4
-# Added to the variance of a window, as in native/window_bindings.cpp.
+# Added to the variance of a window, as in native/window_job.hpp.
 _FLAT = 1e-2
 # Distances are rounded; those at a threshold must not depend on it.
 _ROUNDING = 1e-9
@@ -48,6 +46,8 @@ _ROUNDING = 1e-9
 _BLOCK_OPERATIONS = 5e7
 # Parts of the snippets that threads work on, if there are few series.
 _PARTS = 8
+# Series whose counts are converted to floats at once.
+_CONVERTED = 64
 # Distances that are held at once.
 _DISTANCES = 2**22
 
@@ -180,8 +180,10 @@ class Snippets:
         size = np.square((values - centre) / spread).sum(axis=1)
         return np.sort(np.argsort(-size, kind="stable")[:most])
 
-    def describe(self, snippet: int, channel_names: Sequence[str] | None = None) -> str:
-        """Return where a snippet comes from: "steps 30 to 40 of training series 17, channel x".
+    def describe(
+        self, snippet: int, channel_names: Sequence[str] | None = None, series: str | None = None
+    ) -> str:
+        """Return where a snippet comes from: "steps 30 to 40 of recording 17, channel x".
 
         Parameters
         ----------
@@ -189,6 +191,8 @@ class Snippets:
             Its position.
         channel_names
             Names of all channels; None numbers them. The only channel of a series is not named.
+        series
+            Name of its training series; None numbers it.
         """
         start, gap = int(self.starts[snippet]), int(self.dilations[snippet])
         last = start + gap * (self.n_steps - 1)
@@ -197,7 +201,7 @@ class Snippets:
             steps = f"steps {start}, {start + gap}, ..., {last}"
         if start < 0:
             steps = "all steps"
-        text = f"{steps} of training series {self.series[snippet]}"
+        text = f"{steps} of {series or f'training series {self.series[snippet]}'}"
         if len(self.scale.centre) == 1:
             return text
         rows = self.prominent_rows(snippet, _MOST_NAMED)
@@ -213,8 +217,7 @@ class Snippets:
         batch = fill_gaps(batch, self.scale.centre)
         out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
         target, token = selected_target().index, native.CancelToken()
-        # A few parts of the snippets: threads share a single series, and rarely read it again.
-        parts = np.unique(np.linspace(0, len(self), _PARTS + 1).astype(np.int64))
+        workers, (parts, costs) = effective_n_jobs(n_jobs), self._parts
 
         def task(block: Block) -> None:
             native.window_counts(
@@ -222,13 +225,8 @@ class Snippets:
                 parts[block.column_begin], parts[block.column_end], out, target, token,
             )  # fmt: skip
 
-        blocks = partition(
-            batch.lengths.astype(np.float64),
-            np.diff(self.first[parts]) * float(self.n_steps),
-            block_cost=_BLOCK_OPERATIONS,
-            workers=effective_n_jobs(n_jobs),
-        )
-        map_blocks(task, blocks, n_jobs=n_jobs, cancel=token.cancel)
+        blocks = partition(batch.lengths, costs, block_cost=_BLOCK_OPERATIONS, workers=workers)
+        map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel)
         return out
 
     def features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
@@ -239,20 +237,10 @@ class Snippets:
         found = counts[..., np.newaxis] / self._divisors(lengths)[:, np.newaxis, np.newaxis]
         return np.asarray(found)
 
-    def decide(self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None) -> FloatArray:
-        """Return sum_k coef[c, k] features[i, k], shape (series, problems)."""
-        counts = self.counts(batch, n_jobs).astype(np.float64)
-        counts = counts.reshape(len(batch), self.thresholds.size)
-        values = np.zeros((len(batch), len(coef)))
-        for kind, divisors in enumerate(self._divisors(batch.lengths).T):
-            weights = coef[..., kind].reshape(len(coef), -1)
-            values += (counts @ weights.T) / divisors[:, np.newaxis]
-        return values
-
     def contributions(
         self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None
     ) -> FloatArray:
-        """Return the terms of `decide`, shape (series, problems, snippets)."""
+        """Return the terms of `SnippetForm.decide`, shape (series, problems, snippets)."""
         counts, values = self.counts(batch, n_jobs), np.zeros((len(batch), *coef.shape[:2]))
         for kind, divisors in enumerate(self._divisors(batch.lengths).T):
             for threshold in range(counts.shape[2]):
@@ -321,8 +309,27 @@ class Snippets:
             centre, spread,
         )  # fmt: skip
 
+    @cached_property
+    def _parts(self) -> tuple[list[int], FloatArray]:
+        """Bounds of a few parts of the windows, and the operations of each for one step.
+
+        Threads share a single series, and rarely read it again.
+        """
+        bounds = np.unique(np.linspace(0, len(self), _PARTS + 1).astype(np.int64))
+        costs = np.diff(np.array(self._windows.first)[bounds]) * float(self.n_steps)
+        return bounds.tolist(), costs
+
+    @cached_property
+    def channel_shares(self) -> FloatArray:
+        """Share of a channel at one step of a snippet in what it adds, (snippets, channels)."""
+        shares = np.zeros((len(self), len(self.scale.centre)))
+        widths = np.diff(self.first)
+        rows = np.repeat(np.arange(len(self)), widths)
+        shares[rows, self.channels] = np.repeat(1.0 / (widths * self.n_steps), widths)
+        return shares
+
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made for the kernel."""
+        """Leave out what is prepared."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -347,12 +354,27 @@ class SnippetForm:
     snippets: Snippets
     coef: FloatArray
 
+    def decide(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
+        """Return sum_k coef[c, k] features[i, k], shape (series, problems)."""
+        snippets = self.snippets
+        counts = snippets.counts(batch, n_jobs).reshape(len(batch), snippets.thresholds.size)
+        sums = np.empty((len(batch), snippets.n_kinds * len(self.coef)))
+        # A few at a time: what stays in the cache is converted and multiplied faster.
+        for begin in range(0, len(batch), _CONVERTED):
+            part = slice(begin, begin + _CONVERTED)
+            sums[part] = counts[part].astype(np.float64) @ self._coef_by_kind
+        by_kind = sums.reshape(len(batch), snippets.n_kinds, len(self.coef))
+        divisors = snippets._divisors(batch.lengths)[:, :, np.newaxis]
+        return np.asarray((by_kind / divisors).sum(axis=1))
+
     def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
         """Return what each snippet adds in each series, compared with a mean training series.
 
         Shape (series, problems, snippets).
         """
-        usual = np.array([n * self._usual(n) for n in batch.lengths.tolist()])
+        # Shape (series, kinds): steps over the divisors.
+        steps = batch.lengths[:, np.newaxis] / self.snippets._divisors(batch.lengths)
+        usual = np.tensordot(steps, self._usual_by_kind, axes=1).swapaxes(1, 2)
         return np.asarray(self.snippets.contributions(batch, self.coef, n_jobs) - usual)
 
     def occurrences(self, series: SeriesBatch, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
@@ -361,34 +383,56 @@ class SnippetForm:
         Shape (snippets, steps), for one series.
         """
         for part, found in self.snippets.distances(series, which):
-            limits = self.snippets.thresholds[part]
-            yield part, (found[:, np.newaxis] <= limits[:, :, np.newaxis]).sum(axis=1)
+            met = np.zeros(found.shape, dtype=np.uint8)
+            for limits in self.snippets.thresholds[part].T:
+                met += found <= limits[:, np.newaxis]
+            yield part, met
 
     def step_weights(self, n_steps: int) -> FloatArray:
         """Return what a step with k met thresholds adds, compared with a mean training step.
 
         Shape (problems, snippets, thresholds + 1).
         """
+        return self._step_weights(n_steps).transpose(2, 0, 1)
+
+    def _step_weights(self, n_steps: int) -> FloatArray:
+        """`step_weights`, problems last."""
+        divisors = self.snippets._divisors(np.array([n_steps]))[0]
+        parts = zip(self._added_by_kind, divisors.tolist(), strict=True)
+        return np.asarray(sum(added / divisor for added, divisor in parts))
+
+    @cached_property
+    def _coef_by_kind(self) -> FloatArray:
+        """Coefficients of counts, shape (snippets * thresholds, kinds * problems)."""
+        moved = self.coef.transpose(1, 2, 3, 0)
+        return np.ascontiguousarray(moved).reshape(self.snippets.thresholds.size, -1)
+
+    @cached_property
+    def _usual_by_kind(self) -> FloatArray:
+        """What a mean training step adds, times the divisor: (kinds, snippets, problems)."""
+        coef = self.coef.transpose(3, 1, 2, 0)
+        return np.asarray((coef * self.snippets.shares[:, :, np.newaxis]).sum(axis=2))
+
+    @cached_property
+    def _added_by_kind(self) -> FloatArray:
+        """What a step adds, times the divisor: (kinds, snippets, thresholds + 1, problems)."""
         # Thresholds ascend: a step that meets k of them meets the k largest.
-        sums = np.cumsum(self._weights(n_steps)[:, :, ::-1], axis=2)
-        added = np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
-        return np.asarray(added - self._usual(n_steps)[:, :, np.newaxis])
+        sums = np.cumsum(self.coef.transpose(3, 1, 2, 0)[:, :, ::-1], axis=2)
+        added = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
+        return np.ascontiguousarray(added - self._usual_by_kind[:, :, np.newaxis])
+
+    @cached_property
+    def _baseline_by_kind(self) -> FloatArray:
+        """What all snippets add at a mean training step, times the divisor: (kinds, problems)."""
+        return np.asarray(self._usual_by_kind.sum(axis=1))
 
     def baseline(self, n_steps: int) -> FloatArray:
         """Return what the snippets of a mean training series add, shape (problems,).
 
         Its steps are those of the training series on average, and it has `n_steps` of them.
         """
-        return np.asarray(n_steps * self._usual(n_steps).sum(axis=1))
-
-    def _usual(self, n_steps: int) -> FloatArray:
-        """What a mean step of the training series adds, shape (problems, snippets)."""
-        return np.asarray((self._weights(n_steps) * self.snippets.shares).sum(axis=2))
-
-    def _weights(self, n_steps: int) -> FloatArray:
-        """What each threshold that a step meets adds, shape (problems, snippets, thresholds)."""
         divisors = self.snippets._divisors(np.array([n_steps]))[0]
-        return np.asarray((self.coef / divisors).sum(axis=3))
+        return np.asarray((n_steps / divisors) @ self._baseline_by_kind)
 
     def attribute(
         self, series: SeriesBatch, which: IntArray | None = None
@@ -407,42 +451,46 @@ class SnippetForm:
         by_snippet : ndarray of shape (problems, snippets)
             The contribution of each of them.
         """
-        snippets, n = self.snippets, series.n_steps
+        snippets, n, c = self.snippets, series.n_steps, len(self.coef)
         which = np.arange(len(snippets)) if which is None else which
-        weights = self.step_weights(n)
-        terms = np.zeros((len(self.coef), series.n_channels, n))
-        by_snippet = np.zeros((len(self.coef), len(which)))
-        done = 0
-        for part, met in self.occurrences(series, which):
-            for dilation in np.unique(snippets.dilations[part]):
-                same = np.flatnonzero(snippets.dilations[part] == dilation)
-                own = part[same]
-                shares = np.zeros((len(own), series.n_channels))
-                for row, k in enumerate(own):
-                    channels = snippets.channels_of(int(k))
-                    shares[row, channels] = 1.0 / (len(channels) * snippets.n_steps)
-                added = np.zeros((len(self.coef), series.n_channels, n))
-                for level in range(weights.shape[2]):
-                    at_level = (met[same] == level).astype(np.float64)
-                    each = weights[:, own, level]
-                    by_snippet[:, done + same] += each * at_level.sum(axis=1)
-                    mixed = each[:, np.newaxis] * shares.T
-                    added += mixed @ at_level
-                _spread_under_windows(terms, added, int(dilation), snippets.n_steps)
-            done += len(part)
-        return give_to_observed(terms.swapaxes(1, 2), series), by_snippet
+        weights = self._step_weights(n)
+        n_levels = weights.shape[1]
+        terms = np.zeros((series.n_channels, n, c))
+        by_snippet = []
+        step = max(1, _DISTANCES // (n * c))
+        for begin in range(0, len(which), step):
+            for part, met in self.occurrences(series, which[begin : begin + step]):
+                own = weights[part]
+                # From counts of levels: series in which they are the same have equal sums.
+                steps = [np.count_nonzero(met == level, axis=1) for level in range(n_levels)]
+                by_snippet.append(np.einsum("ls,slc->sc", np.array(steps, dtype=np.float64), own))
+                # Shape (snippets, steps, problems).
+                place = np.arange(len(part))[:, np.newaxis] * n_levels + met
+                added = np.take(own.reshape(-1, c), place, axis=0)
+                shares, dilations = snippets.channel_shares[part].T, snippets.dilations[part]
+                bounds = np.append(np.flatnonzero(np.diff(dilations, prepend=0)), len(part))
+                for same in map(slice, bounds[:-1].tolist(), bounds[1:].tolist()):
+                    mixed = shares[:, same] @ added[same].reshape(-1, n * c)
+                    gap = int(dilations[same.start])
+                    _spread_under_windows(terms, mixed.reshape(terms.shape), gap, snippets.n_steps)
+        return give_to_observed(terms.transpose(2, 1, 0), series), np.concatenate(by_snippet).T
 
 
 def _spread_under_windows(
     terms: FloatArray, added: FloatArray, dilation: int, n_steps: int
 ) -> None:
-    """Add to every step what the windows that cover it add at their centres."""
-    n = terms.shape[2]
+    """Add to every step what the windows that cover it add at their centres.
+
+    Shape (channels, steps, problems).
+    """
+    n = terms.shape[1]
+    # Further apart, all steps of a window but one are beyond the ends.
+    gap = min(dilation, n)
+    before = n_steps // 2 * gap
+    wide = np.zeros((len(terms), n + (n_steps - 1) * gap, terms.shape[2]))
     for k in range(n_steps):
-        shift = (k - n_steps // 2) * dilation
-        # A window beyond an end covers the first or last step.
-        low, high = min(max(-shift, 0), n), max(min(n - shift, n), 0)
-        terms[:, :, 0] += added[:, :, :low].sum(axis=2)
-        terms[:, :, -1] += added[:, :, high:].sum(axis=2)
-        if low < high:
-            terms[:, :, low + shift : high + shift] += added[:, :, low:high]
+        wide[:, k * gap : k * gap + n] += added
+    terms += wide[:, before : before + n]
+    # A window beyond an end covers the first or last step.
+    terms[:, 0] += wide[:, :before].sum(axis=1)
+    terms[:, -1] += wide[:, before + n :].sum(axis=1)

@@ -94,12 +94,20 @@ class Encoder:
         return pairs
 
     def _series(self, batch: SeriesBatch, path: str) -> dict[str, Any]:
-        names = batch.channel_names
-        return {
+        node: dict[str, Any] = {
             "values": self._tensor(batch.values, f"{path}.values", missing=True),
             "offsets": self._tensor(batch.offsets, f"{path}.offsets"),
-            "channel_names": None if names is None else [_encode_plain(n, path) for n in names],
+            "channel_names": _encode_names(batch.channel_names, path),
         }
+        if batch.series_names is not None:
+            node["series_names"] = _encode_names(batch.series_names, path)
+        times = batch.times
+        if times is not None:
+            # Dates are nanoseconds since 1970.
+            dates = times.dtype.kind == "M"
+            tensor = self._tensor(times.view(np.int64) if dates else times, f"{path}.times")
+            node |= {"times": tensor, "dates": dates}
+        return node
 
     def _array(self, value: AnyArray, path: str) -> dict[str, Any]:
         if type(value) not in (np.ndarray, np.memmap):
@@ -134,6 +142,14 @@ class Encoder:
         stored = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
         self.tensors[path] = np.ascontiguousarray(stored).reshape(value.shape)
         return path
+
+
+def _encode_names(names: tuple[str, ...] | None, path: str) -> list[str] | None:
+    return None if names is None else [_encode_plain(name, path) for name in names]
+
+
+def _decode_names(node: Any, path: str) -> list[str] | None:
+    return None if node is None else [_as_text(name, path) for name in _as_list(node, path)]
 
 
 def _path_in_dict(path: str, key: Any, index: int) -> str:
@@ -230,13 +246,20 @@ class Decoder:
         return result
 
     def _series(self, node: Any, path: str) -> SeriesBatch:
-        values, offsets, names = _fields(node, path, "values", "offsets", "channel_names")
-        if names is not None:
-            names = [_as_text(name, path) for name in _as_list(names, path)]
+        # Files of series without names and times lack these fields.
+        given = {"series_names": None, "times": None, "dates": False}
+        given |= node if isinstance(node, dict) else {}
+        fields = "values", "offsets", "channel_names", "series_names", "times", "dates"
+        values, offsets, names, called, times, dates = _fields(given, path, *fields)
+        require(type(dates) is bool, f"{path} has times of an unknown kind")
+        if times is not None:
+            times = self._take(times, path, "int64" if dates else "float64")
+            times = times.view("datetime64[ns]") if dates else times
         # The constructor checks shapes, offsets and names, and that no value is infinite.
         return SeriesBatch(
-            self._take(values, path, "float64"), self._take(offsets, path, "int64"), names
-        )
+            self._take(values, path, "float64"), self._take(offsets, path, "int64"),
+            _decode_names(names, path), series_names=_decode_names(called, path), times=times,
+        )  # fmt: skip
 
     def _array(self, node: Any, path: str) -> AnyArray:
         if isinstance(node, dict) and "items" in node:

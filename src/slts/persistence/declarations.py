@@ -32,13 +32,15 @@ from slts.estimators.landmark_classifier import (
 )
 from slts.estimators.local import RidgeReport
 from slts.learning.calibration import Validation
+from slts.learning.conformal import HeldOutMargins
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
 from slts.learning.regularized_metric import REGULARIZERS
 from slts.models.comparisons import Comparison
+from slts.models.origins import Origins
 from slts.models.representations import REPRESENTATIONS, Representation
 from slts.models.row_map import RowMap
-from slts.models.snippets import MOST_THRESHOLDS, Snippets
+from slts.models.snippets import Snippets
 from slts.persistence.schema import (
     BOOL,
     FINITE,
@@ -87,6 +89,12 @@ def _record(type_: type, /, **declared: Any) -> Kind:
 
 def _spread(axis: str) -> Kind:
     return array("float64", axis).where("positive", lambda v: (v > 0).all())
+
+
+def _indices(axis: str) -> Kind:
+    return array("int64", axis).where(
+        "distinct and not negative", lambda v: len(np.unique(v)) == len(v) and v.min() >= 0
+    )
 
 
 def _scale_or_levels(representation: Representation) -> None:
@@ -184,9 +192,7 @@ _SNIPPETS = _record(
     channels=array("int64", _SNIPPET_ROWS),
     dilations=array("int64", _SNIPPET_AXIS),
     shape_only=array("bool", _SNIPPET_AXIS),
-    thresholds=array("float64", _SNIPPET_AXIS, "thresholds").where(
-        f"at most {MOST_THRESHOLDS} for each snippet", lambda v: v.shape[1] <= MOST_THRESHOLDS
-    ),
+    thresholds=array("float64", _SNIPPET_AXIS, "thresholds"),
     shares=array("float64", _SNIPPET_AXIS, "thresholds"),
     series=array("int64", _SNIPPET_AXIS).where("not negative", lambda v: v.min() >= 0),
     starts=array("int64", _SNIPPET_AXIS),
@@ -194,6 +200,12 @@ _SNIPPETS = _record(
     longest=NOTHING | between(1, _MOST_STEPS),
     sizes={"kinds": lambda s, n: s.n_kinds, "snippets + 1": lambda s, n: len(s) + 1},
     rule=_check_snippets,
+)
+_ORIGINS = _record(
+    Origins,
+    indices=_indices("kept"),
+    codes=array("int64", "kept"),
+    names=NOTHING | tuple_of(TEXT, "kept"),
 )
 _CHOICE = _record(
     Choice,
@@ -298,6 +310,12 @@ def _check_counts(model: SeriesClassifier) -> None:
         model.n_steps_in_ >= model.n_series_in_ >= len(model.classes_),
         "there must be a training series for each class, and a step for each series",
     )
+    if model.origins_ is not None:
+        found = model.origins_.codes
+        require(
+            (found >= 0).all() and (found < len(model.classes_)).all(),
+            "origins_ must have classes of the model",
+        )
 
 
 _EVERY = Structure(
@@ -308,7 +326,7 @@ _EVERY = Structure(
     n_features_in_=at_least(1),
     n_series_in_=size(2, "series"),
     n_steps_in_=at_least(2),
-    probability_scale_=NOTHING | POSITIVE,
+    origins_=NOTHING | _ORIGINS,
     validation_=NOTHING | _VALIDATION,
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
@@ -326,12 +344,6 @@ def _check_settings(model: SeriesClassifier) -> None:
 
 
 _ALIGNED = Structure(row_map_=_ROW_MAP, rule=_check_settings)
-
-
-def _indices(axis: str) -> Kind:
-    return array("int64", axis).where(
-        "distinct and not negative", lambda v: len(np.unique(v)) == len(v) and v.min() >= 0
-    )
 
 
 def _check_rows(model: Any) -> None:
@@ -391,15 +403,41 @@ def _check_solutions(model: LandmarkClassifier) -> None:
         [(report.positive, report.stage) for report in model.reports_] == expected,
         "reports_ must have each solved problem once, in order",
     )
+    _check_fit_params(model)
     identity = np.eye(model.metrics_.shape[-1])
     if not model.learns_metric:
         require((model.metrics_ == identity).all(), "metrics_ must be identities")
+
+
+def _fit_params(model: LandmarkClassifier) -> dict[str, Any]:
+    """What older files do not state: their parameters are taken as those of the fit."""
+    given = {**model.get_params(deep=False), **getattr(model, "best_params_", {})}
+    return {
+        "landmarks": given["landmarks"] if isinstance(given["landmarks"], str) else "indices",
+        "class_weight": "equal" if given["class_weight"] is None else "by class",
+        "regularizer": given.get("regularizer", "frobenius"),
+        **{name: float(given[name]) for name in ("gamma", "lam") if name in given},
+    }
+
+
+def _check_fit_params(model: LandmarkClassifier) -> None:
+    given = model.fit_params_
+    chosen = ["gamma", *(["lam"] if model.learns_metric else [])]
+    require(
+        list(given) == ["landmarks", "class_weight", "regularizer", *chosen]
+        and TEXT.accepts(given["landmarks"])
+        and given["class_weight"] in ("equal", "by class")
+        and given["regularizer"] in REGULARIZERS
+        and all(POSITIVE.accepts(given[name]) for name in chosen),
+        "fit_params_ must state how the model was fitted",
+    )
 
 
 _SEPARATORS = Structure(
     coef_=array("float64", "problems", "landmarks"),
     metrics_=array("float64", "problems", "rows", "rows"),
     reports_=tuple_of(_SOLVE_REPORT),
+    fit_params_=dict_of(TEXT, TEXT | FINITE),
     rule=_check_solutions,
 )
 _CANDIDATE = dict_of(TEXT, FINITE)
@@ -468,22 +506,47 @@ _LOCAL = Structure(
     rule=_check_local,
 )
 
+_MARGINS = _record(
+    HeldOutMargins,
+    margins=array("float64", "held out"),
+    codes=array("int64", "held out").where("not negative", lambda v: v.min() >= 0),
+    weights=array("float64", "held out").where("not negative", lambda v: v.min() >= 0),
+    independent=BOOL,
+)
+
+
+def _check_margins(model: SeriesClassifier) -> None:
+    margins = model.held_out_margins_
+    known = margins is None or margins.codes.max() < len(model.classes_)
+    require(known, "held_out_margins_ must have codes of the classes")
+
+
+_CALIBRATED = Structure(
+    # Files written before there was a scale for each class have one number.
+    probability_scale_=NOTHING | POSITIVE | _spread("classes"),
+    held_out_margins_=NOTHING | _MARGINS,
+    rule=_check_margins,
+)
+
 # ---- classifiers
 
 CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
-    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
-    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
-    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
-    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
-    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS),
-    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM),
-    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT),
-    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
+    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
+    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
+    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
+    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
+    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _CALIBRATED),
+    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM, _CALIBRATED),
+    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT, _CALIBRATED),
+    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL, _CALIBRATED),
 }
 
 # Attributes and parameters that older files of this format lack, and their values in such models.
 LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
+    "fit_params_": _fit_params,
+    "held_out_margins_": lambda model: None,
+    "origins_": lambda model: None,
     "snippets_": lambda model: None,
     "snippet_coef_": lambda model: None,
     "validation_": lambda model: None,

@@ -15,6 +15,7 @@ from slts._typing import AnyArray
 from slts.atomic_files import write_whole
 from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
+from slts.models.origins import Origins
 from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
 from slts.persistence.container import library_version, pack, unpack
 from slts.persistence.declarations import (
@@ -29,6 +30,7 @@ from slts.persistence.declarations import (
     stored_parameters,
 )
 from slts.persistence.schema import NOTHING, one_of
+from slts.series import SeriesBatch
 
 SUFFIX = ".slts"
 _ENTRIES = ("format", "sha256", "slts", "estimator", "parameters", "output", "state")
@@ -44,7 +46,7 @@ _MISFITS = (
 )  # fmt: skip
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str], *, identifiers: bool = True) -> None:
     """Write a fitted classifier to one file.
 
     The file contains numbers and names, and no code. It is written completely or not at all: an
@@ -58,6 +60,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         the step that is a classifier of slts.
     path
         Name of the file. It must end in ``.slts``.
+    identifiers
+        Whether the file names the training series that landmarks and snippets come from, and
+        stores the times of their steps. Without them, series are numbered.
 
     Raises
     ------
@@ -100,7 +105,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     _check_type(model)
     check_is_fitted(model)
     try:
-        content = _to_bytes(model)
+        content = _to_bytes(model, identifiers)
         # Check that the file can be loaded before it gets its name.
         _to_model(*unpack(io.BytesIO(content), len(content)))
     except TypeError:
@@ -201,7 +206,7 @@ def _check_type(model: Any) -> None:
     )
 
 
-def _to_bytes(model: SeriesClassifier) -> bytes:
+def _to_bytes(model: SeriesClassifier, identifiers: bool) -> bytes:
     kind, parameters = type(model), stored_parameters(model)
     attributes = stored_attributes(kind)
     # Private attributes are caches, or belong to scikit-learn.
@@ -220,9 +225,18 @@ def _to_bytes(model: SeriesClassifier) -> bytes:
             for name, value in sorted(parameters.items())
         },
         "output": vars(model).get(_OUTPUT_CONFIG, {}).get("transform"),
-        "state": {name: encoder.encode(getattr(model, name), name) for name in sorted(attributes)},
+        "state": {
+            name: encoder.encode(_stored(getattr(model, name), identifiers), name)
+            for name in sorted(attributes)
+        },
     }
     return pack(document, encoder.tensors)
+
+
+def _stored(value: Any, identifiers: bool) -> Any:
+    """Return an attribute as a file stores it."""
+    named = isinstance(value, Origins | SeriesBatch)
+    return value.anonymous() if named and not identifiers else value
 
 
 def _encode_parameter(encoder: Encoder, model: SeriesClassifier, name: str, value: Any) -> Any:
@@ -270,10 +284,10 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
     later = {n for n in LATER_ATTRIBUTES if BELONGS_TO.get(n) not in document["parameters"]}
     if not missing <= later or not nodes.keys() <= attributes:
         raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
-    for attribute in missing:
-        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     for attribute, node in nodes.items():
         setattr(model, attribute, decoder.decode(node, attribute))
+    for attribute in missing:
+        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     decoder.finish()
     check_model(model)
     _OUTPUT.require("output", document["output"])

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slts._typing import FloatArray
+from slts._typing import AnyArray, FloatArray
 from slts.extras import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Both keep their order in grey and for colour-blind readers.
+# It keeps its order in grey and for colour-blind readers.
 SEQUENTIAL = "cividis"
-DIVERGING = "PuOr"
+# Colours of the report: for a class and against it; the leading channels.
+FOR, AGAINST = "#1a5fa4", "#ad4800"
+CHANNELS = ("#6b3fa0", "#00706b", "#806200")
 # Palette of Okabe and Ito.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
@@ -41,11 +43,37 @@ def integer_ticks() -> Any:
     return import_extra("matplotlib.ticker", "plots").MaxNLocator(integer=True)
 
 
-def signed_image(ax: Axes, values: FloatArray, label: str, **options: Any) -> None:
-    """Draw signed values, white at zero, with a colour bar."""
+def signed_colours() -> Any:
+    """A colour map from `AGAINST` through white to `FOR`."""
+    colours = import_extra("matplotlib.colors", "plots").LinearSegmentedColormap
+    return colours.from_list("sides", [AGAINST, "white", FOR])
+
+
+def signed_image(ax: Axes, values: FloatArray, **options: Any) -> Any:
+    """Draw signed values, white at zero."""
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    image = ax.imshow(values, cmap=DIVERGING, vmin=-largest, vmax=largest, **options)
-    ax.figure.colorbar(image, ax=ax, label=label)
+    return ax.imshow(values, cmap=signed_colours(), vmin=-largest, vmax=largest, **options)
+
+
+def time_axis(ax: Axes, times: AnyArray | None) -> None:
+    """Label steps on the x axis with the user's times, if there are any."""
+    ax.xaxis.set_major_locator(integer_ticks())
+    ax.set_xlabel("step" if times is None else "time")
+    if times is None:
+        return
+    dates = times.dtype.kind == "M"
+    decimals = 0 if dates or np.ptp(times) >= 1000 else 1 if np.ptp(times) >= 100 else 2
+
+    def text(step: float, _: int) -> str:
+        k = round(step)
+        if not 0 <= k < len(times):
+            return ""
+        day = dates and times[-1] - times[0] >= np.timedelta64(1, "D")
+        if dates:
+            return str(times[k].astype("datetime64[D]" if day else "datetime64[s]")).split("T")[-1]
+        return f"{times[k]:.{decimals}f}"
+
+    ax.xaxis.set_major_formatter(import_extra("matplotlib.ticker", "plots").FuncFormatter(text))
 
 
 def channel_labels(names: tuple[str, ...] | None, count: int) -> list[str]:

@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slts.explanation import landmark_strength
 from slts.extras import import_extra
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.plots.axes import (
-    COLOURS,
-    DIVERGING,
+    AGAINST,
+    CHANNELS,
+    FOR,
     axes_or_new,
     channel_labels,
-    integer_ticks,
+    signed_colours,
     signed_image,
+    time_axis,
 )
+from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,10 +35,14 @@ _MOST_GROUPS = 8
 def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the metric of one class: the weight of each pair of channels.
 
+    A `LocalSLTSClassifier` has several metrics per class. Drawn is the one for landmarks of the
+    same class in the first comparison, the mean over the parts of the landmarks;
+    `plot_local_metrics` draws them all.
+
     Parameters
     ----------
     model
-        A fitted `SLTSClassifier` or `SLTSClassifierCV`.
+        A fitted `LocalSLTSClassifier`, `SLTSClassifier` or `SLTSClassifierCV`.
     label
         The class. Two classes share one metric.
     ax
@@ -45,12 +53,20 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     Axes
         Rows are channels of the series, columns are channels of the landmarks.
     """
-    form = _single_form(model)
-    metric = form.metrics[model.decision_of(label)[0]]
+    form = _first_form(model)
+    position, sign = model.decision_of(label)
+    own = form.local_metrics[position, form.own_group(position)]
+    if sign < 0 and str(label) in form.group_names:
+        own = sign * form.local_metrics[position, form.group_names.index(str(label))]
+    metric = own.mean(axis=0)
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
     names = channel_labels(model.channel_names_in_, len(metric))
-    signed_image(ax, metric, "weight")
-    ax.set(title=f"metric of class {label}", xlabel="channel of the landmark")
+    if form.has_components or len(metric) > len(names):
+        names = [f"feature {u}" for u in range(len(metric))]
+    ax.figure.colorbar(signed_image(ax, metric), ax=ax, label="weight")
+    parts = f", mean of {len(own)} parts" if len(own) > 1 else ""
+    comparison = f" ({form.name}{parts})" if form.name else ""
+    ax.set(title=f"metric of class {label}{comparison}", xlabel="channel of the landmark")
     ax.set_ylabel("channel of the series")
     ax.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 2 else 0)
     ax.set_yticks(range(len(names)), names)
@@ -89,31 +105,42 @@ def plot_local_metrics(
         size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
         pyplot = import_extra("matplotlib.pyplot", "plots")
         figure = pyplot.figure(figsize=size, layout="constrained")
+    names = channel_labels(model.channel_names_in_, metrics.shape[-1])
+    if form.has_components or metrics.shape[-1] > len(names):
+        # Components, and levels or changes of a channel, have no name of their own.
+        names = []
     largest = float(np.abs(metrics).max()) or 1.0
     axes = figure.subplots(n_groups, n_phases, squeeze=False)
     for g, row in enumerate(axes):
         row[0].set_ylabel(f"landmarks of {form.group_names[shown[g]]}")
         for f, ax in enumerate(row):
-            image = ax.imshow(metrics[g, f], cmap=DIVERGING, vmin=-largest, vmax=largest)
-            ax.set(xticks=[], yticks=[])
+            image = ax.imshow(metrics[g, f], cmap=signed_colours(), vmin=-largest, vmax=largest)
+            ax.set_yticks(range(len(names)) if f == 0 else [], names if f == 0 else [])
+            last = g == n_groups - 1
+            ax.set_xticks(range(len(names)) if last else [], names if last else [], rotation=90)
+            ax.tick_params(labelsize="x-small")
             if g == 0 and n_phases > 1:
                 ax.set_title(f"part {f + 1} of {n_phases}")
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
-    figure.supxlabel("row of the landmark")
-    figure.supylabel("row of the series")
-    figure.suptitle(f"metrics of class {label}: {form.name}")
+    figure.suptitle(
+        f"metrics of class {label}: {form.name}\nrows: of the series, columns: of the landmark",
+        fontsize="medium",
+    )
     return figure
 
 
 def plot_landmark_weights(
     model: Any, label: Any, *, count: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the largest landmark weights of one class.
+    """Draw the landmarks that count most for one class.
+
+    The landmarks of a `LocalSLTSClassifier` have metrics, not weights. Drawn is their effect: how
+    much the contribution to the score differs between the model's landmarks.
 
     Parameters
     ----------
     model
-        A fitted classifier with one metric per class.
+        A fitted classifier that `slts.explain` accepts.
     label
         The class. Two classes share the weights with opposite signs.
     count
@@ -124,28 +151,33 @@ def plot_landmark_weights(
     Returns
     -------
     Axes
-        One bar per landmark, labelled with the index of its training series.
+        One bar per landmark, labelled with its class and name.
     """
-    form = _single_form(model)
-    position, sign = model.decision_of(label)
+    form, (position, sign) = _first_form(model), model.decision_of(label)
     weights = sign * form.coef[position]
+    weighted = form.has_one_metric and isinstance(form.rows, RowMap)
+    if not weighted:
+        features = model.transform(model.landmarks_)
+        weights = landmark_strength(features, len(form.positives), len(form.landmarks))[position]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]
-    ax = axes_or_new(ax, figsize=(6.0, max(2.0, 0.25 * len(shown) + 1.0)))
+    ax = axes_or_new(ax, figsize=(6.5, max(2.0, 0.25 * len(shown) + 1.0)))
     positive = weights[shown] > 0
     ax.barh(
         range(len(shown)),
         weights[shown],
-        color=[COLOURS[0] if sign else COLOURS[1] for sign in positive],
+        color=[FOR if sign else AGAINST for sign in positive],
         hatch=["" if sign else "//" for sign in positive],
     )
-    ax.set_yticks(range(len(shown)), [str(k) for k in form.landmark_indices[shown]])
+    names = [model.series_name(index) for index in form.landmark_indices[shown].tolist()]
+    ax.set_yticks(range(len(shown)), names)
     ax.axvline(0.0, color="black", linewidth=0.8)
-    ax.set(xlabel="weight", ylabel="landmark (training series)")
+    ax.set(xlabel="weight" if weighted else "effect on the score")
     # The form has the landmarks with a weight. SimilaritySVC has no others.
     n_chosen = len(getattr(model, "landmark_indices_", form.landmark_indices))
-    ax.set_title(f"class {label}: {len(used)} of {n_chosen} landmarks in use")
+    listed = f", the first {len(shown)} shown" if len(shown) < len(used) else ""
+    ax.set_title(f"class {label}: {len(used)} of {n_chosen} landmarks in use{listed}")
     return ax
 
 
@@ -166,32 +198,47 @@ def plot_contributions(
     Returns
     -------
     Axes
-        One row per channel; time runs right. Map and offset sum to the decision value.
+        The map: one row per channel; time runs right. Map and offset sum to the decision value.
+        Below it is the series: the three channels that contribute most, standardised.
     """
     position, sign = explanation.for_class(label)
     terms = sign * explanation.contributions[position]
-    ax = axes_or_new(ax, figsize=(7.0, 4.0))
+    ax = axes_or_new(ax, figsize=(7.5, 5.0))
     names = channel_labels(explanation.channel_names, terms.shape[1])
-    signed_image(ax, terms.T, "contribution", aspect="auto", interpolation="nearest")
+    image = signed_image(ax, terms.T, aspect="auto", interpolation="nearest")
+    divider = import_extra("mpl_toolkits.axes_grid1", "plots").make_axes_locatable(ax)
+    below = divider.append_axes("bottom", size="45%", pad=0.12, sharex=ax)
+    bar = divider.append_axes("right", size="3%", pad=0.12)
+    ax.figure.colorbar(image, cax=bar, label="contribution")
+    values = explanation.series.values
+    filled = fill_gaps(explanation.series).values
+    spread = np.where(filled.std(axis=0) > 0, filled.std(axis=0), 1.0)
+    # Channels of the data; a map can also have the constant channel.
+    sums = np.abs(terms.sum(axis=0))[: values.shape[1]]
+    for colour, u in zip(CHANNELS, np.argsort(-sums, kind="stable"), strict=False):
+        line = (values[:, u] - filled[:, u].mean()) / spread[u]
+        below.plot(line, color=colour, linewidth=1.0, label=names[u])
+    below.legend(fontsize="small", ncols=3, loc="upper left", bbox_to_anchor=(0.0, -0.25))
+    below.set_yticks([])
+    below.set_ylabel("series")
+    time_axis(below, explanation.series.times)
+    ax.tick_params(labelbottom=False)
     ax.set_yticks(range(len(names)), names)
-    ax.xaxis.set_major_locator(integer_ticks())
-    ax.set(xlabel="step", ylabel="channel")
     ax.set_title(
         f"class {explanation.predicted if label is None else label}: decision "
         f"{sign * explanation.decision[position]:.3f} = "
-        f"{sign * explanation.offset[position]:.3f} + map"
+        f"{sign * explanation.offset[position]:.3f} + map",
+        fontsize="medium",
     )
     return ax
 
 
-def _single_form(model: Any) -> LinearForm:
-    """The linear form of a model with one metric per class."""
-    forms: tuple[Any, ...] = model.linear_forms() if hasattr(model, "linear_forms") else ()
-    form: LinearForm | None = forms[0] if len(forms) == 1 else None
-    # A local classifier may have one metric too, but not of the channels of the data.
-    if form is not None and form.has_one_metric and isinstance(form.rows, RowMap):
-        return form
-    raise TypeError(
-        f"{type(model).__name__} does not have one metric per class. For LocalSLTSClassifier "
-        f"use plot_local_metrics."
-    )
+def _first_form(model: Any) -> LinearForm:
+    """The first linear form of a model."""
+    if not hasattr(model, "linear_forms"):
+        raise TypeError(
+            f"{type(model).__name__} has no landmarks with weights or metrics. Use a classifier "
+            f"that slts.explain accepts."
+        )
+    form: LinearForm = model.linear_forms()[0]
+    return form

@@ -10,11 +10,23 @@ from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
 from slts.extras import import_extra
-from slts.plots.axes import SEQUENTIAL, axes_or_new, integer_ticks, style
-from slts.series import as_series, normalize_rows
+from slts.plots.axes import (
+    COLOURS,
+    LINES,
+    SEQUENTIAL,
+    axes_or_new,
+    channel_labels,
+    integer_ticks,
+    style,
+)
+from slts.series import SeriesBatch, as_series, normalize_rows
+from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Channels in the legend of an alignment.
+_MOST_NAMED = 7
 
 
 def plot_alignment(
@@ -28,10 +40,12 @@ def plot_alignment(
 ) -> Axes:
     """Draw the affinity matrix of two series, the path on it, and the series at its sides.
 
+    Channels are standardised over both series, so that they share one axis.
+
     Parameters
     ----------
     a, b
-        One series each, (channels, time).
+        One series each: (channels, time), or a batch of one series, whose names are shown.
     alignment
         Result of `slts.align`; None aligns the series with `objective` and `band`.
     objective, band
@@ -44,8 +58,8 @@ def plot_alignment(
     Axes
         The axes of the matrix. Time of `b` runs right, time of `a` runs down.
     """
-    found = align(a, b, objective=objective, band=band) if alignment is None else alignment
-    rows_a, rows_b = as_series([a]), as_series([b])
+    rows_a, rows_b = _one_series(a), _one_series(b)
+    found = alignment or align(rows_a[0], rows_b[0], objective=objective, band=band)
     affinity = normalize_rows(rows_a).values @ normalize_rows(rows_b).values.T
     if ax is None:
         # Without a layout engine: it would undo the axes appended below.
@@ -55,7 +69,8 @@ def plot_alignment(
     image = ax.imshow(affinity, cmap=SEQUENTIAL, aspect="auto", origin="upper")
     ax.plot(found.path[:, 1], found.path[:, 0], color="black", linewidth=3.5)
     ax.plot(found.path[:, 1], found.path[:, 0], color="white", linewidth=1.2, marker=".")
-    ax.set(xlabel="step of b", ylabel="step of a")
+    name_a, name_b = _name(rows_a, "a"), _name(rows_b, "b")
+    ax.set(xlabel=f"step of {name_b}", ylabel=f"step of {name_a}")
     ax.yaxis.set_label_position("right")
     ax.yaxis.tick_right()
     ax.xaxis.set_major_locator(integer_ticks())
@@ -64,35 +79,55 @@ def plot_alignment(
     divider = import_extra("mpl_toolkits.axes_grid1", "plots").make_axes_locatable(ax)
     left = divider.append_axes("left", size="25%", pad=0.1, sharey=ax)
     top = divider.append_axes("top", size="25%", pad=0.1, sharex=ax)
-    legend = divider.append_axes("bottom", size="4%", pad=0.6)
-    left.plot(rows_a.values, range(rows_a.n_steps), linewidth=0.8)
-    top.plot(range(rows_b.n_steps), rows_b.values, linewidth=0.8)
+    bar = divider.append_axes("bottom", size="4%", pad=0.6)
+    names = channel_labels(rows_a.channel_names or rows_b.channel_names, rows_a.n_channels)
+    both = fill_gaps(SeriesBatch.concatenate([rows_a.anonymous(), rows_b.anonymous()])).values
+    centre, spread = both.mean(axis=0), np.where(both.std(axis=0) > 0, both.std(axis=0), 1.0)
+    # Channels that vary most come first: only they are named in the legend.
+    for k, u in enumerate(np.argsort(-both.std(axis=0), kind="stable")):
+        line = {"color": COLOURS[k % len(COLOURS)], "linewidth": 0.9}
+        line |= {"linestyle": LINES[k // len(COLOURS) % len(LINES)]}
+        one, two = ((rows.values[:, u] - centre[u]) / spread[u] for rows in (rows_a, rows_b))
+        left.plot(one, range(rows_a.n_steps), **line)
+        shown = names[u] if k < _MOST_NAMED else "_"
+        top.plot(range(rows_b.n_steps), two, label=shown, **line)
     left.invert_xaxis()
-    left.set_title("a", loc="left")
-    left.tick_params(left=False, labelleft=False)
-    top.tick_params(bottom=False, labelbottom=False)
-    top.set_title(f"b: similarity {found.similarity:.3f}, path of {found.length} steps", loc="left")
-    ax.figure.colorbar(
-        image, cax=legend, orientation="horizontal", label="affinity of unit rows, a·b"
-    )
+    left.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
+    top.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
+    left.set_xlabel("standardised", fontsize="small")
+    text = f"{name_b}: similarity {found.similarity:.3f}, path of {found.length} steps"
+    top.set_title(text, loc="left", fontsize="medium")
+    more = f"channels, {_MOST_NAMED} of {len(names)}" if len(names) > _MOST_NAMED else "channels"
+    # In the corner that the two panels leave free.
+    top.legend(
+        title=more, fontsize="x-small", title_fontsize="x-small", loc="lower right",
+        bbox_to_anchor=(-0.02, 0.0), handlelength=1.2, borderaxespad=0.0,
+    )  # fmt: skip
+    label = "affinity of unit rows, a·b"
+    ax.figure.colorbar(image, cax=bar, orientation="horizontal", label=label)
     return ax
 
 
+def _one_series(x: Any) -> SeriesBatch:
+    return x if isinstance(x, SeriesBatch) else as_series([x])
+
+
+def _name(batch: SeriesBatch, otherwise: str) -> str:
+    return otherwise if batch.series_names is None else batch.series_names[0]
+
+
 def plot_similarity_space(
-    similarities: npt.ArrayLike,
-    y: npt.ArrayLike,
-    *,
-    highlight: Any = None,
-    ax: Axes | None = None,
+    model: Any, X: Any, y: npt.ArrayLike, *, highlight: Any = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the first two principal components of similarities to landmarks.
+    """Draw series as points: the first two principal components of what the model sees of them.
 
     Parameters
     ----------
-    similarities
-        Shape (series, landmarks), for example from `slts.similarity` or a model's `transform`.
-    y
-        Labels.
+    model
+        A fitted classifier: its `transform` gives the similarities to landmarks, or `nearness`
+        those to the training series.
+    X, y
+        Series and their labels.
     highlight
         A class to distinguish from all others; None gives every class a colour and a marker.
     ax
@@ -101,20 +136,37 @@ def plot_similarity_space(
     Returns
     -------
     Axes
-        The title gives the share of the variance that the two components explain.
+        Rings are landmarks, in the colour of their class. The title gives the share of the variance
+        that the two components explain.
     """
+    features = model.transform if hasattr(model, "transform") else model.nearness
     labels = np.asarray(y)
     pca = PCA(2, random_state=0)
-    points = pca.fit_transform(np.asarray(similarities, dtype=np.float64))
+    points = pca.fit_transform(np.asarray(features(X), dtype=np.float64))
     ax = axes_or_new(ax)
+    rings, ring_labels = np.empty((0, 2)), labels[:0]
+    if hasattr(model, "landmarks_"):
+        rings = pca.transform(np.asarray(features(model.landmarks_)))
+        codes = [model.series_class(index) for index in model.landmark_indices_.tolist()]
+        if None not in codes:
+            ring_labels = model.classes_[codes]
+    groups = [(str(label), labels == label, ring_labels == label) for label in np.unique(labels)]
     if highlight is not None:
-        groups = [("others", labels != highlight), (f"class {highlight}", labels == highlight)]
-    else:
-        groups = [(str(label), labels == label) for label in np.unique(labels)]
-    for k, (name, members) in enumerate(groups):
-        first, second = points[members].T
-        ax.scatter(first, second, s=14, alpha=0.8, linewidths=0, label=name, **style(k))
-    ax.legend(fontsize="small", markerscale=1.5)
+        groups = [
+            ("others", labels != highlight, ring_labels != highlight),
+            (f"class {highlight}", labels == highlight, ring_labels == highlight),
+        ]
+    for k, (name, members, own) in enumerate(groups):
+        x, z = points[members].T
+        ax.scatter(x, z, s=14, alpha=0.8, linewidths=0, label=name, **style(k))
+        if len(ring_labels):
+            x, z = rings[own].T
+            ax.scatter(x, z, s=60, facecolors="none", edgecolors=style(k)["color"])
+    handles, names = ax.get_legend_handles_labels()
+    if len(ring_labels):
+        handles.append(ax.scatter([], [], s=60, facecolors="none", edgecolors="grey"))
+        names.append("landmark")
+    ax.legend(handles, names, fontsize="small")
     share = 100 * pca.explained_variance_ratio_.sum()
     ax.set(xlabel="first component", ylabel="second component")
     ax.set_title(f"two components: {share:.0f}% of the variance")

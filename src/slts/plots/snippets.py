@@ -11,7 +11,14 @@ from slts._typing import FloatArray, IntArray
 from slts.explanation import snippets_to_show
 from slts.extras import import_extra
 from slts.models.snippets import SnippetForm
-from slts.plots.axes import COLOURS, channel_labels, integer_ticks
+from slts.plots.axes import (
+    AGAINST,
+    FOR,
+    channel_labels,
+    integer_ticks,
+    signed_colours,
+    time_axis,
+)
 from slts.series import SeriesBatch, as_series
 
 if TYPE_CHECKING:
@@ -74,7 +81,7 @@ def plot_snippets(
         return figure
     blocks = figure.subfigures(len(shown), 1, height_ratios=heights, squeeze=False)[:, 0]
     grids = []
-    colours = [COLOURS[0] if sign * one.weight > 0 else COLOURS[1] for one in shown]
+    colours = [FOR if sign * one.weight > 0 else AGAINST for one in shown]
     for block, one, rows, title, colour in zip(blocks, shown, drawn, titles, colours, strict=True):
         block.suptitle(title, x=0.01, ha="left", fontsize="small", color=colour)
         columns = {"width_ratios": [1.0] if batch is None else [1.0, 2.0]}
@@ -88,9 +95,8 @@ def plot_snippets(
         ((_, met),) = form.occurrences(series, np.array([k]))
         by_step = sign * form.step_weights(series.n_steps)[position, k][met[0]]
         _draw_series(grid[:, 1], form, k, rows, series, by_step, colour)
-        grid[0, 1].set_title(
-            f"adds {sign * one.adds:+.2g} in series {one.example}", fontsize="x-small", loc="right"
-        )
+        text = f"adds {sign * one.adds:+.2g} in {_name(batch, one.example)}"
+        grid[0, 1].set_title(text, fontsize="x-small", loc="right")
         if not form.snippets.shape_only[k]:
             for left, right in grid:
                 limits = np.array([left.get_ylim(), right.get_ylim()])
@@ -101,11 +107,16 @@ def plot_snippets(
 
 def _title(model: Any, k: int, label: Any, weight: float, width: float) -> str:
     side = "for" if weight > 0 else "against"
-    text = model.snippets_.describe(k, model.channel_names_in_)
+    text = model.describe_snippet(k)
     lines = fill(f"{side} {label}, {weight:+.2g}: {text}", int(_LETTERS * width))
     if model.snippets_.shape_only[k]:
         lines += "\nshape only: level and amplitude do not matter"
     return lines
+
+
+def _name(batch: SeriesBatch, index: int) -> str:
+    names = batch.series_names
+    return f"series {index}" if names is None else names[index]
 
 
 def _draw_snippet(axes: Any, model: Any, k: int, rows: IntArray, colour: str) -> None:
@@ -135,9 +146,7 @@ def _draw_series(
     reach = np.arange(snippets.n_steps) - snippets.n_steps // 2
     window = int(distances[0].argmin()) + snippets.dilations[k] * reach
     window = window[(window >= 0) & (window < n)]
-    colours = import_extra("matplotlib.colors", "plots").LinearSegmentedColormap
-    shades = colours.from_list("sides", [COLOURS[1], "white", COLOURS[0]])
-    largest = float(np.abs(added).max()) or 1.0
+    largest, shades = float(np.abs(added).max()) or 1.0, signed_colours()
     for ax, row in zip(axes, rows, strict=True):
         values = series.values[:, snippets.channels_of(k)[row]]
         ax.plot(values, color="black", linewidth=0.8)
@@ -150,6 +159,8 @@ def _draw_series(
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
         ax.set(xlim=(-0.5, n - 0.5), ylim=(low, high))
+    time_axis(axes[-1], series.times)
+    axes[-1].xaxis.label.set_size("x-small")
 
 
 def _tidy(ax: Axes) -> None:

@@ -6,11 +6,13 @@ model_html    sections about the model: channels and metrics, landmarks, snippet
 markup        HTML elements used by all sections
 collect       `collect`: the content of the page as strings, numbers, lists and dicts
 predictions   series of the report, predictions, and statistics of both
+sets          prediction sets: content, section, sets of single series
 importance    importance of channels and comparisons, metrics
 references    landmarks or training series that a model compares series with
 snippets      the strongest snippets of each class, and those that occur at a step
 explorer      explanations of single series, and series as points in similarity space
 card          model card: parameters, facts, provenance
+times         times of the user along a picture
 downsampling  limits for long series, many channels and many series
 packing       arrays and paths as short text
 """

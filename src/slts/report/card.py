@@ -12,7 +12,7 @@ import numpy as np
 
 from slts import __version__
 from slts.models.snippets import SnippetForm
-from slts.report.markup import count
+from slts.plural import count
 from slts.report.packing import rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch

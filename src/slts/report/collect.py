@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.execution import progress_bar
 from slts.explanation import ModelSummary, even_choice, summarize
+from slts.plural import count
 from slts.report.card import card
 from slts.report.downsampling import MOST_CHANNELS, MOST_STEPS, drawn_channels
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
@@ -24,6 +25,7 @@ from slts.report.predictions import (
     predict_series,
 )
 from slts.report.references import References, drawing_of, references_content, references_of
+from slts.report.sets import add_sets, sets_content, sets_of
 from slts.report.snippets import DrawnSnippets, snippets_of
 from slts.series import SeriesBatch
 
@@ -50,7 +52,7 @@ def collect(
         Series for the report, preferably not used in training, and their labels. Without X the
         report describes the model only.
     ids
-        Names of the series; None numbers them.
+        Identifiers of the series; None takes the names that X has, or numbers them.
     title
         Title; None uses the name of the classifier.
     verbose
@@ -82,11 +84,13 @@ def collect(
         explorer, similarities, space = _explore(
             found, rows, channels, references, snippets, verbose
         )
+    sets = sets_of(inner, found)
+    add_sets([] if explorer is None else explorer.entries, sets)
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
     n_numbers = _n_numbers(inner, summary)
     n_decisions = 0 if summary is None else len(summary.classes)
     return {
-        "title": title or f"{name}: {len(classes)} classes, {n_channels} channels",
+        "title": title or f"{name}: {len(classes)} classes, {count(n_channels, 'channel')}",
         "model": {
             "name": name,
             "classes": classes,
@@ -105,6 +109,7 @@ def collect(
             "n_series": None if batch is None else len(batch),
             "n_classes": len(classes),
             "n_channels": n_channels,
+            "n_seen": None if found is None else found.n_seen,
             "accuracy": None if found is None else accuracy(found),
             "n_references": None if references is None else len(references.indices),
             "n_snippets": None if snippets is None else len(snippets.form.snippets),
@@ -112,6 +117,7 @@ def collect(
         },
         "confusion": None if found is None else confusion(found, len(classes)),
         "certificate": certificate(model, found),
+        "sets": sets_content(inner, found, sets),
         "importance": importance(inner, summary, names),
         "references": None
         if references is None

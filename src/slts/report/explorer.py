@@ -14,6 +14,7 @@ from slts.report.packing import pack, pack_indices, pack_path, rounded
 from slts.report.predictions import Predictions
 from slts.report.references import STRONGEST, Explained, References
 from slts.report.snippets import AT_STEP, DrawnSnippets, Occurring
+from slts.report.times import clock, times_of_bins
 from slts.series import SeriesBatch
 
 # Classes explained for one series: the predicted, the true and those with the next best scores.
@@ -87,6 +88,7 @@ class Explorer:
     _drawn: list[FloatArray] = field(default_factory=list)
     _maps: list[FloatArray] = field(default_factory=list)
     _by_step: list[FloatArray] = field(default_factory=list)
+    _times: list[FloatArray] = field(default_factory=list)
     _occurring: list[Occurring] = field(default_factory=list)
 
     def add(self, index: int, similarities: FloatArray | None) -> None:
@@ -98,6 +100,7 @@ class Explorer:
         entry: dict[str, Any] = {
             "index": index,
             "id": predictions.ids[index],
+            "clock": None,
             "length": len(bins.of_step),
             "bins": bins.count,
             "truth": None if truth is None else int(truth[index]),
@@ -105,6 +108,10 @@ class Explorer:
             "p": None if p is None else p[index].round(4).tolist(),
             "scores": None if scores is None else rounded(scores[index]),
         }
+        times = predictions.batch[index : index + 1].times
+        if times is not None:
+            entry["clock"] = clock(times)
+            self._times.append(times_of_bins(times, bins))
         if self.references is not None and similarities is not None:
             classes = self._classes(index)
             found = self.references.explain(predictions.batch[index], classes, similarities)
@@ -125,6 +132,7 @@ class Explorer:
             "has_maps": bool(self._maps),
             "entries": self.entries,
             "rows": pack(self._drawn, bits=16),
+            "times": pack(self._times, bits=16) if self._times else None,
             "maps": pack(self._maps, bits=8),
             "by_step": pack(self._by_step, bits=8),
             "occurring": None
@@ -163,6 +171,7 @@ class Explorer:
         if maps:
             entry["map"] = len(self._maps)
             entry["offset"] = rounded([one.offset for one in explained])
+            entry["intercept"] = rounded([one.intercept for one in explained])
             entry["rest"] = rounded([one.rest for one in explained])
             # Channel by channel, because packing preserves sums of consecutive entries.
             self._maps += [bins.sums(self._drawn_terms(terms)).T for terms in maps]
@@ -225,9 +234,10 @@ def similarity_space(
     points = pca.fit_transform(similarities)
     if not pca.explained_variance_.sum() > 0:
         return None
-    rings, landmarks = None, references.landmarks
+    rings, ring_labels, landmarks = None, None, references.landmarks
     if landmarks is not None and len(landmarks):
         rings = rounded(pca.transform(references.similarities(landmarks)))
+        ring_labels = list(map(references.model.series_class, references.indices.tolist()))
     truth, predicted = predictions.truth, predictions.predicted
     return {
         "points": rounded(points),
@@ -237,4 +247,5 @@ def similarity_space(
         "predicted": predicted[shown].tolist(),
         "variance": round(float(pca.explained_variance_ratio_.sum()), 4),
         "landmarks": rings,
+        "landmark_labels": ring_labels,
     }

@@ -45,7 +45,7 @@ def importance(model: Any, summary: ModelSummary | None, channels: list[str]) ->
                 list(pair) for pair in zip(summary.comparison_names, means, strict=True)
             ]
             comparison = form.name
-        if _has_components(form) or form.landmarks.n_channels > len(names):
+        if form.has_components or form.landmarks.n_channels > len(names):
             names = [f"feature {u}" for u in range(form.landmarks.n_channels)]
     elif hasattr(model, "metric_"):
         metrics = [{"decision": None, "part": None, "values": rounded(model.metric_, 3)}]
@@ -66,11 +66,7 @@ def shares(values: FloatArray) -> FloatArray:
 
 def _readable(forms: Sequence[LinearForm]) -> LinearForm:
     """The first form whose rows are channels, not principal components; else the first."""
-    return next((form for form in forms if not _has_components(form)), forms[0])
-
-
-def _has_components(form: LinearForm) -> bool:
-    return getattr(form.rows, "components", None) is not None
+    return next((form for form in forms if not form.has_components), forms[0])
 
 
 def _class_metrics(form: LinearForm) -> list[dict[str, Any]]:
@@ -86,16 +82,8 @@ def _class_metrics(form: LinearForm) -> list[dict[str, Any]]:
         {
             "decision": decision,
             "part": None if n_phases == 1 else f"part {phase + 1} of {n_phases}",
-            "values": rounded(metrics[decision, _own_group(form, decision), phase], 3),
+            "values": rounded(metrics[decision, form.own_group(decision), phase], 3),
         }
         for decision in range(n_decisions)
         for phase in range(n_phases)
     ]
-
-
-def _own_group(form: LinearForm, decision: int) -> int:
-    """The group of landmarks of the class itself; without one, the group of the largest metrics."""
-    label = str(form.positives[decision])
-    if label in form.group_names:
-        return form.group_names.index(label)
-    return int(np.square(form.local_metrics[decision]).sum(axis=(1, 2, 3)).argmax())

@@ -12,6 +12,8 @@ from typing import Any
 Content = dict[str, Any]
 # Tables with one column per class have at most this many columns.
 MOST_COLUMNS = 20
+# Tables with more rows scroll.
+_MOST_ROWS = 20
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -53,7 +55,7 @@ def table(
     css: str = "plain",
     caption: str = "",
 ) -> str:
-    """A table that scrolls horizontally if it is too wide.
+    """A table that scrolls if it is too wide or has many rows.
 
     Parameters
     ----------
@@ -84,8 +86,9 @@ def table(
 
     top = f"<thead>{line(head, header=True)}</thead>" if head else ""
     body = "".join(line(row, header=False) for row in rows)
+    tall = " tall" if len(rows) > _MOST_ROWS else ""
     html = (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f'<div class="wide{tall}" tabindex="0" role="region" aria-label="{escape(label)}">'
         f'<table class="{css}">{top}<tbody>{body}</tbody></table></div>'
     )
     return f'<div><p class="caption">{caption}</p>{html}</div>' if caption else html
@@ -112,14 +115,3 @@ def items(texts: list[str]) -> str:
 def percent(share: float, digits: int = 1) -> str:
     """A share in percent."""
     return f"{100 * share:.{digits}f}%"
-
-
-def count(number: int, noun: str, nouns: str | None = None) -> str:
-    """A number with its noun: "1 step", "2 steps"."""
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
-
-
-def class_name(label: str) -> str:
-    """A label in a sentence: "class 3" for a number or letter, other labels unchanged."""
-    bare = len(label) == 1 or re.fullmatch(r"[-+.\d]+", label)
-    return f"class {label}" if bare else label

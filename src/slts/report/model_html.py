@@ -9,6 +9,19 @@ from slts.report.markup import MOST_COLUMNS, Cell, Content, heading, items, mete
 
 # Largest number of class names in the model card.
 _MOST_NAMES = 60
+# Representations and objectives in words.
+_WORDS = {
+    "values": "the values of the channels",
+    "changes": "the values and their changes from step to step",
+    "levels": "how far values exceed levels of their channel, and how that changes",
+    "affinity": "steps are aligned for the largest similarity",
+    "cost": "steps are aligned for the smallest distance",
+    "snippets": "how often short pieces of training series occur",
+}
+_CONSTANT = (
+    "&ldquo;constant&rdquo; is an added channel with the same value at every step. Paired with it, "
+    "a channel counts by its level alone."
+)
 
 
 def importance_section(content: Content) -> str:
@@ -17,16 +30,20 @@ def importance_section(content: Content) -> str:
     if found["channels"] is None and not found["metrics"]:
         return ""
     html = heading("importance", "Channels and metrics")
+    parts = []
     if found["channels"] is not None:
-        html += _channels(content)
+        story, listing = _channels(content)
+        html += story
+        parts.append(listing)
     if found["comparisons"]:
-        html += _comparisons(found["comparisons"])
+        parts.append(_comparisons(found["comparisons"]))
+    html += f'<div class="beside">{"".join(parts)}</div>' if parts else ""
     if found["metrics"]:
         html += (
             f'<h3>Metrics</h3><p class="note">{_about_metrics(found)} '
             "<span class='key for'></span>Blue pairs raise the similarity, "
             "<span class='key against'></span>orange pairs lower it. The largest and the smallest "
-            "pair are named below each map. Every map has its own scale.</p>"
+            "pair are named below each map. All maps have the same scale.</p>"
             '<noscript><p class="note">The maps need JavaScript.</p></noscript>'
             '<div id="maps" class="js"></div>'
         )
@@ -35,16 +52,15 @@ def importance_section(content: Content) -> str:
     return html
 
 
-def _channels(content: Content) -> str:
+def _channels(content: Content) -> tuple[str, str]:
+    """A sentence about the most important channel, and a table of all channels."""
     model, importance = content["model"], content["importance"]["channels"]
     names = [*model["channels"], "constant"][: len(importance[0])]
     mean = [sum(column) / len(importance) for column in zip(*importance, strict=True)]
     largest, peak = max(mean) or 1.0, max(map(max, importance)) or 1.0
-    # The constant channel comes after the channels of the data.
-    shown = [*content["drawing"]["channels"], *range(len(model["channels"]), len(names))]
     by_class = 1 < len(importance) <= MOST_COLUMNS
     rows: list[list[str | Cell]] = []
-    for u in shown:
+    for u in range(len(names)):
         rows.append(
             [names[u], Cell(meter(mean[u] / largest, f"{100 * mean[u]:.1f}"), "total left")]
         )
@@ -59,27 +75,35 @@ def _channels(content: Content) -> str:
     caption = f"Share of the absolute contributions in percent, averaged over {over}."
     if by_class:
         caption += " One column per class."
-    if len(shown) < len(names):
-        caption += f" The {len(names) - len(shown)} least important channels are not shown."
+    if len(names) > len(model["channels"]):
+        caption += f" {_CONSTANT}"
     top = max(range(len(names)), key=mean.__getitem__)
     story = f"<strong>{escape(names[top])}</strong> is the most important channel"
     average = " on average over the classes" if len(importance) > 1 else ""
-    return f"<p>{story}{average}: {percent(mean[top])} of all contributions.</p>" + table(
-        "Importance of channels", rows, head=head, css="tint", caption=caption
-    )
+    listing = table("Importance of channels", rows, head=head, css="tint", caption=caption)
+    return f"<p>{story}{average}: {percent(mean[top])} of all contributions.</p>", listing
 
 
 def _comparisons(comparisons: list[list[Any]]) -> str:
     peak = max(share for _, share in comparisons) or 1.0
-    rows = [[name, Cell(meter(share / peak, f"{100 * share:.1f}"))] for name, share in comparisons]
+    rows = [
+        [
+            Cell(f"{escape(name)}<small>{_words(name)}</small>", "about"),
+            Cell(meter(share / peak, f"{100 * share:.1f}"), "total left"),
+        ]
+        for name, share in comparisons
+    ]
     caption = (
-        "The model compares series in several ways, each with its own alignments and metrics. The "
-        "table shows the share of each comparison in the scores, in percent."
+        "The model compares series in several ways, each with its own alignments and metrics. "
+        "Share of each comparison in the scores, in percent."
     )
-    columns = ["", "total left"]
-    return "<h3>Comparisons</h3>" + table(
-        "Importance of comparisons", rows, columns=columns, css="tint", caption=caption
-    )
+    return table("Importance of comparisons", rows, css="tint", caption=caption)
+
+
+def _words(comparison: str) -> str:
+    """What is compared, and how steps are aligned, in words."""
+    what, _, objective = comparison.partition(", ")
+    return "; ".join(_WORDS[part] for part in (what, objective) if part in _WORDS)
 
 
 def _about_metrics(importance: Content) -> str:
@@ -95,8 +119,12 @@ def _about_metrics(importance: Content) -> str:
             "the metrics for landmarks of the same class."
         )
     if importance["metric_comparison"] is not None:
-        name = escape(importance["metric_comparison"])
-        sentences.append(f"The maps belong to the comparison &ldquo;{name}&rdquo;.")
+        name = importance["metric_comparison"]
+        sentences.append(
+            f"The maps belong to the comparison &ldquo;{escape(name)}&rdquo; ({_words(name)})."
+        )
+    if "constant" in importance["metric_channels"]:
+        sentences.append(_CONSTANT)
     return " ".join(sentences)
 
 
@@ -106,30 +134,32 @@ def landmarks_section(content: Content) -> str:
     if references is None or references["kind"] != "landmarks":
         return ""
     weighted = references["weighted"]
-    sign = "+" if weighted else ""
     rows = []
-    for decision, row in enumerate(references["gallery"]):
+    for row in references["gallery"]:
         heaviest = ", ".join(
-            f"{references['index'][j]} ({100 * references['share'][j][decision]:{sign}.0f}%)"
-            for j in row["shown"]
+            f"{references['name'][j]} ({_effect(effect, weighted=weighted)})"
+            for j, effect in zip(row["shown"], row["effect"], strict=True)
         )
-        name = model["classes"][model["decision_classes"][decision]]
-        rows.append([name, str(row["used"]), heaviest])
-    head = ["Class", "Landmarks", "Largest: training series and share"]
+        rows.append([model["classes"][row["class"]], str(row["used"]), heaviest])
+    head = ["Class", "Landmarks", f"Largest: series and {'share' if weighted else 'effect'}"]
     listing = table("Landmarks", rows, head=head, columns=["", "n", "text"])
     return (
         heading("landmarks", "Landmarks" + (" and their weights" if weighted else ""))
         + "<p>A landmark is a training series that the model compares new series with. "
         f"{escape(_about_shares(model['classes'], weighted=weighted))}</p>"
-        '<p class="note js">Each channel is a line. The three most important channels of a class '
-        'are coloured and named.</p><div id="gallery" class="js"></div>'
+        '<p class="note js">The three most important channels of a class are drawn and named.</p>'
+        '<div id="gallery" class="js"></div>'
         f"<details><summary>Show as a table</summary>{listing}</details>"
     )
 
 
 def _about_shares(classes: list[str], *, weighted: bool) -> str:
     if not weighted:
-        return "The number is the mean share of the landmark in what all landmarks contribute."
+        return (
+            "Landmarks are grouped by their class, strongest first. The number is the effect of "
+            "the landmark on the score of its class: how much its contribution differs between "
+            "series."
+        )
     share = "The number is the share of the landmark in all weights."
     if len(classes) == 2:
         return (
@@ -140,6 +170,10 @@ def _about_shares(classes: list[str], *, weighted: bool) -> str:
         "Each class has its own weights. Similarity to a landmark with a positive weight raises "
         f"the score of the class. A negative weight lowers it. {share}"
     )
+
+
+def _effect(value: float, *, weighted: bool) -> str:
+    return f"{100 * value:+.0f}%" if weighted else f"{value:.2g}"
 
 
 def snippets_section(content: Content) -> str:

@@ -27,6 +27,8 @@
     return (value < 0 ? "−" : "") + text;
   };
   // Two digits are enough for a range.
+  /** Decimals so that rows of a sum have three digits at the largest value. */
+  const decimalsFor = (size) => (size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4);
   const brief = (value) => (value < 0 ? "−" : "") + String(Number(Math.abs(value).toPrecision(2)));
   const plus = (value) => (value > 0 ? "+" : "") + number(value);
   const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);
@@ -76,6 +78,7 @@
   const referenceRows = references && opened(references.rows);
   const entryRows = explorer && opened(explorer.rows);
   const entryMaps = explorer && opened(explorer.maps);
+  const entryTimes = explorer && explorer.times && opened(explorer.times);
   const entrySteps = explorer && opened(explorer.by_step);
   const snippetRows = snippets && opened(snippets.values);
   const occurring = explorer && explorer.occurring && {
@@ -87,6 +90,11 @@
 
   const drawn = drawing.channels;
   const channelName = (k) => (k < drawn.length ? model.channels[drawn[k]] : "all others");
+  // "walk, recording 17".
+  const nameOfReference = (j) => {
+    const c = references.class[j];
+    return c === null ? references.name[j] : `${classed(model.classes[c])}, ${references.name[j]}`;
+  };
   // Two classes share one decision value.
   const decisionOf = (c) => (model.decision_classes.length === 1 ? 0 : c);
 
@@ -101,14 +109,17 @@
 
   // ---- tooltip ----
   const tip = byId("tip");
-  const showTip = (event, ...children) => {
+  /** Show the tooltip beside a point of the window. With a frame, it stays inside, as far as it fits. */
+  const showTip = (event, children, frame = null) => {
     tip.replaceChildren(...children);
     tip.hidden = false;
     const { width, height } = tip.getBoundingClientRect();
-    const x = Math.min(event.clientX + 14, innerWidth - width - 8);
-    const y = event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18;
-    tip.style.left = `${Math.max(8, x)}px`;
-    tip.style.top = `${Math.max(8, y)}px`;
+    const box = frame ? frame.getBoundingClientRect() : { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
+    const room = { left: Math.max(box.left, 0), top: Math.max(box.top, 0), right: Math.min(box.right, innerWidth), bottom: Math.min(box.bottom, innerHeight) };
+    const x = event.clientX + 14 + width > room.right - 8 ? event.clientX - width - 14 : event.clientX + 14;
+    const y = event.clientY + 18 + height > room.bottom - 8 ? event.clientY - height - 12 : event.clientY + 18;
+    tip.style.left = `${Math.max(room.left + 8, Math.min(x, room.right - width - 8))}px`;
+    tip.style.top = `${Math.max(room.top + 8, y)}px`;
   };
   const hideTip = () => { tip.hidden = true; };
   addEventListener("scroll", hideTip, { passive: true });
@@ -123,6 +134,8 @@
     return high > low ? [low, high] : [low - 1, high + 1];
   };
 
+  // With more steps than this, lines of all channels would hide each other.
+  const MANY_STEPS = 80;
   /** Channels as lines in a box. The channels in `lead` are coloured and drawn last. */
   const traces = (rows, steps, box, [low, high], lead) => {
     const wide = drawn.length;
@@ -133,9 +146,10 @@
       for (let i = 0; i < steps; i += 1) d += `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(rows[i * wide + k]).toFixed(1)}`;
       return steps > 1 ? d : `${d}h.01`;
     };
-    const others = drawn.map((_, k) => k).filter((k) => !lead.includes(k));
+    const others = steps > MANY_STEPS ? [] : drawn.map((_, k) => k).filter((k) => !lead.includes(k));
     const quiet = others.length ? [s("path", { class: "trace", d: others.map(line).join("") })] : [];
-    const loud = lead.map((k, place) => s("path", { class: `trace c${place}`, d: line(k) }));
+    const thin = steps > MANY_STEPS ? " thin" : "";
+    const loud = lead.map((k, place) => s("path", { class: `trace c${place}${thin}`, d: line(k) }));
     return { nodes: [...quiet, ...loud.reverse()], x, y };
   };
 
@@ -163,7 +177,7 @@
       const c = Math.floor(((point.x - box.x) / box.width) * columns);
       const r = Math.floor(((point.y - box.y) / box.height) * rows);
       if (r < 0 || c < 0 || r >= rows || c >= columns) hideTip();
-      else showTip(event, ...say(r, c));
+      else showTip(event, say(r, c));
     });
     svg.addEventListener("pointerleave", hideTip);
   };
@@ -185,24 +199,37 @@
     const place = byId("maps");
     if (!place) return;
     const name = (u) => importance.metric_channels[u];
+    const peak = importance.metrics.reduce((most, map) => Math.max(most, ...map.values.map(largest)), 0);
+    const letters = Math.min(12, Math.max(...importance.metric_channels.map((text) => text.length)));
     const figureOf = (map, title) => {
       const d = map.values.length;
-      const [side, box] = [180, { x: 0, y: 0, width: 180, height: 180 }];
+      // Names need 12 pixels each. Those of a large map are left out at regular distances.
+      const cell = Math.max(180 / d, d <= 24 ? 12 : 7);
+      const every = Math.ceil(12 / cell);
+      const margin = 8 + 6.2 * letters;
+      const box = { x: margin, y: 0, width: cell * d, height: cell * d };
+      const named = importance.metric_channels.map((_, u) => u).filter((u) => u % every === 0);
+      const axes = named.flatMap((u) => {
+        const middle = (u + 0.5) * cell;
+        return [s("text", { class: "small", x: margin - 5, y: middle + 4, "text-anchor": "end" }, clip(name(u), letters)),
+          s("text", { class: "small", "text-anchor": "end", transform: `translate(${margin + middle + 4} ${box.height + 6}) rotate(-90)` }, clip(name(u), letters))];
+      });
       const value = (r, c) => map.values[r][c];
       const pairs = map.values.flatMap((row, r) => row.map((v, c) => [v, r, c]));
       const most = pairs.reduce((best, pair) => (pair[0] > best[0] ? pair : best));
       const least = pairs.reduce((best, pair) => (pair[0] < best[0] ? pair : best));
       const pairName = (pair) => (pair[1] === pair[2] ? name(pair[1]) : `${name(pair[1])} with ${name(pair[2])}`);
-      const svg = picture(side, side,
+      const svg = picture(margin + box.width + 1, box.height + margin,
         `Metric, ${title}: ${d} by ${d} channels, largest ${pairName(most)} ${number(most[0])}, smallest ${pairName(least)} ${number(least[0])}`,
-        s("rect", { class: "frame", width: side, height: side }),
-        cells(value, d, d, box, largest(pairs.map((pair) => pair[0]))));
-      svg.setAttribute("width", "100%");
-      svg.removeAttribute("height");
+        s("rect", { class: "frame", ...box }), cells(value, d, d, box, peak), axes);
       onGrid(svg, d, d, box, (r, c) => [h("strong", null, plus(value(r, c))), ` ${name(r)} with ${name(c)}`]);
       return h("figure", null, svg, h("figcaption", null, h("strong", null, title),
         h("span", { class: "key for" }), pairName(most), h("br"), h("span", { class: "key against" }), pairName(least)));
     };
+    const scale = h("div", { class: "scale" }, number(-peak), h("i"), number(peak));
+    scale.setAttribute("aria-label", `Scale of all maps: from ${number(-peak)} to ${number(peak)}`);
+    scale.setAttribute("role", "img");
+    place.append(scale);
     const label = (map) => (map.decision === null ? "all classes"
       : model.decision_classes.length === 1 ? `${model.classes[1]} against ${model.classes[0]}`
         : classed(model.classes[model.decision_classes[map.decision]]));
@@ -229,29 +256,27 @@
     const place = byId("gallery");
     if (!place) return;
     const two = model.decision_classes.length === 1;
-    const shareOf = references.weighted ? signedPercent : (share) => `${(100 * share).toFixed(1)}%`;
-    const groups = references.gallery.map((row, decision) => () => {
-      const c = model.decision_classes[decision];
+    const textOf = references.weighted ? signedPercent : brief;
+    // Weights of a class sum to 1. Effects are compared between classes.
+    const peakOfAll = largest(references.gallery.flatMap((row) => row.effect)) || 1;
+    const groups = references.gallery.map((row) => () => {
+      const c = row.class;
       const lead = leading(c);
-      const shares = row.shown.map((j) => references.share[j][decision]);
-      const peak = largest(shares) || 1;
+      const peak = references.weighted ? largest(row.effect) || 1 : peakOfAll;
       const cards = row.shown.map((j, place) => {
         const steps = Math.min(references.length[j], drawing.most_steps);
         const rows = referenceRows(j);
-        const share = shares[place];
-        const sign = share > 0 ? "for" : "against";
-        const index = references.index[j];
-        const svg = picture(150, 70, `Training series ${index}, ${references.length[j]} steps, ${shareOf(share)} of the ${references.weighted ? "weights" : "score"}`,
-          traces(rows, steps, { x: 2, y: 3, width: 146, height: 64 }, spanOf(rows), lead).nodes);
+        const effect = row.effect[place];
+        const name = references.weighted ? nameOfReference(j) : references.name[j];
+        const svg = picture(210, 80, `${capital(nameOfReference(j))}, ${references.length[j]} steps, ${references.weighted ? "weight" : "effect"} ${textOf(effect)}`,
+          traces(rows, steps, { x: 2, y: 3, width: 206, height: 74 }, spanOf(rows), lead).nodes.filter((node) => node.getAttribute("class") !== "trace"));
         svg.setAttribute("width", "100%");
         svg.removeAttribute("height");
-        const bar = h("i", { class: sign });
-        bar.style.width = `${(60 * Math.abs(share)) / peak}%`;
-        return h("figure", null, svg, h("figcaption", null,
-          h("div", { class: "share" }, bar, shareOf(share)),
-          `series ${index}`));
+        const bar = h("i", { class: effect > 0 ? "for" : "against" });
+        bar.style.width = `${(60 * Math.abs(effect)) / peak}%`;
+        return h("figure", null, svg, h("figcaption", null, h("div", { class: "share" }, bar, textOf(effect)), name));
       });
-      const title = two ? `${model.classes[1]} against ${model.classes[0]}` : capital(classed(model.classes[c]));
+      const title = two && references.weighted ? `${model.classes[1]} against ${model.classes[0]}` : capital(classed(model.classes[c]));
       return h("div", { class: "gallery" },
         h("div", null, h("h3", null, title), h("p", { class: "note" },
           plural(row.used, "landmark", "landmarks"), row.used > row.shown.length ? `, ${row.shown.length} shown` : "",
@@ -307,7 +332,7 @@
       const bin = (step) => Math.floor((Math.min(Math.max(step, 0), example.length - 1) * example.bins) / example.length);
       const reach = snippets.dilation[j] * Math.floor(snippets.n_steps / 2);
       const peak = largest(example.added) || 1;
-      beside = stacked(`${example.name}: closest occurrence at step ${example.centre}`, example.rows, example.bins, wider, (lines, x, height) => [
+      beside = stacked(`${capital(example.name)}: closest occurrence at step ${example.centre}`, example.rows, example.bins, wider, (lines, x, height) => [
         ...cells((_, i) => example.added[i], 1, example.bins, { x: 0, y: 0, width: 100, height }, 2.5 * peak),
         ...lines.map((line) => s("path", { class: "trace dim", d: line(0, example.bins - 1) })),
         ...lines.map((line) => s("path", { class: `trace ${side}`, d: line(bin(example.centre - reach), bin(example.centre + reach)) })),
@@ -335,12 +360,12 @@
         count += 1;
         return () => {
           const { example } = item;
-          const whose = explorer && explorer.labelled ? ` (${classed(labels[example.truth])})` : "";
+          const whose = example.truth === null ? "" : ` (${classed(labels[example.truth])})`;
           const bar = h("i", { class: side });
           bar.style.width = `${(40 * Math.abs(item.weight)) / peak}%`;
           return snippetFigure(item.snippet, side === "for" ? "pro" : "con", h("div", { class: "share" }, bar, plus(item.weight)), {
             ...example, rows: rows(k), added: added(k),
-            name: snippets.of_training ? `training series ${example.id}` : `series ${clip(example.id, 24)}${whose}`,
+            name: `${clip(example.id, 24)}${whose}`,
           });
         };
       }));
@@ -381,7 +406,10 @@
       d: SHAPES[space.label[k] % SHAPES.length]((wrong[k] ? 5 : 4) * (width < 500 ? 0.75 : 1)),
       transform: `translate(${points[k][0].toFixed(1)} ${points[k][1].toFixed(1)})`, fill: colour(space.label[k]),
     }));
-    const rings = (space.landmarks || []).map(at).map(([x, y]) => s("circle", { class: "ring", cx: x.toFixed(1), cy: y.toFixed(1), r: 5.5 }));
+    const rings = (space.landmarks || []).map(at).map(([x, y], k) => s("circle", {
+      class: "ring", cx: x.toFixed(1), cy: y.toFixed(1), r: 6,
+      style: space.landmark_labels[k] === null ? null : `stroke:${colour(space.landmark_labels[k])}`,
+    }));
     // Names are at the median of their class. Overlapping names are moved apart.
     const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
     const captions = [];
@@ -411,7 +439,7 @@
     const mark = s("circle", { class: "picked", r: 10, visibility: "hidden" });
     const svg = s("svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
-      "aria-label": `Scatter plot of ${points.length} series in similarity space. The left and right arrow keys select a series, like the list in the explorer.`,
+      "aria-label": `Scatter plot of ${points.length} series in similarity space. The left and right arrow keys walk through all points and select their series in the explorer.`,
     }, s("rect", { class: "frame", x: 0.5, y: 0.5, width: width - 1, height: height - 1 }), rings, dots, texts, mark);
     const nearest = (event) => {
       const box = svg.getBoundingClientRect();
@@ -423,34 +451,46 @@
       });
       return best;
     };
-    svg.addEventListener("pointermove", (event) => {
-      const k = nearest(event);
-      if (k < 0) { hideTip(); return; }
-      const lines = [h("strong", null, `Series ${space.ids[k]}`), h("br"), verdictOf(space.label[k], space.predicted[k])];
+    const describe = (k, event) => {
+      const lines = [h("strong", null, capital(space.ids[k])), h("br"), verdictOf(space.label[k], space.predicted[k])];
       if (k < kept) lines.push(thumbnail(k));
       else lines.push(h("br"), "not in the explorer");
-      showTip(event, ...lines);
+      showTip(event, lines, svg);
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const k = nearest(event);
+      if (k < 0) hideTip();
+      else describe(k, event);
     });
     svg.addEventListener("pointerleave", hideTip);
+    svg.addEventListener("blur", hideTip);
     svg.addEventListener("click", (event) => {
       const k = nearest(event);
       if (k >= 0 && k < kept) select(k);
     });
-    const sweep = points.slice(0, kept).map((_, k) => k).sort((a, b) => points[a][0] - points[b][0]);
+    // All points from left to right, also those that the explorer does not have.
+    const sweep = points.map((_, k) => k).sort((a, b) => points[a][0] - points[b][0]);
+    let reached = -1;
+    const ring = (k) => {
+      reached = k;
+      mark.setAttribute("cx", points[k][0]);
+      mark.setAttribute("cy", points[k][1]);
+      mark.setAttribute("visibility", "visible");
+    };
     svg.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
       event.stopPropagation();
-      const next = sweep.indexOf(current) + step;
-      if (next >= 0 && next < sweep.length) select(sweep[next]);
+      const k = sweep[Math.min(sweep.length - 1, Math.max(0, sweep.indexOf(reached) + step))];
+      if (k < kept) select(k);
+      ring(k);
+      const box = svg.getBoundingClientRect();
+      describe(k, {
+        clientX: box.left + (points[k][0] * box.width) / width, clientY: box.top + (points[k][1] * box.height) / height,
+      });
     });
-    ringPicked = () => {
-      if (current < 0) return;
-      mark.setAttribute("cx", points[current][0]);
-      mark.setAttribute("cy", points[current][1]);
-      mark.setAttribute("visibility", "visible");
-    };
+    ringPicked = () => { if (current >= 0) ring(current); };
     place.replaceChildren(svg);
     ringPicked();
   };
@@ -522,7 +562,7 @@
     ringPicked();
     const picked = byId("picked");
     if (picked) {
-      picked.replaceChildren(h("strong", null, `Series ${entry.id}`), `: ${verdictOf(entry.truth, entry.predicted)}. `,
+      picked.replaceChildren(h("strong", null, capital(entry.id)), `: ${verdictOf(entry.truth, entry.predicted)}. `,
         h("a", { href: "#explorer" }, "Explain"));
     }
   };
@@ -533,16 +573,25 @@
     select(order[place < 0 ? 0 : Math.min(order.length - 1, Math.max(0, place + step))]);
   };
 
+  const setWords = (entry) => {
+    if (!entry.set) return "";
+    const names = entry.set.classes.map((c) => model.classes[c]).join(", ");
+    return ` Set at ${entry.set.confidence} confidence: ${names || "none, the series is unlike anything seen"}.`;
+  };
+
   const drawDetail = () => {
     const entry = entryOf(current);
-    byId("which").textContent = `Series ${entry.id}`;
+    byId("which").textContent = capital(entry.id);
     const sure = entry.p ? ` with probability ${percent(entry.p[entry.predicted])}` : "";
-    const answer = `${plural(entry.length, "step", "steps")}. Predicted: ${classed(model.classes[entry.predicted])}${sure}`;
+    const lasts = entry.clock ? `, ${timeAt(entry.clock, 0)} to ${timeAt(entry.clock, entry.clock.span)}` : "";
+    const answer = `${plural(entry.length, "step", "steps")}${lasts}. Predicted: ${classed(model.classes[entry.predicted])}${sure}`;
     byId("verdict").textContent = !explorer.labelled ? `${answer}.`
       : isWrong(entry) ? `${answer}. True: ${classed(labels[entry.truth])}.`
         : `${answer}, which is correct.`;
+    byId("verdict").append(setWords(entry));
     drawScores(entry);
     drawMap(entry);
+    drawLedger(entry);
     drawOccurring(entry);
     drawAlignment(entry);
     drawAlone(entry);
@@ -598,6 +647,7 @@
       chosenReference = 0;
       drawScores(entry);
       drawMap(entry);
+      drawLedger(entry);
       drawOccurring(entry);
       drawAlignment(entry);
     });
@@ -607,8 +657,25 @@
   };
 
   const firstStep = (entry, i) => Math.ceil((i * entry.length) / entry.bins);
-  const stepNames = (entry) => (i) => (entry.bins < entry.length
-    ? `steps ${firstStep(entry, i)} to ${firstStep(entry, i + 1) - 1}` : `step ${i}`);
+  /** The time of an axis at some seconds, or units of the user, after its start. */
+  const timeAt = (clock, since) => {
+    if (typeof clock.start === "number") return (clock.start + since).toFixed(decimalsOf(clock.span));
+    // Dates have no time zone: show them as they are stored.
+    const moment = (after) => new Date(Date.parse(`${clock.start}Z`) + 1000 * after).toISOString();
+    const sameDay = moment(0).slice(0, 10) === moment(clock.span).slice(0, 10);
+    if (sameDay) return moment(since).slice(11, clock.span < 60 ? 23 : 19);
+    return moment(since).slice(0, clock.span < 3 * 86400 ? 16 : 10).replace("T", " ");
+  };
+  const decimalsOf = (span) => (span === 0 || span >= 1000 ? 0 : span >= 100 ? 1 : span >= 1 ? 2 : 4);
+  const stepNames = (entry) => {
+    const [firsts, lasts] = [(i) => firstStep(entry, i), (i) => firstStep(entry, i + 1) - 1];
+    const steps = (i) => (lasts(i) > firsts(i) ? `steps ${firsts(i)} to ${lasts(i)}` : `step ${firsts(i)}`);
+    if (!entry.clock) return steps;
+    const times = entryTimes(explorer.entries.indexOf(entry));
+    return (i) => `time ${timeAt(entry.clock, times[i])} (${steps(i)})`;
+  };
+  /** Labels at the ends of an axis: times of the user, or steps. */
+  const ends = (clock, length) => (clock ? [`time ${timeAt(clock, 0)}`, timeAt(clock, clock.span)] : ["step 0", String(length - 1)]);
 
   const drawMap = (entry) => {
     const place = byId("map");
@@ -662,21 +729,52 @@
       s("rect", { class: "frame", x: box.x, y: box.y, width: box.width, height: box.height }),
       cells(value, rows, steps, box, largest(values)), names, channelBars,
       s("line", { class: "axis", x1: mid, x2: mid, y1: box.y, y2: box.y + box.height }),
-      s("text", { x: box.x, y: height - 6 }, "step 0"),
-      s("text", { x: box.x + box.width, y: height - 6, "text-anchor": "end" }, String(entry.length - 1)),
+      s("text", { x: box.x, y: height - 6 }, ends(entry.clock, entry.length)[0]),
+      s("text", { x: box.x + box.width, y: height - 6, "text-anchor": "end" }, ends(entry.clock, entry.length)[1]),
       s("text", { x: mid, y: height - 6, "text-anchor": "middle" }, "sum"));
     onGrid(svg, rows, steps, box, (r, i) => {
       showStep(i);
       return [h("strong", null, plus(value(r, i))), ` ${channelName(r)}, ${stepName(i)}`];
     });
     place.replaceChildren(svg);
-    const offset = entry.offset[slot];
     const words = byId("map-words");
-    const score = number(entry.scores[chosenClass]);
     words.replaceChildren(h("span", { class: "key for" }), `for ${name}, `, h("span", { class: "key against" }), "against it. ",
-      `The cells sum to ${number(entry.scores[chosenClass] - offset)}`,
-      Math.abs(offset) > 1e-9 ? `. With the offset ${number(offset)}, the score is ${score}. ` : ", the score. ",
-      best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "No channel contributes to it.");
+      best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "All channels count against it.");
+  };
+
+  /** Two sums that give the score: by steps and channels, and by landmarks and snippets. */
+  const drawLedger = (entry) => {
+    const place = byId("ledger");
+    if (!place || entry.map === undefined) return;
+    const slot = entry.classes.indexOf(chosenClass);
+    const name = classed(model.classes[chosenClass]);
+    byId("h-ledger").textContent = `How the score of ${name} adds up`;
+    const score = entry.scores[chosenClass];
+    const strongest = entry.strongest[slot];
+    const [cellsSum, offset, intercept] = [score - entry.offset[slot], entry.offset[slot], entry.intercept[slot]];
+    const listed = strongest.map(([j, value]) => [nameOfReference(j), value]);
+    const sums = [
+      ["By step and channel", [["all cells of the map", cellsSum], ["offset", offset]]],
+      ["By landmark", [...listed, ["all other landmarks", entry.rest[slot]],
+        ...(entry.snippets ? [["all snippets", entry.snippets[slot]]] : []), ["intercept", intercept]]],
+    ];
+    const digits = decimalsFor(largest([score, ...sums.flatMap(([, rows]) => rows.map(([, value]) => value))]));
+    const round = (value) => Number(value.toFixed(digits));
+    const shown = (value) => (value < 0 ? "−" : value > 0 ? "+" : "") + Math.abs(value).toFixed(digits);
+    place.replaceChildren(...sums.map(([title, rows]) => {
+      const rounded = rows.map(([, value]) => round(value));
+      // What rounding loses goes to the largest row, so that the shown numbers give the shown sum.
+      const lost = round(round(score) - rounded.reduce((sum, value) => sum + value, 0));
+      const most = rounded.reduce((best, value, k) => (Math.abs(value) > Math.abs(rounded[best]) ? k : best), 0);
+      rounded[most] = round(rounded[most] + lost);
+      const line = (text, value, total) => h("tr", total ? { class: "sum" } : null, h("th", { scope: "row" }, text), h("td", { class: "n" }, shown(value)));
+      return h("table", { class: "plain short" }, h("caption", null, title),
+        h("tbody", null, rows.map(([text], k) => line(text, rounded[k], false)), line("score", round(score), true)));
+    }));
+    byId("ledger-words").textContent = "Both sums give the same score. The offset belongs to no step and channel: it is the intercept"
+      + (importance.metric_channels.includes("constant") || entry.snippets || Math.abs(offset - intercept) > 1e-9
+        ? ", and what landmarks add whatever the values are (the constant channel)." : ".")
+      + (entry.snippets ? " The intercept includes what the snippets of a mean training series add." : "");
   };
 
   /** Shows the snippets at a step; set when a series is drawn. */
@@ -709,10 +807,10 @@
     const marks = s("g", null);
     const svg = s("svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
-      "aria-label": `Series ${entry.id} above, and the sum of what snippets add at each step below. The left and right arrow keys select a step.`,
+      "aria-label": `${capital(entry.id)} above, and the sum of what snippets add at each step below. The left and right arrow keys select a step.`,
     }, cursor, lines, marks, columns, s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: middle, y2: middle }),
-    s("text", { x: box.x, y: height - 4 }, "step 0"),
-    s("text", { x: box.x + box.width, y: height - 4, "text-anchor": "end" }, String(entry.length - 1)));
+    s("text", { x: box.x, y: height - 4 }, ends(entry.clock, entry.length)[0]),
+    s("text", { x: box.x + box.width, y: height - 4, "text-anchor": "end" }, ends(entry.clock, entry.length)[1]));
     showStep = (i) => {
       chosenStep = i;
       cursor.setAttribute("x", (box.x + i * wide).toFixed(1));
@@ -759,8 +857,8 @@
     byId("h-alignment").textContent = neighbours ? `Nearest training series of ${name}`
       : `Landmarks with the largest contributions to ${name}`;
     const items = strongest.map(([j, value], k) => ({
-      value: k, name: `Training series ${references.index[j]}, ${plus(value)}`,
-      nodes: [`series ${references.index[j]}: ${neighbours ? number(value) : plus(value)}`],
+      value: k, name: `${capital(nameOfReference(j))}, ${plus(value)}`,
+      nodes: [`${clip(nameOfReference(j), 40)}: ${neighbours ? number(value) : plus(value)}`],
     }));
     radio(byId("chips"), items, chosenReference, (k) => { chosenReference = k; drawAlignment(entry); });
     if (!strongest.length) {
@@ -812,27 +910,26 @@
       marks.forEach((mark, i) => { if (i) mark.y = Math.max(mark.y, marks[i - 1].y + 13); });
       return marks.map((mark) => s("text", { class: `c${mark.place}`, x: x + 7, y: (mark.y + 4).toFixed(1) }, clip(channelName(mark.k), letters)));
     };
-    const index = references.index[j];
+    const whose = nameOfReference(j);
+    const lengthOf = (clock, length) => `${plural(length, "step", "steps")}${clock ? `, ${ends(clock, length).join(" to ")}` : ""}`;
     const base = (box) => s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: box.y + band + 0.5, y2: box.y + band + 0.5 });
     const svg = picture(width, height,
-      `Series ${entry.id} above, training series ${index} below, ${path.length} aligned pairs of steps`,
+      `${capital(entry.id)} above, ${whose} below, ${path.length} aligned pairs of steps`,
       base(upper), ties, one.nodes, two.nodes,
       s("line", { class: "axis", x1: lower.x, x2: lower.x + lower.width, y1: lower.y + 0.5, y2: lower.y + 0.5 }),
-      s("text", { class: "strong halo", x: 2, y: 13 }, `Series ${clip(entry.id, 30)}, ${plural(entry.length, "step", "steps")}`),
-      s("text", { class: "strong halo", x: 2, y: height - 6 }, `Training series ${index}, ${plural(references.length[j], "step", "steps")}`),
+      s("text", { class: "strong halo", x: 2, y: 13 }, `${capital(clip(entry.id, 30))}: ${lengthOf(entry.clock, entry.length)}`),
+      s("text", { class: "strong halo", x: 2, y: height - 6 }, `${capital(clip(whose, 40))}: ${lengthOf(references.clock[j], references.length[j])}`),
       channelLabels(one, rows, steps, upper.x + upper.width), channelLabels(two, others, otherSteps, lower.x + lower.width));
     place.replaceChildren(svg);
     const words = byId("alignment-words");
     if (neighbours) {
-      const whose = classed(model.classes[references.classes[j]]);
-      words.textContent = `Training series ${index}, ${whose}: nearness ${number(value)}. Lines connect aligned steps.`;
+      words.textContent = `${capital(whose)}: nearness ${number(value)}. Lines connect aligned steps.`;
     } else {
       const where = importance.comparisons
         ? `steps aligned in the comparison “${importance.comparisons[0][0]}” and show its contributions` : "aligned steps";
       words.replaceChildren(`Lines connect ${where}: `, h("span", { class: "key for" }), `for ${name}, `,
         h("span", { class: "key against" }), "against it. Thicker lines have larger contributions. ",
-        `Training series ${index} contributes ${plus(value)}. All landmarks not listed contribute ${plus(entry.rest[slot])}`,
-        entry.snippets ? `, and all snippets ${plus(entry.snippets[slot])}.` : ".");
+        `${capital(whose)} contributes ${plus(value)}.`);
     }
   };
 
@@ -841,7 +938,7 @@
     const place = byId("alone");
     const width = Math.max(280, place.clientWidth);
     const rows = entryRows(current);
-    place.replaceChildren(picture(width, 150, `Series ${entry.id}, ${entry.length} steps`,
+    place.replaceChildren(picture(width, 150, `${capital(entry.id)}, ${entry.length} steps`,
       traces(rows, entry.bins, { x: 2, y: 6, width: width - 4, height: 138 }, spanOf(rows), leading(null)).nodes));
   };
 
@@ -897,6 +994,22 @@
     links.forEach((link, id) => (id === first ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current")));
   }, { rootMargin: "-10% 0px -60% 0px" });
   document.querySelectorAll("main section").forEach((section) => watch.observe(section));
+
+  // Tables that are wider or taller than their place fade out where they go on, and a line says so.
+  document.querySelectorAll(".wide").forEach((place) => {
+    const cue = h("p", { class: "note cue", hidden: "" });
+    place.after(cue);
+    const update = () => {
+      const [wide, tall] = [place.scrollWidth - place.clientWidth > 1, place.scrollHeight - place.clientHeight > 1];
+      cue.hidden = !(wide || tall);
+      cue.textContent = wide ? "Scroll sideways to see all columns." : `Scroll to see all ${place.querySelectorAll("tbody tr").length} rows.`;
+      place.classList.toggle("cut-right", wide && place.scrollLeft + place.clientWidth < place.scrollWidth - 1);
+      place.classList.toggle("cut-below", tall && place.scrollTop + place.clientHeight < place.scrollHeight - 1);
+    };
+    place.addEventListener("scroll", update, { passive: true });
+    new ResizeObserver(update).observe(place);
+    update();
+  });
 
   drawMaps();
   drawGallery();

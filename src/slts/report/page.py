@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from slts.atomic_files import write_whole
+from slts.plural import count
 from slts.report.collect import collect
-from slts.report.markup import Content, count, fill, percent, resource
+from slts.report.markup import Content, fill, percent, resource
 from slts.report.model_html import (
     card_section,
     importance_section,
@@ -27,15 +28,17 @@ from slts.report.series_html import (
     explorer_section,
     space_section,
 )
+from slts.report.sets import sets_section
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
     ("errors", "Errors", errors_section),
     ("certificate", "Guarantee", certificate_section),
-    ("importance", "Channels and metrics", importance_section),
+    ("sets", "Prediction sets", sets_section),
+    ("importance", "Channels", importance_section),
     ("landmarks", "Landmarks", landmarks_section),
     ("snippets", "Snippets", snippets_section),
-    ("space", "Similarity space", space_section),
+    ("space", "Similarity", space_section),
     ("explorer", "Explorer", explorer_section),
     ("data", "Data", data_section),
     ("card", "Model card", card_section),
@@ -106,7 +109,7 @@ def write_report(
         Series for the report, preferably not used in training, and their labels. Without X the
         report describes the model only.
     ids
-        Names of the series; None numbers them.
+        Identifiers of the series; None takes the names that X has, or numbers them.
     title
         Title of the report; None uses the name of the classifier.
     verbose
@@ -158,7 +161,13 @@ def _lede(content: Content) -> str:
     summary, certificate = content["summary"], content["certificate"]
     n_classes, accuracy = summary["n_classes"], summary["accuracy"]
     number = _NUMBERS[n_classes] if n_classes < len(_NUMBERS) else str(n_classes)
-    sentences = [f"This model distinguishes {number} classes."]
+    sentences = []
+    if summary["n_seen"]:
+        sentences.append(
+            f"<strong>These are training series</strong>: the model keeps {summary['n_seen']:,} of "
+            f"them, so the figures do not show how it does on new series."
+        )
+    sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:
         sentences.append(
             f"It classified <strong>{accuracy['correct']:,} of {accuracy['n']:,} series</strong> "

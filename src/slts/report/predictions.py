@@ -13,8 +13,8 @@ from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.guarantees import certify
 from slts.guarantees.bounds import accuracy_interval
+from slts.guarantees.held_out import HeldOut, Predicted, kept_from_training
 from slts.learning.calibration import two_sided
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
@@ -45,8 +45,12 @@ class Predictions:
         Shape (series, classes), also for two classes; None if the model has none.
     probabilities
         Shape (series, classes); None if the model has none.
+    outputs
+        What the model returned.
     ids
-        Name of each series.
+        Name of each series: "recording 17", or "series 3" if X has no identifiers.
+    n_seen
+        Number of series that the model keeps from training.
     """
 
     given: Any
@@ -57,7 +61,9 @@ class Predictions:
     predicted: IntArray
     decisions: FloatArray | None
     probabilities: FloatArray | None
+    outputs: Predicted
     ids: list[str]
+    n_seen: int
 
     @property
     def wrong(self) -> IntArray:
@@ -79,18 +85,20 @@ def predict_series(
     X, y
         Series, and their labels if known.
     ids
-        Names of the series; None numbers them.
+        Identifiers of the series; None takes the names that X has, or numbers them.
     """
     # A pipeline may accept only the form of X that it was fitted on.
-    batch = model.check_series(X) if hasattr(model, "check_series") else as_series(X)
-    given = batch if hasattr(model, "check_series") else X
+    direct = hasattr(model, "check_series")
+    batch = model.check_series(X) if direct else as_series(X)
     if len(batch) == 0:
         raise DataError("X is empty: a report needs at least one series, or X=None.")
-    names = list(map(str, range(len(batch)))) if ids is None else [str(name) for name in ids]
-    if len(names) != len(batch):
+    if ids is not None and len(ids) != len(batch):
         raise DataError(
-            f"X and ids have inconsistent lengths: {len(batch)} series and {len(names)} ids."
+            f"X and ids have inconsistent lengths: {len(batch)} series and {len(ids)} ids."
         )
+    if ids is not None or batch.series_names is None:
+        batch = batch.named(range(len(batch)) if ids is None else ids)
+    given = batch if direct else X
     classes = model.classes_.tolist()
     labels = truth = None
     unknown: list[Any] = []
@@ -103,7 +111,11 @@ def predict_series(
         unknown = [c for c in np.unique(labels).tolist() if c not in set(classes)]
         position = {c: k for k, c in enumerate([*classes, *unknown])}
         truth = np.array([position[c] for c in labels.tolist()], dtype=np.int64)
-    predicted, decisions, probabilities = _outputs(model, given)
+    predicted, decisions, probabilities = outputs = _outputs(model, given)
+    decisions = None if decisions is None else two_sided(decisions)
+    if decisions is not None and decisions.shape[1] != len(classes):
+        # One-vs-one decision values do not belong to single classes.
+        decisions = None
     return Predictions(
         given=given,
         batch=batch,
@@ -113,20 +125,20 @@ def predict_series(
         predicted=np.array([classes.index(c) for c in predicted.tolist()], dtype=np.int64),
         decisions=decisions,
         probabilities=probabilities,
-        ids=names,
+        outputs=outputs,
+        ids=list(batch.series_names or ()),
+        n_seen=int(kept_from_training(model, batch).sum()) if direct else 0,
     )
 
 
-def _outputs(model: Any, given: Any) -> tuple[AnyArray, FloatArray | None, FloatArray | None]:
+def _outputs(model: Any, given: Any) -> Predicted:
     """Predicted classes, decision values and probabilities, None where there are none."""
     if hasattr(model, "outputs"):
-        labels, decisions, probabilities = model.outputs(given)
-        return labels, two_sided(decisions), probabilities
+        found: Predicted = model.outputs(given)
+        return found
     decisions = probabilities = None
     if hasattr(model, "decision_function"):
-        found = two_sided(np.asarray(model.decision_function(given), dtype=np.float64))
-        # One-vs-one decision values do not belong to single classes.
-        decisions = found if found.shape[1] == len(model.classes_) else None
+        decisions = np.asarray(model.decision_function(given), dtype=np.float64)
     if hasattr(model, "predict_proba"):
         # A classifier fitted without calibration raises NotFittedError.
         with suppress(NotFittedError):
@@ -170,7 +182,9 @@ def certificate(model: Any, predictions: Predictions | None) -> dict[str, Any]:
     if predictions.labels is None:
         return {"given": False, "reason": "No labels were given to this report."}
     try:
-        found = certify(model, predictions.given, predictions.labels).to_dict()
+        given, labels = predictions.given, predictions.labels
+        held_out = HeldOut.of(model, given, labels, outputs=predictions.outputs)
+        found = held_out.certificate().to_dict()
     except DataError as error:
         reason = str(error)
         return {"given": False, "reason": reason[:1].upper() + reason[1:]}

@@ -10,19 +10,20 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.explanation import explain_with
+from slts.explanation import explain_with, landmark_strength
 from slts.models.linear_form import LinearForm
 from slts.report.downsampling import Bins
 from slts.report.importance import shares
 from slts.report.packing import pack, rounded
+from slts.report.times import clock
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
 from slts.series.missing import fill_gaps, has_missing
 
 # References shown for one class of one series.
 STRONGEST = 4
-# Landmarks drawn for one decision value, and for all of them.
-_MOST_PER_DECISION, _MOST_LANDMARKS = 6, 240
+# Landmarks drawn for one class, and for all of them.
+_MOST_PER_CLASS, _MOST_LANDMARKS = 4, 240
 # Up to this many pairs of steps, the time to find a path does not depend on their number.
 _SHORT_CELLS = 10_000
 
@@ -41,6 +42,8 @@ class ClassExplanation:
         The part of no step and channel.
     contributions
         Shape (steps, channels); None if the score is not a sum over them.
+    intercept
+        The part of no landmark and snippet.
     rest
         The value of all references that are not in `strongest`.
     by_step
@@ -51,6 +54,7 @@ class ClassExplanation:
     strongest: dict[int, float]
     offset: float = 0.0
     contributions: FloatArray | None = None
+    intercept: float = 0.0
     rest: float = 0.0
     by_step: Sequence[FloatArray] = ()
 
@@ -122,6 +126,7 @@ class Landmarks:
                     strongest={j: values[j] for j in chosen},
                     offset=sign * found.offset[position],
                     contributions=sign * found.contributions[position],
+                    intercept=sign * found.intercept[position],
                     rest=values.sum() - values[chosen].sum(),
                     by_step=[sign * by_step[j][position] for j in chosen],
                 )
@@ -133,22 +138,22 @@ class Landmarks:
         """Whether landmarks have weights; otherwise metrics distinguish them."""
         return len(self.forms) == 1 and self.forms[0].has_one_metric
 
-    def shares(self, similarities: FloatArray | None) -> FloatArray:
-        """Share of each landmark in each decision, shape (decisions, landmarks).
+    def effects(self, similarities: FloatArray | None) -> FloatArray:
+        """Effect of each landmark on each decision, shape (decisions, landmarks).
 
         Parameters
         ----------
         similarities
-            For a model without weights, the shares are means over these series; None takes the
-            landmarks. Shares of weights keep their sign.
+            For a model without weights, an effect is the mean absolute deviation of what the
+            landmark contributes over these series; None takes the landmarks. Otherwise it is the
+            share of its weight, with its sign.
         """
         if self.weighted:
             return shares(self.forms[0].coef)
         if similarities is None:
             similarities = self.similarities(self.model.landmarks_)
-        # Columns of `transform` by decision: landmarks, then snippets.
-        terms = np.abs(similarities).reshape(len(similarities), len(self.forms[0].positives), -1)
-        return shares(terms[:, :, : len(self.indices)].mean(axis=0))
+        n_decisions = len(self.forms[0].positives)
+        return landmark_strength(similarities, n_decisions, len(self.indices))
 
 
 class Neighbours:
@@ -220,35 +225,61 @@ def references_content(
     -------
     dict
         Arrays with one entry per drawn reference: those of the explorer, then other landmarks with
-        large shares. ``gallery`` has the landmarks of each decision value, largest share first.
+        large effects. ``gallery`` has the landmarks of each class, largest effect first.
     """
-    share = gallery = classes = None
-    order = list(named)
-    if isinstance(references, Landmarks):
-        share = references.shares(similarities)
-        count = max(1, min(_MOST_PER_DECISION, _MOST_LANDMARKS // len(share)))
-        heaviest = []
-        for values in np.abs(share):
-            first = np.argsort(-values, kind="stable")[:count]
-            heaviest.append([int(j) for j in first if values[j] > 0])
-        order = list(dict.fromkeys([*named, *(j for row in heaviest for j in row)]))
-        gallery = [
-            {"used": int(np.count_nonzero(values)), "shown": [order.index(j) for j in row]}
-            for values, row in zip(share, heaviest, strict=True)
-        ]
-    else:
-        classes = references.model.training_codes_[order].tolist()
+    model = references.model
+    gallery = [] if isinstance(references, Neighbours) else _gallery(references, similarities)
+    order = list(dict.fromkeys([*named, *(j for row in gallery for j in row["shown"])]))
+    for row in gallery:
+        row["shown"] = [order.index(j) for j in row["shown"]]
     drawn = [references.rows[j].T[:, channels] for j in order]
+    indices = references.indices[order].tolist()
+    landmarks = references.landmarks
+    times = (
+        [None] * len(order) if landmarks is None else [landmarks[j : j + 1].times for j in order]
+    )
     return {
         "kind": references.kind,
-        "index": references.indices[order].tolist(),
+        "index": indices,
+        "name": [model.series_name(index, with_class=False) for index in indices],
+        "class": [model.series_class(index) for index in indices],
+        "clock": [None if own is None else clock(own) for own in times],
         "length": [len(rows) for rows in drawn],
         "rows": pack([Bins.of(len(rows)).sample(rows) for rows in drawn], bits=16),
-        "classes": classes,
-        "share": None if share is None else rounded(share[:, order].T, 3),
         "weighted": isinstance(references, Landmarks) and references.weighted,
         "gallery": gallery,
     }
+
+
+def _gallery(references: Landmarks, similarities: FloatArray | None) -> list[dict[str, Any]]:
+    """The strongest landmarks of each class.
+
+    If landmarks have weights, every class has its own: the landmarks of a row are those with the
+    largest weights for its class. Otherwise they are those that belong to the class.
+    """
+    effects, rows = references.effects(similarities), []
+    codes = [references.model.series_class(index) for index in references.indices.tolist()]
+    positives = references.model.positive_classes_.tolist()
+    two = len(positives) == 1
+    known = not references.weighted and None not in codes
+    classes = references.model.classes_.tolist() if known else positives
+    count = max(1, min(_MOST_PER_CLASS, _MOST_LANDMARKS // len(classes)))
+    for c, label in enumerate(classes):
+        own = effects[0 if two else c]
+        used = own != 0
+        if known:
+            used &= np.array(codes) == c
+        order = np.argsort(-np.abs(own), kind="stable")
+        shown = [int(j) for j in order if used[j]][:count]
+        rows.append(
+            {
+                "class": references.model.classes_.tolist().index(label),
+                "used": int(used.sum()),
+                "shown": shown,
+                "effect": rounded(own[shown], 3),
+            }
+        )
+    return rows
 
 
 def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
@@ -274,7 +305,7 @@ def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
 
     def standardised(batch: SeriesBatch) -> SeriesBatch:
         values = np.ascontiguousarray((fill_gaps(batch).values - mean) / spread)
-        return SeriesBatch.from_checked(values, batch.offsets, batch.channel_names)
+        return batch.with_values(values, batch.channel_names)
 
     return standardised, f"Series are drawn with standardised channels{gaps}."
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from slts.plural import count
 from slts.report.markup import (
     MOST_COLUMNS,
     Cell,
     Content,
-    class_name,
-    count,
     fill,
     heading,
     items,
@@ -18,9 +17,7 @@ from slts.report.markup import (
     percent,
     table,
 )
-
-# Largest numbers of rows.
-_MOST_PAIRS, _MOST_ERRORS, _MOST_CLASSES = 15, 15, 100
+from slts.series.naming import class_name
 
 
 def errors_section(content: Content) -> str:
@@ -72,10 +69,9 @@ def _confusion_table(content: Content) -> str:
 
 def _confused_pairs(content: Content) -> str:
     labels, pairs = content["labels"], content["confusion"]["confused"]
-    shown = pairs[:_MOST_PAIRS]
-    rows = [[labels[p["truth"]], labels[p["predicted"]], str(p["count"])] for p in shown]
+    rows = [[labels[p["truth"]], labels[p["predicted"]], str(p["count"])] for p in pairs]
     head = ["True class", "Predicted class", "Series"]
-    caption = f"The {len(shown)} most frequent of {len(pairs)} pairs of confused classes."
+    caption = f"{count(len(pairs), 'pair')} of confused classes, most frequent first."
     columns = ["", "", "n"]
     return table(
         "Confused classes", rows, head=head, columns=columns, css="plain short", caption=caption
@@ -84,7 +80,7 @@ def _confused_pairs(content: Content) -> str:
 
 def _misclassified(content: Content) -> str:
     explorer, labels = content["explorer"], content["labels"]
-    wrong = [e for e in explorer["entries"] if e["truth"] != e["predicted"]][:_MOST_ERRORS]
+    wrong = [e for e in explorer["entries"] if e["truth"] != e["predicted"]]
     if not wrong:
         return ""
     rows = []
@@ -92,7 +88,7 @@ def _misclassified(content: Content) -> str:
         probability = "" if entry["p"] is None else percent(entry["p"][entry["predicted"]], 0)
         rows.append([entry["id"], labels[entry["truth"]], labels[entry["predicted"]], probability])
     n_wrong = explorer["n_wrong"]
-    some = "The" if n_wrong == len(rows) else f"{len(rows)} of {n_wrong:,}"
+    some = "The" if n_wrong == len(rows) else f"{len(rows):,} of {n_wrong:,}"
     head, columns = ["Series", "True class", "Predicted class", "Probability"], ["", "", "", "n"]
     caption = f"{some} misclassified series."
     return table(
@@ -143,13 +139,13 @@ def space_section(content: Content) -> str:
         f"explain {percent(space['variance'], 0)} of their variance.",
         f"Colour and shape show the {'true' if explorer['labelled'] else 'predicted'} class.",
         "Outlined shapes are errors." if explorer["n_wrong"] else "",
-        "Small rings are landmarks." if space["landmarks"] else "",
+        "Rings are landmarks, in the colour of their class." if space["landmarks"] else "",
         f"{n:,} of {given:,} series are shown, misclassified series first." if n < given else "",
     ]
     return (
         heading("space", "Similarity space") + f"<p>{' '.join(filter(None, sentences))}</p>"
         '<p class="note js">Point at a series to see it. Click to select it in the explorer '
-        "below.</p>"
+        "below. With the keyboard, the arrow keys walk through all points.</p>"
         '<noscript><p class="note">The plot needs JavaScript.</p></noscript>'
         '<div id="scatter" class="js"></div>'
         '<p class="note js" id="picked" aria-live="polite"></p>'
@@ -179,10 +175,14 @@ def explorer_section(content: Content) -> str:
             f"The {channels} most important channels are drawn; contributions of all others are "
             f"summed."
         )
-    notes += [drawing["note"], "Steps count from 0."]
+    notes.append(drawing["note"])
+    if explorer["times"] is None:
+        notes.append("Steps count from 0.")
+    has_probabilities = explorer["entries"][0]["p"] is not None
     slots = {
         "order": "Misclassified series are listed first." if explorer["n_wrong"] else "",
         "notes": escape(" ".join(notes)),
+        "values": "Probabilities" if has_probabilities else "Scores",
         "choose": "" if content["references"] is None else ": choose a class to explain",
         "no_map": "" if explorer["has_maps"] else "hidden",
         "no_snippets": "hidden" if content["snippets"] is None else "",
@@ -230,13 +230,11 @@ def _balance(content: Content) -> str:
     counts = data["counts"] if labelled else data["predicted"]
     peak = max(counts) or 1
     rows: list[list[str | Cell]] = []
-    for k, name in enumerate(labels[:_MOST_CLASSES]):
+    for k, name in enumerate(labels):
         rows.append([name, Cell(meter(counts[k] / peak, str(counts[k])))])
         if labelled:
             correct = percent(data["correct"][k] / counts[k]) if counts[k] else "no series"
             rows[-1].append(correct)
     title = "Series by class" if labelled else "Predictions by class"
     head = ["Class", "Series", "Correct"] if labelled else ["Class", "Series"]
-    left = len(labels) - len(rows)
-    more = f'<p class="note">and {left:,} more</p>' if left > 0 else ""
-    return f"<h3>{title}</h3>{table(title, rows, head=head, columns=['', '', 'n'])}{more}"
+    return f"<h3>{title}</h3>{table(title, rows, head=head, columns=['', '', 'n'])}"

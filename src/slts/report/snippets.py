@@ -110,7 +110,7 @@ class DrawnSnippets:
             "count": len(snippets),
             "n_steps": snippets.n_steps,
             "position": list(drawn),
-            "text": [snippets.describe(k, model.channel_names_in_) for k in drawn],
+            "text": [model.describe_snippet(k) for k in drawn],
             "channels": [snippets.channels_of(k)[own].tolist() for k, own in drawn.items()],
             "shape_only": [bool(snippets.shape_only[k]) for k in drawn],
             "dilation": [int(snippets.dilations[k]) for k in drawn],
@@ -139,11 +139,13 @@ class DrawnSnippets:
                         one.snippet, decision, batch[at : at + 1]
                     )
                     if predictions is None:
-                        at = int(self.model.landmark_indices_[at])
+                        index = int(self.model.landmark_indices_[at])
+                        example["id"] = self.model.series_name(index, with_class=False)
+                        example["truth"] = self.model.series_class(index)
                     else:
                         truth = predictions.truth
+                        example["id"] = predictions.ids[at]
                         example["truth"] = None if truth is None else int(truth[at])
-                    example["id"] = str(at) if predictions is None else predictions.ids[at]
                     example["adds"] = rounded(one.adds)
                     rows.append(values)
                     added.append(terms)

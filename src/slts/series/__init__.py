@@ -6,6 +6,7 @@ flatten   lists and arrays of series -> flat values and offsets; checks of the v
 frames    pandas, polars and pyarrow frames -> flat values and offsets
 missing   missing values: what is observed, steps to leave out, interpolation
 channels  maps of steps and channels: unit rows, a constant channel, scales, levels, components
+naming    names of series from their identifiers; times of steps
 preview   the HTML table that notebooks show for a batch
 source    the protocol of sources of series in parts; keys of series and identifiers
 

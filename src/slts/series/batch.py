@@ -13,7 +13,9 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
 from slts.bytesize import format_bytes
 from slts.errors import DataError
+from slts.plural import count
 from slts.series.flatten import as_numbers, check_layout, check_values, offsets_of
+from slts.series.naming import names_of, plain_times
 from slts.series.preview import html_preview
 
 Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
@@ -35,6 +37,10 @@ class SeriesBatch:
         Bounds of the series: 0, then strictly increasing up to the number of steps.
     channel_names : sequence of str, optional
         One distinct name per channel.
+    series_names : sequence, optional
+        What the user calls each series. Names need not be distinct.
+    times : array-like of shape (total steps,), optional
+        Time of every step, as numbers or dates. Only pictures use it.
 
     Raises
     ------
@@ -50,7 +56,8 @@ class SeriesBatch:
     `batch[i]` and iteration return series as read-only (channels, time) views, the transpose of
     their rows in `values`; so `as_series(list(batch))` equals the batch, without channel names.
     Slices, boolean masks and integer arrays return batches; slices of step 1 share memory. Equality
-    compares content. A batch is not hashable, because the caller may still write to its array.
+    compares values, lengths and channel names. A batch is not hashable, because the caller may
+    still write to its array.
 
     Examples
     --------
@@ -64,19 +71,26 @@ class SeriesBatch:
            [1., 3.]])
     """
 
-    __slots__ = ("__weakref__", "_channel_names", "_offsets", "_values")
+    __slots__ = (
+        "__weakref__", "_channel_names", "_offsets", "_series_names", "_times", "_values",
+    )  # fmt: skip
 
     __hash__ = None  # type: ignore[assignment]
 
     _values: FloatArray
     _offsets: IntArray
     _channel_names: tuple[str, ...] | None
+    _series_names: AnyArray | None
+    _times: AnyArray | None
 
     def __init__(
         self,
         values: object,
         offsets: object,
         channel_names: Sequence[str] | None = None,
+        *,
+        series_names: Sequence[object] | AnyArray | None = None,
+        times: object = None,
     ) -> None:
         flat = as_numbers(values, "values")
         if flat.ndim != 2 or flat.shape[1] == 0:
@@ -88,28 +102,88 @@ class SeriesBatch:
         bounds = _checked_offsets(offsets, len(flat))
         names = _checked_names(channel_names, flat.shape[1])
         check_values(flat, bounds, names)
-        self._set(flat, bounds, names)
+        called = None if series_names is None else _checked_series_names(series_names, bounds)
+        moments = None if times is None else _checked_times(times, len(flat))
+        self._set(flat, bounds, names, called, moments)
 
-    def _set(self, values: FloatArray, offsets: IntArray, names: tuple[str, ...] | None) -> None:
+    def _set(
+        self,
+        values: FloatArray,
+        offsets: IntArray,
+        names: tuple[str, ...] | None,
+        series_names: AnyArray | None,
+        times: AnyArray | None,
+    ) -> None:
         # Views, so that the arrays of the caller stay writeable.
         self._values = values.view()
         self._values.flags.writeable = False
         self._offsets = offsets.view()
         self._offsets.flags.writeable = False
         self._channel_names = names
+        self._series_names, self._times = series_names, times
 
     @classmethod
     def from_checked(
-        cls, values: FloatArray, offsets: IntArray, channel_names: tuple[str, ...] | None
+        cls,
+        values: FloatArray,
+        offsets: IntArray,
+        channel_names: tuple[str, ...] | None,
+        series_names: AnyArray | None = None,
+        times: AnyArray | None = None,
     ) -> SeriesBatch:
         """Make a batch without checks.
 
         `values` must be C-contiguous float64 that `check_values` accepts, and `offsets` strictly
-        increasing int64 from 0 to `len(values)`.
+        increasing int64 from 0 to `len(values)`. `series_names` is an array of text, `times` comes
+        from `plain_times`.
         """
         batch = cls.__new__(cls)
-        batch._set(values, offsets, channel_names)
+        batch._set(values, offsets, channel_names, series_names, times)
         return batch
+
+    def with_values(self, values: FloatArray, channel_names: tuple[str, ...] | None) -> SeriesBatch:
+        """Return the same series with other channels, without checks; see `from_checked`."""
+        return self.from_checked(
+            values, self._offsets, channel_names, self._series_names, self._times
+        )
+
+    def named(self, ids: Sequence[object] | AnyArray) -> SeriesBatch:
+        """Return the same series with names.
+
+        Parameters
+        ----------
+        ids : sequence
+            An identifier per series. A number becomes ``"series 17"``, text stays.
+
+        Returns
+        -------
+        SeriesBatch
+            A batch that shares memory with this one.
+
+        Examples
+        --------
+        >>> import numpy as np, slts
+        >>> slts.as_series(np.zeros((2, 5))).named([17, "left hand"]).series_names
+        ('series 17', 'left hand')
+        """
+        names = _checked_series_names(ids, self._offsets)
+        return self.from_checked(
+            self._values, self._offsets, self._channel_names, names, self._times
+        )
+
+    def steps(self, keep: AnyArray) -> SeriesBatch:
+        """Return the steps of a mask, which has at least one of every series."""
+        if keep.all():
+            return self
+        lengths = np.add.reduceat(keep, self._offsets[:-1], dtype=np.int64)
+        times = None if self._times is None else self._times[keep]
+        return self.from_checked(
+            self._values[keep], offsets_of(lengths), self._channel_names, self._series_names, times
+        )
+
+    def anonymous(self) -> SeriesBatch:
+        """Return the same series without names and times."""
+        return self.from_checked(self._values, self._offsets, self._channel_names)
 
     @classmethod
     def concatenate(cls, batches: Iterable[SeriesBatch]) -> SeriesBatch:
@@ -133,8 +207,9 @@ class SeriesBatch:
         for index, part in enumerate(parts):
             if part.n_channels != first.n_channels:
                 raise DataError(
-                    f"batch {index} has {part.n_channels} channels, expected {first.n_channels} "
-                    "(as batch 0): only batches with the same channels can be joined"
+                    f"batch {index} has {count(part.n_channels, 'channel')}, expected "
+                    f"{first.n_channels} (as batch 0): only batches with the same channels can be "
+                    "joined"
                 )
             if names is None:
                 names = part.channel_names
@@ -147,7 +222,10 @@ class SeriesBatch:
             return first
         values = np.concatenate([part.values for part in parts])
         lengths = np.concatenate([part.lengths for part in parts])
-        return cls.from_checked(values, offsets_of(lengths), names)
+        return cls.from_checked(
+            values, offsets_of(lengths), names,
+            _joined([part._series_names for part in parts]), _joined([p._times for p in parts]),
+        )  # fmt: skip
 
     @property
     def values(self) -> FloatArray:
@@ -163,6 +241,16 @@ class SeriesBatch:
     def channel_names(self) -> tuple[str, ...] | None:
         """Names of the channels, if they have names."""
         return self._channel_names
+
+    @property
+    def series_names(self) -> tuple[str, ...] | None:
+        """What the user calls each series, if the source has identifiers."""
+        return None if self._series_names is None else tuple(self._series_names.tolist())
+
+    @property
+    def times(self) -> AnyArray | None:
+        """Time of every step as float64 or datetime64, shape (n_steps,), if the source has one."""
+        return self._times
 
     @property
     def lengths(self) -> IntArray:
@@ -270,7 +358,9 @@ class SeriesBatch:
         """Return series start..stop-1, which share memory."""
         bounds = self._offsets[start : stop + 1]
         values = self._values[bounds[0] : bounds[-1]]
-        return self.from_checked(values, bounds - bounds[0], self._channel_names)
+        names = None if self._series_names is None else self._series_names[start:stop]
+        times = None if self._times is None else self._times[bounds[0] : bounds[-1]]
+        return self.from_checked(values, bounds - bounds[0], self._channel_names, names, times)
 
     def _take(self, indices: IntArray) -> SeriesBatch:
         """Return a copy of some series, in the given order."""
@@ -279,7 +369,11 @@ class SeriesBatch:
         # Row r of the result is row r + shift of this batch; shift is constant within a series.
         rows = np.repeat(self._offsets[indices] - offsets[:-1], lengths)
         rows += np.arange(offsets[-1])
-        return self.from_checked(self._values.take(rows, axis=0), offsets, self._channel_names)
+        return self.from_checked(
+            self._values.take(rows, axis=0), offsets, self._channel_names,
+            None if self._series_names is None else self._series_names[indices],
+            None if self._times is None else self._times[rows],
+        )  # fmt: skip
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         """Raise an error: NumPy would iterate over the series and choose its own layout."""
@@ -300,28 +394,54 @@ class SeriesBatch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle values, offsets and names; NumPy does not pickle the read-only flag."""
-        return type(self).from_checked, (self._values, self._offsets, self._channel_names)
+        own = self._values, self._offsets, self._channel_names, self._series_names, self._times
+        return type(self).from_checked, own
 
     def __repr__(self) -> str:
         """Return a line with number of series, channels, lengths, size and missing values."""
         shortest, longest = (
             (int(self.lengths.min()), int(self.lengths.max())) if len(self) else (0, 0)
         )
-        span = f"{shortest}-{longest} steps" if shortest < longest else _count(longest, "step")
-        channels = _count(self.n_channels, "channel")
+        span = f"{shortest:,}-{longest:,} steps" if shortest < longest else count(longest, "step")
+        channels = count(self.n_channels, "channel")
         size = format_bytes(self._values.nbytes)
         n_missing = int(self.n_missing.sum())
-        gaps = f", {_count(n_missing, 'missing value')}" if n_missing else ""
-        return f"SeriesBatch({len(self)} series, {channels}, {span}, {size}{gaps})"
+        gaps = f", {count(n_missing, 'missing value')}" if n_missing else ""
+        return f"SeriesBatch({len(self):,} series, {channels}, {span}, {size}{gaps})"
 
     def _repr_html_(self) -> str:
         names = self.channel_names or tuple(map(str, range(self.n_channels)))
         return html_preview(repr(self), list(self[:5]), names, len(self))
 
 
-def _count(number: int, noun: str) -> str:
-    """Return "1 step", "2 steps"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _joined(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
+    """Concatenate what all batches have; None if one of them lacks it."""
+    present = [array for array in arrays if array is not None]
+    if len(present) < len(arrays) or len({array.dtype.kind for array in present}) > 1:
+        return None
+    return np.concatenate(present)
+
+
+def _checked_series_names(ids: Sequence[object] | AnyArray, offsets: IntArray) -> AnyArray:
+    """Return names of series, or raise `DataError`."""
+    if isinstance(ids, str) or len(ids) != len(offsets) - 1:
+        count = "a text" if isinstance(ids, str) else f"{len(ids)} names"
+        raise DataError(
+            f"series_names must have one name per series, {len(offsets) - 1}, got {count}"
+        )
+    return names_of(ids)
+
+
+def _checked_times(times: object, n_steps: int) -> AnyArray:
+    """Return times as float64 or datetime64, or raise `DataError`."""
+    array = np.asarray(times)
+    found = plain_times(array) if array.shape == (n_steps,) else None
+    if found is None or not np.isfinite(found).all():
+        raise DataError(
+            f"times must be {n_steps} finite numbers or dates, one per step, got shape "
+            f"{array.shape} and dtype {array.dtype}"
+        )
+    return found
 
 
 def _checked_offsets(offsets: object, n_steps: int) -> IntArray:

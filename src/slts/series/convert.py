@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from slts._typing import AnyArray, Layout, Missing
+from slts.columns import RequestedColumns
 from slts.errors import DataError
 from slts.series import frames
 from slts.series.batch import SeriesBatch
@@ -21,13 +22,12 @@ from slts.series.flatten import (
     flatten_cells,
     flatten_list,
     is_sparse,
-    trim_padding,
 )
-from slts.series.missing import fill_gaps
+from slts.series.missing import fill_gaps, trim_padding
 
 _ACCEPTED = (
     "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
-    "a 2-D array (n, time), or a data frame with id="
+    "a 2-D array (n, time), or a data frame"
 )
 
 
@@ -49,7 +49,7 @@ def as_series(
     *,
     layout: Layout = ...,
     padded: bool = ...,
-    id: str,
+    id: str | None = ...,
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: str,
@@ -77,7 +77,7 @@ def as_series(
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
           single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
-        - a long data frame (pandas, polars or pyarrow), one row per step, with `id`;
+        - a long data frame (pandas, polars or pyarrow), one row per step;
         - pandas frames of sktime and aeon: cells that hold series, an (instance, time) index, a
           list of frames. Text column labels are channel names; a frame without them is read as an
           array.
@@ -89,11 +89,13 @@ def as_series(
         are then removed, and NaN anywhere else is an error.
     id : str, optional
         Column of a long frame that identifies the series. Series have the order of their first
-        rows.
+        rows. Columns that are not named are guessed as `scan_series` does, and a warning states
+        the guess.
     time : str, optional
-        Column by which each series is sorted; without it, rows keep their order.
+        Column by which each series is sorted. If there is none, rows keep their order.
     channels : str or sequence of str, optional
-        Columns that hold the values; all other numeric columns by default.
+        Columns that hold the values; by default all other columns of numbers and booleans that are
+        not constant within every series.
     label : str, optional
         Column with the label, which must be constant within a series.
     missing : {"ignore", "interpolate", "error"}
@@ -128,33 +130,32 @@ def as_series(
     """
     check_layout(layout)
     check_missing(missing)
-    columns = {"time": time, "channels": channels, "label": label}
-    if id is not None:
+    columns = {"id": id, "time": time, "channels": channels, "label": label}
+    given = [name for name, value in columns.items() if value is not None]
+    if frames.is_frame(X) and (given or frames.has_named_columns(X)):
         if padded:
             raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        found = frames.read_long(
-            X, id=id, time=time, channels=channels, label=label, missing=missing
-        )
+        requested = RequestedColumns(id, time, label, channels)
+        found = frames.read_table(X, requested, missing=missing)
         if isinstance(found, SeriesBatch):
             return _filled(found, missing)
         return _filled(found[0], missing), found[1]
-    given = [name for name, value in columns.items() if value is not None]
     if given:
         raise DataError(
-            f"{given[0]}= names a column of a long data frame, which also needs id=, the column "
-            "that identifies the series"
+            f"{given[0]}= names a column of a pandas or polars DataFrame or a pyarrow Table, got "
+            f"{type(X).__name__}"
         )
     if isinstance(X, SeriesBatch):
         if missing == "error":
             check_values(X.values, X.offsets, X.channel_names, missing=missing)
         return _filled(X, missing)
     values, offsets, names = _flatten(X, layout)
+    batch = SeriesBatch(values, offsets, names, series_names=frames.instance_names(X))
     if padded or missing != "error":
-        values, offsets = trim_padding(values, offsets)
-    batch = SeriesBatch(values, offsets, names)
+        batch = trim_padding(batch)
     if padded or missing == "error":
         try:
-            check_values(batch.values, offsets, names, missing="error")
+            check_values(batch.values, batch.offsets, names, missing="error")
         except DataError as error:
             if layout == "time_first" or not padded:
                 raise

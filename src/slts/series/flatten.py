@@ -9,6 +9,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError
+from slts.plural import count
 
 _NUMBER_KINDS = "biuf"
 
@@ -229,8 +230,8 @@ def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
         else:
             fix = "all series must have the same channels"
         raise DataError(
-            f"series {index} has {widths[index]} channels, expected {widths[0]} (as series 0): "
-            f"{fix}"
+            f"series {index} has {count(widths[index], 'channel')}, expected {widths[0]} (as "
+            f"series 0): {fix}"
         )
 
 
@@ -311,31 +312,3 @@ def _stack_row(row: AnyArray, index: int) -> AnyArray:
                 f"{len(channels[0])} (as channel 0): resample the channels to the same steps"
             )
     return np.stack(channels)
-
-
-def trim_padding(values: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:
-    """Remove the steps at the end of each series whose channels are all NaN.
-
-    Parameters
-    ----------
-    values : FloatArray
-        Flat values, shape (steps, channels).
-    offsets : IntArray
-        Bounds of the series; no series may be empty.
-
-    Returns
-    -------
-    values : FloatArray
-        The steps that remain; the same array if there is no padding.
-    offsets : IntArray
-        Their bounds.
-    """
-    if not np.isnan(values[offsets[1:] - 1]).all(axis=1).any():
-        return values, offsets
-    steps = np.arange(len(values))
-    starts, old = offsets[:-1], np.diff(offsets)
-    last = np.maximum.reduceat(np.where(np.isnan(values).all(axis=1), -1, steps), starts)
-    # A series of nothing but NaN keeps one step: `check_values` reports it.
-    lengths = np.maximum(last - starts + 1, 1)
-    keep = steps < np.repeat(starts + lengths, old)
-    return values[keep], offsets_of(lengths)

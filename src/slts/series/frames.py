@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
-from slts.errors import DataError
-from slts.extras import import_extra
+from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.facts import SeriesRows
+from slts.columns.names import ROW_NUMBERS
+from slts.columns.rows import (
+    NUMERIC,
+    SAMPLE_ROWS,
+    Chunk,
+    arrow_table,
+    kind_of,
+    parse_times,
+    time_form,
+)
+from slts.errors import DataError, warn
+from slts.extras import LazyModule, import_extra
 from slts.series.batch import SeriesBatch
 from slts.series.flatten import (
     as_numbers,
@@ -18,8 +31,11 @@ from slts.series.flatten import (
     flatten_cells,
     flatten_list,
     offsets_of,
-    trim_padding,
 )
+from slts.series.missing import trim_padding
+from slts.series.naming import names_of, plain_times
+
+pa: Any = LazyModule("pyarrow", "io")
 
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
@@ -27,6 +43,9 @@ _FRAME_CLASSES = {
     "pyarrow": {"Table", "RecordBatch"},
     "narwhals": {"DataFrame", "LazyFrame"},
 }
+
+# How to overrule a guess.
+_OVERRULE = "name the channels with --channels (channels=), and the time with --time (time=)"
 
 # Values, offsets and channel names.
 Flat = tuple[FloatArray, IntArray, tuple[str, ...] | None]
@@ -59,20 +78,57 @@ def is_series_like(x: object) -> bool:
     )
 
 
-def read_long(
-    X: object,
-    *,
-    id: str,
-    time: str | None,
-    channels: str | Sequence[str] | None,
-    label: str | None,
-    missing: Missing = "ignore",
-    check: bool = True,
-) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
-    """Read a long frame, one row per step; see `slts.as_series` for the parameters.
+def has_named_columns(X: Any) -> bool:
+    """Tell whether a frame is a table with names, and not one of the containers of sktime."""
+    if not is_pandas_frame(X):
+        return True
+    if X.index.nlevels > 1 or _text_labels(X) is None:
+        return False
+    return not (X.size and is_series_like(X.iat[0, 0]))
 
-    Without `check`, the caller checks the values.
-    """
+
+def read_table(
+    X: Any, requested: RequestedColumns, *, missing: Missing
+) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
+    """Read a long frame; columns that are not requested are guessed, and a warning names them."""
+    if is_pandas_frame(X) and X.index.nlevels == 1 and X.index.name not in (None, *X.columns):
+        X = X.reset_index()
+    given = requested.channels
+    if requested.id is None or requested.time is None or given is None:
+        return read_long(X, _guess(X, requested), missing=missing)
+    channels = (given,) if isinstance(given, str) else tuple(given)
+    columns = Columns(requested.id, requested.time, requested.label, channels)
+    return read_long(X, columns, missing=missing)
+
+
+def _guess(X: object, requested: RequestedColumns) -> Columns:
+    """Find the columns of a frame in its first rows; warn unless the roles are clear."""
+    frame = _eager(X)
+    rows = arrow_table(frame.head(SAMPLE_ROWS).to_native(), "the data frame")
+    columns = resolve_columns(Chunk(rows, "the data frame"), requested)
+    if not columns.long:
+        raise DataError(
+            "every row of the data frame is one series: use slts.scan_series(X), or for one "
+            "channel pass the values, X[columns].to_numpy()"
+        )
+    if requested.label is None and columns.label is not None:
+        ignored = (*columns.ignored, columns.label)
+        columns = replace(columns, label=None, ignored=ignored, guessed=columns.guessed - {"label"})
+    numbers = any(
+        kind_of(rows.schema.field(name).type) in NUMERIC
+        for name in columns.ignored
+        if not ROW_NUMBERS.fullmatch(name)
+    )
+    if columns.guessed - {"channels"} or ("channels" in columns.guessed and numbers):
+        warn(
+            f"the columns of the data frame were guessed: {columns}. Name them with id=, time=, "
+            f"label= and channels= if this is wrong, or to silence this warning"
+        )
+    return columns
+
+
+def _eager(X: object) -> Any:
+    """Return a frame of any library as a narwhals frame; it must have rows."""
     nw: Any = import_extra("narwhals", "io")
     try:
         frame = nw.from_native(X, eager_only=True)
@@ -84,20 +140,46 @@ def read_long(
         ) from error
     if len(frame) == 0:
         raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
-    ids = _column(frame, id, "id").to_list()
-    codes, names = _number(ids)
-    times = None if time is None else _column(frame, time, "time").to_numpy()
-    labels = None if label is None else _labels(frame, label, codes, names)
-    chosen = _channels(nw, frame, channels, {id, time, label})
+    return frame
+
+
+def read_long(
+    X: object, columns: Columns, *, missing: Missing = "ignore", check: bool = True
+) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
+    """Read a long frame, one row per step, and its labels if there is a column for them.
+
+    Raises an error if other rows contradict what was guessed from the first rows. Without `check`,
+    the caller checks the values.
+    """
+    frame, nw = _eager(X), import_extra("narwhals", "io")
+    assert columns.id is not None
+    codes, names = _number(_column(frame, columns.id, "id").to_list())
+    times = None if columns.time is None else _times(nw, frame, columns.time)
+    for name in columns.constant:
+        varying = SeriesRows(codes).varying(frame[name].cast(nw.Float64).to_numpy())
+        if len(varying):
+            raise DataError(
+                f"column {name!r} is constant in every series of the first rows, so it is not a "
+                f"channel, but it varies in series {names[varying[0]]!r}: {_OVERRULE}"
+            )
+    if times is not None and columns.rising and len(SeriesRows(codes).falling(times)):
+        series = names[SeriesRows(codes).falling(times)[0]]
+        raise DataError(
+            f"column {columns.time!r} rises in every series of the first rows, so it is the time, "
+            f"but it does not rise in series {series!r}: {_OVERRULE}"
+        )
+    labels = None if columns.label is None else _labels(frame, columns.label, codes, names)
+    chosen = _channels(nw, frame, columns.channels)
     order = _order(codes, times, names)
     values = np.empty((len(codes), len(chosen)))
     for j, name in enumerate(chosen):
         values[:, j] = frame[name].cast(nw.Float64).to_numpy()[order]
     offsets = offsets_of(np.bincount(codes))
+    moments = None if times is None else plain_times(times[order])
+    batch = SeriesBatch.from_checked(values, offsets, chosen, names_of(names, columns.id), moments)
     if check:
         check_values(values, offsets, chosen, names, missing=missing)
-        values, offsets = trim_padding(values, offsets)
-    batch = SeriesBatch.from_checked(values, offsets, chosen)
+        batch = trim_padding(batch)
     return batch if labels is None else (batch, labels)
 
 
@@ -124,6 +206,23 @@ def _number(ids: Sequence[Hashable]) -> tuple[IntArray, list[Hashable]]:
     seen: dict[Hashable, int] = {}
     codes = np.fromiter((seen.setdefault(value, len(seen)) for value in ids), np.int64, len(ids))
     return codes, list(seen)
+
+
+def _times(nw: Any, frame: Any, name: str) -> AnyArray:
+    """Return the times as numbers or moments; text would sort 10 before 9."""
+    column = _column(frame, name, "time")
+    if column.dtype not in (nw.String, nw.Categorical, nw.Enum):
+        times: AnyArray = column.to_numpy()
+        return times
+    text = pa.array(column.to_list(), pa.string())
+    form = time_form(text)
+    if form is None:
+        raise DataError(
+            f"column {name!r} (time) holds text such as {text[0].as_py()!r}, expected numbers or "
+            f"times such as 2024-01-31T12:00:00"
+        )
+    parsed: AnyArray = parse_times(text, form).to_numpy(zero_copy_only=False)
+    return parsed
 
 
 def _order(codes: IntArray, times: AnyArray | None, names: Sequence[Hashable]) -> AnyArray:
@@ -160,20 +259,9 @@ def _labels(frame: Any, label: str, codes: IntArray, names: Sequence[Hashable]) 
     return labels[first]
 
 
-def _channels(
-    nw: Any, frame: Any, channels: str | Sequence[str] | None, taken: set[str | None]
-) -> tuple[str, ...]:
+def _channels(nw: Any, frame: Any, channels: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that hold values; they must be numeric."""
-    schema = frame.schema
-    if channels is None:
-        chosen = tuple(c for c, dtype in schema.items() if dtype.is_numeric() and c not in taken)
-        if not chosen:
-            raise DataError(
-                f"the frame has no numeric column left for the values; it has {dict(schema)}: "
-                "convert a column, or name it with channels="
-            )
-        return chosen
-    chosen = (channels,) if isinstance(channels, str) else tuple(channels)
+    schema, chosen = frame.schema, tuple(channels)
     if not chosen or len(set(chosen)) != len(chosen):
         raise DataError(f"channels must be one or more distinct columns, got {channels!r}")
     for name in chosen:
@@ -217,9 +305,18 @@ def flatten_frame(X: Any) -> Flat:
         if X.index.nlevels == 1 and _text_labels(X) is None:
             return *flatten_array(_frame_numbers(X, "X"), "channels_first"), None
     raise DataError(
-        f"X is a {type(X).__name__}: name the column that identifies its series, "
-        "as_series(X, id=...); if each row is a univariate series, pass X.to_numpy()"
+        f"X is a {type(X).__name__} with an index of {X.index.nlevels} levels, expected one level, "
+        "or two: instance and time"
     )
+
+
+def instance_names(X: Any) -> AnyArray | None:
+    """Return the names of the series of a pandas frame with an (instance, time) index."""
+    if not is_pandas_frame(X) or X.index.nlevels != 2:
+        return None
+    column = X.index.names[0]
+    ids = _number(X.index.get_level_values(0).tolist())[1]
+    return names_of(ids, None if column is None else str(column))
 
 
 def _flatten_multiindex(X: Any) -> Flat:

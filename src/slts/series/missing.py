@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.series.batch import SeriesBatch
-from slts.series.flatten import offsets_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -29,12 +28,17 @@ def observed_share(values: FloatArray) -> FloatArray:
     return np.asarray(1.0 - np.isnan(values).mean(axis=1))
 
 
-def keep_steps(batch: SeriesBatch, keep: Mask) -> SeriesBatch:
-    """Return the steps of a mask, which has at least one of every series."""
-    if keep.all():
+def trim_padding(batch: SeriesBatch) -> SeriesBatch:
+    """Remove the steps at the end of each series at which nothing is observed.
+
+    A series of nothing but NaN keeps one step: `check_values` reports it.
+    """
+    values, starts = batch.values, batch.offsets[:-1]
+    if not np.isnan(values[batch.offsets[1:] - 1]).all(axis=1).any():
         return batch
-    lengths = np.add.reduceat(keep, batch.offsets[:-1], dtype=np.int64)
-    return SeriesBatch.from_checked(batch.values[keep], offsets_of(lengths), batch.channel_names)
+    steps = np.arange(len(values))
+    last = np.maximum.reduceat(np.where(observed_steps(batch), steps, -1), starts)
+    return batch.steps(steps <= np.repeat(np.maximum(last, starts), batch.lengths))
 
 
 def leave_out_missing(batch: SeriesBatch) -> SeriesBatch:
@@ -53,8 +57,8 @@ def leave_out_missing(batch: SeriesBatch) -> SeriesBatch:
     """
     if not has_missing(batch):
         return batch
-    kept = keep_steps(batch, observed_steps(batch))
-    return SeriesBatch.from_checked(zero_missing(kept.values), kept.offsets, kept.channel_names)
+    kept = batch.steps(observed_steps(batch))
+    return kept.with_values(zero_missing(kept.values), kept.channel_names)
 
 
 def zero_missing(values: FloatArray) -> FloatArray:
@@ -120,7 +124,7 @@ def fill_gaps(batch: SeriesBatch, default: FloatArray | None = None) -> SeriesBa
         count = np.maximum((~np.isnan(batch.values)).sum(axis=0), 1)
         default = zero_missing(batch.values).sum(axis=0) / count
     values = interpolate(batch.values, batch.offsets, default)
-    return SeriesBatch.from_checked(values, batch.offsets, batch.channel_names)
+    return batch.with_values(values, batch.channel_names)
 
 
 def give_to_observed(terms: FloatArray, series: SeriesBatch) -> FloatArray:

@@ -70,8 +70,12 @@ class NamedColumns(Protocol):
         """Column with the label, if there is one."""
 
     @property
-    def channels(self) -> tuple[str, ...]:
-        """Columns with the values."""
+    def label_candidates(self) -> tuple[str, ...]:
+        """Columns without a role that may be the label."""
+
+    @property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have names."""
 
     @property
     def ignored(self) -> tuple[str, ...]:

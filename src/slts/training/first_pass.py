@@ -12,6 +12,7 @@ from sklearn.utils import compute_class_weight
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.execution import Progress, TaskRunner, release_memory, silent
+from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, series_keys
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
@@ -281,5 +282,5 @@ def _check_channels(known: Sequence[_PartCounts], new: _PartCounts, parts: Seque
 
 def _describe(channels: Channels | None) -> str:
     assert channels is not None
-    count, names = channels
-    return f"{count} channels" + (f" ({', '.join(names)})" if names else "")
+    number, names = channels
+    return count(number, "channel") + (f" ({', '.join(names)})" if names else "")

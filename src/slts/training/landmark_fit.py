@@ -5,8 +5,9 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from slts.errors import warn
 from slts.execution import TaskRunner
 from slts.landmarks import resolve_count
 from slts.learning import MetricSolution, SeparatorSolution
+from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
@@ -32,7 +34,7 @@ from slts.training.memory_plan import MOST_TUNING, SAMPLE_SHARE, LandmarkWork, M
 from slts.training.options import LandmarkOptions
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
 from slts.training.sampling import SampleSize
-from slts.training.search import SearchResult, search
+from slts.training.search import SearchResult, held_out_decisions, search
 from slts.training.source import ArraySource, memory_limit, task_runner
 from slts.training.splits import Split, make_splits
 
@@ -40,14 +42,16 @@ from slts.training.splits import Split, make_splits
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 # The sample has this many series of every class, or all there are.
 _PER_CLASS = 20
+# Folds to calibrate the chosen parameters on if `cv` is a hold-out fraction.
+_CALIBRATION_FOLDS = 3
 
 
 @dataclass(frozen=True)
 class LandmarkFit:
     """What was learned, and the solves behind it.
 
-    `metrics` is None where M = I; `search` is None if nothing was held out; `some_positive` tells
-    whether some problem decides for its class on some training series.
+    `metrics` is None where M = I; `chosen` are gamma and lam; `search` is None if nothing was held
+    out; `some_positive` tells whether some problem decides for its class on some training series.
     """
 
     classes: AnyArray
@@ -57,11 +61,13 @@ class LandmarkFit:
     landmarks: SeriesBatch
     landmark_indices: IntArray
     landmark_codes: IntArray
+    origins: Origins
     coef: FloatArray
     metrics: FloatArray | None
     metric_solutions: tuple[MetricSolution, ...]
     separators: tuple[SeparatorSolution, ...]
     some_positive: bool
+    chosen: dict[str, float]
     search: SearchResult | None
 
 
@@ -102,6 +108,13 @@ def fit_landmarks(
             indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
             n_series=found.n_series,
         )  # fmt: skip
+        # A hold-out fraction is enough to choose parameters, but few series to calibrate on.
+        calibration = splits
+        if options.cv_name == "cv" and isinstance(options.cv, numbers.Real) and options.cv < 1:
+            calibration = make_splits(
+                _CALIBRATION_FOLDS, found.codes[tuning][searched], sample.keys[tuning][searched],
+                name=options.cv_name, groups=groups,
+            )  # fmt: skip
         multiplicities = found.multiplicities(tuning)
         by_class = class_weights(options.class_weight, classes, found.totals)
         weights = multiplicities * by_class[found.codes[tuning]]
@@ -114,7 +127,13 @@ def fit_landmarks(
                 regularizer=options.regularizer, n_jobs=options.n_jobs,
             )  # fmt: skip
         chosen, best = _choose_parameters(
-            options, found, data.take(searched), splits, multiplicities[searched], groups
+            options,
+            found,
+            data.take(searched),
+            splits,
+            calibration,
+            multiplicities[searched],
+            groups,
         )
         count = int(chosen["n_landmarks"])
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
@@ -142,8 +161,11 @@ def fit_landmarks(
             separators, positive = alignments.solve_separators(metrics, chosen["gamma"], progress)
     fit = LandmarkFit(
         classes, found.n_series, found.n_steps, row_map, landmarks[:count], indices[:count],
-        landmark_codes[:count], np.stack([s.coef for s in separators]), metrics,
-        tuple(metric_solutions), tuple(separators), positive, best,
+        landmark_codes[:count],
+        Origins.of(landmarks[:count], indices[:count], landmark_codes[:count]),
+        np.stack([s.coef for s in separators]), metrics,
+        tuple(metric_solutions), tuple(separators), positive,
+        {name: float(value) for name, value in chosen.items() if name != "n_landmarks"}, best,
     )  # fmt: skip
     _warn_if_nothing_was_learned(fit)
     return fit
@@ -163,6 +185,7 @@ def _choose_parameters(
     found: FirstPass,
     data: SampleAlignments,
     splits: Sequence[Split],
+    calibration: Sequence[Split],
     multiplicities: FloatArray,
     groups: AnyArray | None,
 ) -> tuple[dict[str, Any], SearchResult | None]:
@@ -182,6 +205,12 @@ def _choose_parameters(
             decide, candidates, splits, data.codes, data.weights, multiplicities, groups=groups,
             progress=progress,
         )  # fmt: skip
+    if calibration is not splits:
+        chosen = data.first_landmarks(int(best.best_params["n_landmarks"]))
+        pair = [options.parameters[best.best % len(options.parameters)]]
+        found_on = [chosen.held_out_decisions(*split, pair)[0] for split in calibration]
+        decisions = held_out_decisions(found_on, calibration, data.codes, multiplicities)
+        best = replace(best, held_out=decisions)
     return best.best_params, best
 
 

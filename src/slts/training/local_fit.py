@@ -15,7 +15,8 @@ from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
 from slts.landmarks.selection import METHODS, check_landmarks
-from slts.learning.calibration import Validation, fit_scale
+from slts.learning.calibration import Validation
+from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -36,6 +37,7 @@ from slts.training.local_metrics import (
 )
 from slts.training.options import LocalOptions
 from slts.training.sampling import SampleSize, shuffled
+from slts.training.search import HeldOutDecisions
 from slts.training.source import memory_limit, task_runner
 
 _LOGGER = logging.getLogger("slts")
@@ -57,7 +59,10 @@ _ANCHOR_PURPOSE = 2
 
 @dataclass(frozen=True)
 class LocalFit:
-    """What was learned; `n_sampled` is None if all series were used."""
+    """What was learned; `n_sampled` is None if all series were used.
+
+    `held_out` are the leave-one-out decisions, the classes and the weights of the series.
+    """
 
     classes: AnyArray
     n_series: int
@@ -65,11 +70,12 @@ class LocalFit:
     n_sampled: int | None
     landmarks: SeriesBatch
     landmark_indices: IntArray
+    origins: Origins
     groups: IntArray
     group_names: tuple[str, ...]
     snippets: Snippets | None
     solution: LocalSolution
-    scale: float
+    held_out: HeldOutDecisions
     validation: Validation
 
 
@@ -127,17 +133,20 @@ def fit_local(
         options,
     )
     # Snippets name their series by their numbers in the source.
-    named = solution.snippets
+    named, from_sample = solution.snippets, np.empty(0, dtype=np.int64)
     if named is not None:
+        from_sample = np.unique(named.series)
         named = replace(named, series=found.indices[named.series])
-    left_out = solution.left_out
-    scale = fit_scale(left_out, codes, multiplicities)
-    validation = Validation.of(
-        "leave-one-out", left_out, codes, multiplicities, series=np.arange(len(codes))
+    origins = Origins.of(
+        SeriesBatch.concatenate([landmarks, batch[from_sample]]),
+        np.concatenate([indices, found.indices[from_sample]]),
+        np.concatenate([landmark_codes, codes[from_sample]]),
     )
+    held_out = solution.left_out, codes, multiplicities
+    validation = Validation.of("leave-one-out", *held_out, series=np.arange(len(codes)))
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
-        landmarks, indices, groups, group_names, named, solution, scale, validation,
+        landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
     )  # fmt: skip
 
 
@@ -163,7 +172,9 @@ def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPa
     )
 
     def needed(count: int) -> float:
-        series = count * sample.series.values.nbytes / len(sample)
+        # One channel more: the steps may have times.
+        channels = sample.series.n_channels
+        series = count * sample.series.values.nbytes * (channels + 1) / channels / len(sample)
         learning = training_bytes(
             count,
             min(count, _ANCHORS),

@@ -12,7 +12,13 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
-from slts.models.comparisons import CHUNK_BYTES, Comparison, GroupFeatures, with_rows
+from slts.models.comparisons import (
+    CHUNK_BYTES,
+    Comparison,
+    GroupFeatures,
+    group_weights,
+    with_rows,
+)
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
@@ -41,8 +47,8 @@ def training_bytes(
     """Estimate the memory that learning uses, beside the series.
 
     Inner products of all series with the anchors exist eleven times; the features of some groups
-    twice, `n_channels` x `n_channels` before they are reduced to `rank` directions; the features
-    of the anchors are kept for the metrics.
+    twice, from a GPU `n_channels` x `n_channels` before they are reduced to `rank` directions; the
+    features of the anchors are kept for the metrics.
     """
     products = 11 * 8.0 * n_series * n_anchors
     per_group = 8.0 * n_series * n_phases * n_channels**2
@@ -165,6 +171,7 @@ def _align(
     """Align in every comparison, and add the features to the Gram matrices."""
     comparisons: list[Comparison] = []
     aligners: list[Aligner] = []
+    means = group_weights(training.groups)
     # Features of the anchors become metrics in the end. They are kept if they fit.
     kept: list[list[GroupFeatures]] | None = []
     with options.bar("Aligning with landmarks") as progress:
@@ -172,9 +179,11 @@ def _align(
             rows, landmarks = representation(training.batch), representation(training.landmarks)
             for how in options.settings:
                 comparison = Comparison.fit(representation, how, landmarks, options.metric_rank)
-                aligner = Aligner(landmarks, how, options.device, options.n_jobs)
+                aligner = replace(
+                    comparison.aligner(landmarks), device=options.device, n_jobs=options.n_jobs
+                )
                 most, parts = options.phases[-1], []
-                for part, found in comparison.features(rows, aligner, training.groups, most):
+                for part, found in comparison.features(rows, aligner, means, most):
                     for n, gram in grams.items():
                         gram.add(fewer_phases(found, n))
                     if kept is not None:
@@ -237,9 +246,10 @@ def _align_anchors(
 ) -> Iterator[Iterator[GroupFeatures]]:
     """Compute the anchors' features again."""
     anchors = training.batch[training.anchors]
+    means = group_weights(training.groups)
     with options.bar("Aligning the anchors again") as progress:
         for k, (comparison, rows) in enumerate(with_rows(aligned.comparisons, anchors)):
-            yield comparison.features(rows, aligned.aligners[k], training.groups, n_phases)
+            yield comparison.features(rows, aligned.aligners[k], means, n_phases)
             progress(k + 1, len(aligned.comparisons))
 
 

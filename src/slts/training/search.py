@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.stats import rankdata
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.execution import Progress, silent
-from slts.learning.calibration import Validation, fit_scale, two_sided
+from slts.learning.calibration import Validation, two_sided
 from slts.training.splits import Split
+
+# Decision values of held-out series, their classes, and how many series each stands for.
+HeldOutDecisions: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
 
 
 @dataclass(frozen=True)
 class SearchResult:
     """Accuracy of every candidate on every split, and the best candidate.
 
-    Ties go to the candidate that comes first. `scale` calibrates probabilities on the held-out
-    decisions of the best one, and `validation` is their accuracy.
+    Ties go to the candidate that comes first. `held_out` are held-out decisions with its
+    parameters, and the classes and weights of their series; `validation` is its accuracy.
     """
 
     candidates: Sequence[dict[str, Any]]
     scores: FloatArray
     best: int
-    scale: float
+    held_out: HeldOutDecisions
     validation: Validation
 
     @property
@@ -64,7 +67,7 @@ def search(
 ) -> SearchResult:
     """Score every candidate by held-out accuracy.
 
-    Accuracy is weighted as the loss is. Probabilities are calibrated without class weights.
+    Accuracy is weighted as the loss is. Weights of held-out decisions are without class weights.
 
     Parameters
     ----------
@@ -94,11 +97,20 @@ def search(
             held_out[c].append(values)
             progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
+    found = held_out_decisions(held_out[best], splits, codes, multiplicities)
     tested = np.concatenate([test for _, test in splits])
-    decisions, own = np.concatenate(held_out[best]), multiplicities[tested]
-    scale = fit_scale(decisions, codes[tested], own)
     validation = Validation.of(
-        "held-out", decisions, codes[tested], own, series=tested,
-        groups=None if groups is None else groups[tested],
-    )  # fmt: skip
-    return SearchResult(candidates, scores, best, scale, validation)
+        "held-out", *found, series=tested, groups=None if groups is None else groups[tested]
+    )
+    return SearchResult(candidates, scores, best, found, validation)
+
+
+def held_out_decisions(
+    decisions: Sequence[FloatArray],
+    splits: Sequence[Split],
+    codes: IntArray,
+    multiplicities: FloatArray,
+) -> HeldOutDecisions:
+    """Join the decisions on the test parts of splits with the classes and weights of the series."""
+    tested = np.concatenate([test for _, test in splits])
+    return np.concatenate(decisions), codes[tested], multiplicities[tested]

@@ -10,10 +10,10 @@ from sklearn.svm import LinearSVC
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.learning.calibration import Validation, fit_scale
+from slts.learning.calibration import Validation
 from slts.training.first_pass import FirstPass, class_weights
 from slts.training.options import SvmOptions
-from slts.training.search import search
+from slts.training.search import HeldOutDecisions, search
 from slts.training.splits import Split, make_splits
 
 # Folds that C is chosen on if nothing is held out for calibration.
@@ -24,13 +24,13 @@ _FOLDS = 3
 class SvmFit:
     """What was learned.
 
-    `scale` is None if probabilities are not calibrated, `validation` if nothing was held out.
+    `held_out` is None if probabilities are not calibrated, `validation` if nothing was held out.
     """
 
     C: float
     coef: FloatArray
     intercept: FloatArray
-    scale: float | None
+    held_out: HeldOutDecisions | None
     validation: Validation | None
 
 
@@ -76,7 +76,7 @@ def fit_svm(
             coef, intercept = learn(train, C)
             yield K[test] @ coef.T + intercept
 
-    C, scale, validation = options.C[0], None, None
+    C, held_out, validation = options.C[0], None, None
     if splits:
         with options.bar("Training on parts") as progress:
             best = search(
@@ -84,8 +84,8 @@ def fit_svm(
                 found.sample.weights, groups=found.sample.groups, progress=progress,
             )  # fmt: skip
         C, validation = best.best_params["C"], best.validation
-        scale = None if options.calibration_cv is None else best.scale
-    return SvmFit(C, *learn(slice(None), C), scale, validation)
+        held_out = None if options.calibration_cv is None else best.held_out
+    return SvmFit(C, *learn(slice(None), C), held_out, validation)
 
 
 def _splits(found: FirstPass, options: SvmOptions, in_memory: bool) -> list[Split]:
@@ -113,10 +113,10 @@ def nearest_decisions(nearness: FloatArray, codes: IntArray, n_classes: int) -> 
     return nearest if n_classes > 2 else nearest[:, 1:] - nearest[:, :1]
 
 
-def neighbour_scale(
+def left_out_decisions(
     nearness: Callable[[IntArray], FloatArray], codes: IntArray, n_classes: int, size: int
-) -> tuple[float, Validation | None]:
-    """Fit the scale of probabilities on up to `size` training series, each left out in turn.
+) -> tuple[HeldOutDecisions | None, Validation | None]:
+    """Decide on up to `size` training series, each left out in turn; None if there are none.
 
     `nearness` returns the nearness of some training series to all of them. Also returns the
     accuracy on these series, None if there are none.
@@ -125,9 +125,8 @@ def neighbour_scale(
     # order, so the first ones are a random choice.
     held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
     if len(held_out) == 0:
-        return 1.0, None
+        return None, None
     found = nearness(held_out)
     found[np.arange(len(held_out)), held_out] = -np.inf
-    decisions, own = nearest_decisions(found, codes, n_classes), codes[held_out]
-    validation = Validation.of("leave-one-out", decisions, own, np.ones(len(own)), series=held_out)
-    return fit_scale(decisions, own), validation
+    decisions = nearest_decisions(found, codes, n_classes), codes[held_out], np.ones(len(held_out))
+    return decisions, Validation.of("leave-one-out", *decisions, series=held_out)

@@ -91,19 +91,21 @@ def require_labels(source: SeriesSource) -> None:
     """Raise an error for a table without a label column, before anything is read."""
     columns = source.columns
     if columns is not None and columns.label is None:
+        may_be = f"It may be {' or '.join(map(repr, columns.label_candidates))}. "
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
             f"{source.name} has no labels: name their column, scan_series(..., label='...'). "
-            f"Unused columns: {others}."
+            f"{may_be if columns.label_candidates else ''}Unused columns: {others}."
         )
 
 
 def check_scan_channels(source: SeriesSource, expected: Sequence[str] | None) -> None:
     """Raise an error if a scan has another number of channels than a model was fitted on."""
     columns = source.columns
-    if expected is not None and columns is not None and len(columns.channels) != len(expected):
+    found = None if columns is None else columns.channel_names
+    if expected is not None and found is not None and len(found) != len(expected):
         raise DataError(
-            f"{source.name} was scanned with the channels {', '.join(columns.channels)}, but the "
+            f"{source.name} was scanned with the channels {', '.join(found)}, but the "
             f"model was fitted on {', '.join(expected)}: use "
             f"scan_series(..., channels={list(expected)})."
         )

@@ -192,6 +192,20 @@ def packed(monkeypatch):
     return made
 
 
+def test_a_basis_replaces_the_channels_of_the_landmarks(emulated, rng):
+    how = settings("affinity", None, "float64")
+    x, y = (
+        how.prepare(as_series(ragged(rng, count, np.arange(5, 12), 3), layout="time_first"))
+        for count in (4, 7)
+    )
+    weights, basis = rng.normal(size=(2, 7)), rng.normal(size=(3, 2))
+    found, expected = (
+        Aligner(y, how, device, basis=basis).grouped(x, weights, n_phases=2)
+        for device in ("cuda", "cpu")
+    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
 def test_landmarks_stay_on_the_card_as_long_as_the_aligner_lives(emulated, rng, packed):
     how = settings("affinity", None, "float64")
     x, y = (

@@ -136,9 +136,15 @@ class CudaBackend:
         self._run(Reduction.PRODUCTS, out)
 
     def grouped(self, weights: AnyArray, out: AnyArray) -> None:
-        """Weighted sums of T, into (series, groups, phases, channels, channels)."""
+        """Weighted sums of T, into (series, groups, phases, channels, channels or directions)."""
         options = {"n_outer": out.shape[1], "n_phases": out.shape[2]}
-        self._run(Reduction.GROUPED, out, weights=weights, **options)
+        basis = self._layouts.basis
+        if basis is None:
+            self._run(Reduction.GROUPED, out, weights=weights, **options)
+            return
+        sums = np.empty((*out.shape[:4], out.shape[3]), dtype=self.dtype)
+        self._run(Reduction.GROUPED, sums, weights=weights, **options)
+        np.matmul(sums, basis.astype(self.dtype), out=out)
 
     def projected(self, metrics: AnyArray, out: AnyArray) -> None:
         """<M_c, T> of every pair, into (series, landmarks, metrics)."""

@@ -20,12 +20,13 @@ struct IntOf<double> {
 };
 
 // Series rows in a tile of the recurrence. One byte holds their 2-bit moves.
-inline constexpr int kTileRows = 4;
+inline constexpr int kTileShift = 2, kTileRows = 1 << kTileShift;
 // Landmark columns in a tile. Packs are padded to a multiple of it.
 inline constexpr int kTileColumns = 2;
 
-// Paths that are walked back in turns.
+// Paths that are walked back in turns, and the ends of one: first, a spare entry, last.
 inline constexpr int kWalks = 4;
+inline constexpr std::int64_t walk_size(std::int64_t n) { return 2 * n + 1; }
 
 // Aligned landmark rows that are added without a branch.
 inline constexpr int kUnrolled = 3;
@@ -36,7 +37,7 @@ inline constexpr int kNarrowRow = 4, kWideRow = 8;
 // In the order of OBJECTIVES in settings.py.
 enum class Objective : int { affinity, cost, distance };
 
-enum class Reduction : int { score, products, grouped, projected, path };
+enum class Reduction : int { score, products, grouped, projected, sums, path };
 
 struct Band {
     enum Kind : int { none, sakoe_chiba, itakura };
@@ -74,6 +75,7 @@ struct PackInfo {
 template <class T>
 struct Landmarks {
     Rows<T> rows;
+    Rows<T> summed;  // what `grouped` and `sums` sum: the rows, or their products with a basis
     const T* packed = nullptr;
     const T* packed_shift = nullptr;
     const PackInfo* packs = nullptr;
@@ -89,8 +91,8 @@ struct Workspace {
     T* bounds = nullptr;            // series steps x 2 x width: band [start, stop) per lane
     std::uint8_t* moves = nullptr;  // tiles x columns x width
     std::int32_t* ends = nullptr;   // per walk, first and last aligned step of each series step
-    T* sums = nullptr;  // groups x phases x series steps x stride: landmark rows per series row
-    Span* touched = nullptr;   // groups x phases: series steps with sums that are not zero
+    T* sums = nullptr;        // groups x phases x series steps x stride: summed rows per series row
+    Span* touched = nullptr;  // groups x phases: series steps with sums that are not zero
     const T* zeros = nullptr;  // stride
     T* product = nullptr;      // channels x stride
 };
@@ -108,11 +110,11 @@ struct Job {
     // Outputs. The row is `p - series_begin`, the column is the landmark index.
     T* values = nullptr;                 // total local value along the path, or null
     std::int32_t* lengths = nullptr;     // score: path length
-    T* out = nullptr;                    // products, grouped, projected
+    T* out = nullptr;                    // products, grouped, projected, sums
     const T* matrices = nullptr;         // projected: metrics x channels x channels
     const T* weights = nullptr;          // grouped: groups x landmarks
     std::int64_t n_outer = 0;            // groups or metrics
-    std::int64_t n_phases = 1;           // grouped: parts of a landmark's steps
+    std::int64_t n_phases = 1;           // grouped, sums: parts of a landmark's steps
     std::int32_t* path_first = nullptr;  // path: series steps (one pair only)
     std::int32_t* path_last = nullptr;
 

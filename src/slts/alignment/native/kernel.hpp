@@ -65,16 +65,18 @@ Result run_pack(const Job<T>& job, std::int64_t p, const PackInfo& pack, Poller<
         if (job.values != nullptr) job.values[pair] = g.frontier[end];
         if (scoring) job.lengths[pair] = static_cast<std::int32_t>(g.lengths[end]);
     }
-    for (int w = 0; w < pack.lanes && !scoring; w += kWalks) {
-        const int count = static_cast<int>(pack.lanes - w < kWalks ? pack.lanes - w : kWalks);
-        Walk walks[kWalks];
-        for (int k = 0; k < count; ++k) {
+    constexpr int K = W < kWalks ? W : kWalks;
+    for (int w = 0; w < pack.lanes && !scoring; w += K) {
+        const int count = static_cast<int>(pack.lanes - w < K ? pack.lanes - w : K);
+        Walk walks[K];
+        for (int k = 0; k < K; ++k) {
+            std::int32_t* ends = job.work.ends + k * walk_size(g.n);
+            walks[k] = {0, 0, 1, ends, ends + g.n + 1};
+            if (k >= count) continue;
             const std::int64_t q = job.landmarks.order[pack.first + w + k];
-            const std::int64_t m = y.offsets[q + 1] - y.offsets[q];
-            std::int32_t* ends = job.work.ends + k * 2 * g.n;
-            walks[k] = {g.n - 1, m - 1, 1, ends, ends + g.n};
+            walks[k].i = g.n - 1, walks[k].j = y.offsets[q + 1] - y.offsets[q] - 1;
         }
-        walk_back<W>(g.moves, g.columns, w, count, walks);
+        walk_back<W, K>(g.moves, g.columns, w, walks);
         for (int k = 0; k < count; ++k)
             reduce_path<T, Native>(job, p, job.landmarks.order[pack.first + w + k], walks[k]);
     }

@@ -40,6 +40,13 @@ template <class V>
 SLTS_INLINE V native_min(V a, V b) {
     return b < a ? b : a;
 }
+// Nor do they count the true lanes of a comparison with few instructions.
+template <class V>
+SLTS_INLINE int native_count_at_most(V a, V b) {
+    int count = 0;
+    for (unsigned w = 0; w < sizeof(V) / sizeof(a[0]); ++w) count += a[w] <= b[w];
+    return count;
+}
 #define SLTS_NATIVE(V, MAX, MIN)            \
     template <>                             \
     SLTS_INLINE V native_max<V>(V a, V b) { \
@@ -49,9 +56,15 @@ SLTS_INLINE V native_min(V a, V b) {
     SLTS_INLINE V native_min<V>(V a, V b) { \
         return V(MIN(a, b));                \
     }
+#define SLTS_NATIVE_COUNT(V, COUNT)                     \
+    template <>                                         \
+    SLTS_INLINE int native_count_at_most<V>(V a, V b) { \
+        return COUNT;                                   \
+    }
 #if defined(__SSE2__)
 SLTS_NATIVE(__m128, _mm_max_ps, _mm_min_ps)
 SLTS_NATIVE(__m128d, _mm_max_pd, _mm_min_pd)
+SLTS_NATIVE_COUNT(__m128d, (0x94 >> 2 * _mm_movemask_pd(_mm_cmple_pd(a, b))) & 3)
 #elif defined(__ARM_NEON)
 SLTS_NATIVE(float32x4_t, vmaxq_f32, vminq_f32)
 SLTS_NATIVE(float64x2_t, vmaxq_f64, vminq_f64)
@@ -59,12 +72,15 @@ SLTS_NATIVE(float64x2_t, vmaxq_f64, vminq_f64)
 #if defined(__AVX__)
 SLTS_NATIVE(__m256, _mm256_max_ps, _mm256_min_ps)
 SLTS_NATIVE(__m256d, _mm256_max_pd, _mm256_min_pd)
+SLTS_NATIVE_COUNT(__m256d, __builtin_popcount(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ))))
 #endif
 #if defined(__AVX512F__)
 SLTS_NATIVE(__m512, _mm512_max_ps, _mm512_min_ps)
 SLTS_NATIVE(__m512d, _mm512_max_pd, _mm512_min_pd)
+SLTS_NATIVE_COUNT(__m512d, __builtin_popcount(_mm512_cmp_pd_mask(a, b, _CMP_LE_OQ)))
 #endif
 #undef SLTS_NATIVE
+#undef SLTS_NATIVE_COUNT
 
 template <class T, int W>
 struct Lanes {
@@ -79,6 +95,10 @@ struct Lanes {
     static SLTS_INLINE Value add_product(Value sum, Value a, T b) { return sum + a * b; }
     static SLTS_INLINE Value larger(Value a, Value b) { return native_max(a, b); }
     static SLTS_INLINE Value smaller(Value a, Value b) { return native_min(a, b); }
+    // Number of lanes that are not above the limit.
+    static SLTS_INLINE int count_at_most(Value a, T limit) {
+        return native_count_at_most(a, broadcast(limit));
+    }
     static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
     static SLTS_INLINE Bits select_bits(Bits mask, Bits a, Bits b) { return mask ? a : b; }
     static SLTS_INLINE Value load(const T* p) { return *reinterpret_cast<const Aligned*>(p); }
@@ -166,6 +186,11 @@ struct Lanes {
         for (int w = 0; w < W; ++w) a.lane[w] = b.lane[w] < a.lane[w] ? b.lane[w] : a.lane[w];
         return a;
     }
+    static SLTS_INLINE int count_at_most(const Value& a, T limit) {
+        int count = 0;
+        for (int w = 0; w < W; ++w) count += a.lane[w] <= limit;
+        return count;
+    }
     static SLTS_INLINE Value select(const Bits& mask, Value a, const Value& b) {
         for (int w = 0; w < W; ++w) a.lane[w] = mask.lane[w] ? a.lane[w] : b.lane[w];
         return a;
@@ -221,6 +246,7 @@ struct Lanes<T, 1> {
     }
     static SLTS_INLINE Value larger(Value a, Value b) { return b > a ? b : a; }
     static SLTS_INLINE Value smaller(Value a, Value b) { return b < a ? b : a; }
+    static SLTS_INLINE int count_at_most(Value a, T limit) { return a <= limit; }
     static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
     // The direction of a path is hard to predict: do not branch on it.
     static SLTS_INLINE Bits select_bits(bool mask, Bits a, Bits b) {

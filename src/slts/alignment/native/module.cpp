@@ -1,6 +1,5 @@
 // Python bindings. The caller (cpu.py, aligner.py) has validated all arguments.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -13,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "arrays.hpp"
 #include "cancel.hpp"
 #include "storage.hpp"
 #include "targets.hpp"
@@ -26,15 +26,30 @@ using namespace nb::literals;
 namespace slts {
 namespace {
 
-template <class T, int N>
-using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-
 template <class T>
 RowStore<T> make_rows(Array<const double, 2> values, Array<const std::int64_t, 1> offsets,
                       std::optional<Array<const double, 1>> shift) {
     return RowStore<T>(values.data(), offsets.data(),
                        static_cast<std::int64_t>(offsets.shape(0)) - 1,
                        static_cast<std::int64_t>(values.shape(1)), shift ? shift->data() : nullptr);
+}
+
+// What `grouped` sums if there is a basis (channels x directions): the rows times the basis. Each
+// row is computed alone, so that its bits do not depend on the others.
+template <class T>
+std::optional<RowStore<T>> make_summed(Array<const double, 2> values,
+                                       Array<const std::int64_t, 1> offsets,
+                                       std::optional<Array<const double, 2>> basis) {
+    if (!basis) return std::nullopt;
+    const std::size_t steps = values.shape(0), d = values.shape(1), r = basis->shape(1);
+    std::vector<double> products(steps * r, 0.0);
+    for (std::size_t i = 0; i < steps; ++i)
+        for (std::size_t k = 0; k < d; ++k)
+            for (std::size_t c = 0; c < r; ++c)
+                products[i * r + c] += values.data()[i * d + k] * basis->data()[k * r + c];
+    return RowStore<T>(products.data(), offsets.data(),
+                       static_cast<std::int64_t>(offsets.shape(0)) - 1,
+                       static_cast<std::int64_t>(r), nullptr);
 }
 
 template <class T>
@@ -74,14 +89,16 @@ std::tuple<int, std::int64_t, std::int64_t> execute(Job<T>& job, const RowStore<
     const auto size = [](std::int64_t s) { return static_cast<std::size_t>(s); };
     const std::int64_t wide = y.widest_frontier(), tiles = (n + kTileRows - 1) / kTileRows;
     const std::int64_t width = std::max(target.width_float, target.width_double);
-    const std::int64_t stride = job.series.stride;
     const bool grouped = job.reduction == Reduction::grouped;
+    const std::int64_t stride = grouped || job.reduction == Reduction::sums
+                                    ? job.landmarks.summed.stride
+                                    : job.series.stride;
     const std::int64_t parts = grouped ? job.n_outer * job.n_phases : 1;
     AlignedArray<T> frontier(size(wide));
     AlignedArray<typename IntOf<T>::type> lengths(size(traced ? 0 : wide));
     AlignedArray<T> bounds(size(job.band.kind == Band::none ? 0 : n * 2 * width));
     AlignedArray<std::uint8_t> moves(size(traced ? tiles * wide : 0));
-    AlignedArray<std::int32_t> ends(size(traced ? 2 * n * kWalks : 0));
+    AlignedArray<std::int32_t> ends(size(traced ? kWalks * walk_size(n) : 0));
     AlignedArray<T> sums(size(traced ? parts * n * stride : 0));
     std::vector<Span> touched(size(grouped ? parts : 0));
     AlignedArray<T> zeros(size(traced ? stride : 0));
@@ -124,9 +141,13 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
         .def(
             "__init__",
             [](Y* self, Array<const double, 2> values, Array<const std::int64_t, 1> offsets,
-               std::optional<Array<const double, 1>> shift,
-               std::int64_t width) { new (self) Y(make_rows<T>(values, offsets, shift), width); },
-            "values"_a.noconvert(), "offsets"_a, "shift"_a.none(), "width"_a)
+               std::optional<Array<const double, 1>> shift, std::int64_t width,
+               std::optional<Array<const double, 2>> basis) {
+                new (self) Y(make_rows<T>(values, offsets, shift),
+                             make_summed<T>(values, offsets, basis), width);
+            },
+            "values"_a.noconvert(), "offsets"_a, "shift"_a.none(), "width"_a, "basis"_a.none())
+        .def_prop_ro("summed_stride", [](const Y& y) { return y.view().summed.stride; })
         .def_prop_ro("pack_columns", [](const Y& y) {
             std::vector<std::int64_t> columns;
             for (const PackInfo& p : y.packs()) columns.push_back(p.columns * p.width);
@@ -176,12 +197,25 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
         },
         "series"_a, "landmarks"_a, "block"_a, "band"_a, "metrics"_a, "out"_a.noconvert(),
         "target"_a, "token"_a.none());
+    m.def(
+        "sums",
+        [=](const X& x, const Y& y, Where where, How how, Array<T, 5> out, int target,
+            CancelToken* token) {
+            Job<T> job = make_job(x, y, block(where), band(how), Reduction::sums);
+            job.out = out.data();
+            job.n_phases = static_cast<std::int64_t>(out.shape(2));
+            return execute(job, x, y, target, token);
+        },
+        "series"_a, "landmarks"_a, "block"_a, "band"_a, "out"_a.noconvert(), "target"_a,
+        "token"_a.none());
 }
 
 using SeriesArray = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 
 // As in settings.py and layouts.py.
 constexpr double kUnitNorm = 1.0 + 1e-6, kLargestNorm = 1e140, kFar = 16.0;
+// Operations of a pair that is aligned in some microseconds.
+constexpr std::int64_t kShortPair = 20'000;
 
 // One series of a single pair, read from (channels, time) with any strides.
 struct PairSide {
@@ -263,14 +297,15 @@ struct PairSide {
     }
 };
 
-// Returns the path of one pair, shape (length, 2), and the mean affinity along it. Returns None if
-// a series or a setting is invalid or the band admits no path; the caller finds out which. Avoids
-// the layouts above, because their set-up takes as long as the alignment of a short pair.
+// Returns the path of one pair, shape (length, 2), its length and the mean affinity. Returns None
+// if a series or a setting is invalid or the band admits no path; the caller finds out which.
+// Avoids the layouts above, because their set-up takes as long as the alignment of a short pair.
 nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize,
                       int objective_code, int band_kind, double band_parameter) {
     const auto d = static_cast<std::int64_t>(a.shape(0));
     const int target_index = selected_target();
     if (target_index < 0 || objective_code < 0) return nb::none();
+    if (a.shape(0) != b.shape(0) || a.size() == 0 || b.size() == 0) return nb::none();
     const auto objective = static_cast<Objective>(objective_code);
     PairSide x, y;
     if (!x.read(a, normalize, objective) || !y.read(b, normalize, objective)) return nb::none();
@@ -285,24 +320,26 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
     const PackInfo pack{0, 1, 1, columns, 0, 0};
     Job<double> job;
     job.series = x.view(d);
-    job.landmarks = {y.view(d), y.rows.data(), y.shift.data(), &pack, &only, 1};
+    job.landmarks = {y.view(d), y.view(d), y.rows.data(), y.shift.data(), &pack, &only, 1};
     job.series_end = job.pack_end = 1;
     job.band = {static_cast<Band::Kind>(band_kind), band_parameter};
     job.reduction = Reduction::path;
     double total = 0.0;
     std::vector<double> numbers(static_cast<std::size_t>(columns + 2 * n));
-    std::vector<std::int32_t> ends(static_cast<std::size_t>(4 * n));
+    std::vector<std::int32_t> ends(static_cast<std::size_t>(walk_size(n) + 2 * n));
     std::vector<std::uint8_t> moves(static_cast<std::size_t>(tiles * columns));
     job.work.frontier = numbers.data(), job.work.bounds = numbers.data() + columns;
     job.work.moves = moves.data(), job.work.ends = ends.data();
     job.values = &total;
-    std::int32_t *first = ends.data() + 2 * n, *last = first + n;
+    std::int32_t *first = ends.data() + walk_size(n), *last = first + n;
     job.path_first = first, job.path_last = last;
     job.poll = should_stop;
     const Target& target = usable_target(target_index);
     Result result;
     {
-        nb::gil_scoped_release nogil;
+        // To release the GIL and to get it back takes as long as a short alignment.
+        std::optional<nb::gil_scoped_release> nogil;
+        if (n * m * (d + 4) > kShortPair) nogil.emplace();
         result = target.run_double(job);
     }
     if (result.outcome == Outcome::stopped) throw nb::python_error();
@@ -323,7 +360,7 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
                 total += (x.rows[c[0] * d + k] + centre[k]) * (y.rows[c[1] * d + k] + centre[k]);
     }
     const std::size_t shape[] = {static_cast<std::size_t>(length), 2};
-    return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(path, 2, shape, owner),
+    return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(path, 2, shape, owner), length,
                           total / static_cast<double>(length));
 }
 
@@ -345,8 +382,8 @@ NB_MODULE(_native, m) {
         return all;
     });
     m.def("selected_target", &selected_target);
-    m.def("align_pair", &align_pair, "a"_a, "b"_a, "normalize"_a, "objective"_a, "band_kind"_a,
-          "band_parameter"_a);
+    m.def("align_pair", &align_pair, "a"_a.noconvert(), "b"_a.noconvert(), "normalize"_a,
+          "objective"_a, "band_kind"_a, "band_parameter"_a);
     bind_windows(m);
     bind<float>(m, "Rows32", "Landmarks32");
     bind<double>(m, "Rows64", "Landmarks64");

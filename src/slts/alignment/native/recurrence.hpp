@@ -168,38 +168,45 @@ bool sweep(const Grid<T>& g, Poll&& stop) {
 }
 
 // The path of one lane while it is walked back. Series row i is aligned with columns
-// [first[i], last[i]].
+// [first[i], last[i]]; last[-1] is a spare entry.
 struct Walk {
     std::int64_t i, j, length;
     std::int32_t *first, *last;
 };
 
-// Walks up to kWalks lanes back from their ends in turns, so that the walks hide each other's
-// memory latency.
-template <int W>
-SLTS_INLINE void walk_back(const std::uint8_t* moves, std::int64_t columns, int lane, int count,
-                           Walk* walks) {
-    for (int w = 0; w < count; ++w)
-        walks[w].last[walks[w].i] = static_cast<std::int32_t>(walks[w].j);
-    for (bool going = true; going;) {
-        going = false;
-        for (int w = 0; w < count; ++w) {
-            Walk& k = walks[w];
-            if ((k.i | k.j) == 0) continue;
-            const std::uint8_t byte = moves[((k.i / kTileRows) * columns + k.j) * W + lane + w];
-            int move = (byte >> (2 * (k.i % kTileRows))) & 3;
-            // Stay on the grid, whatever the moves are.
-            move = k.i == 0 ? kLeft : k.j == 0 ? kUp : move;
+// Walks K lanes back from their ends in turns, so that the walks hide each other's latency. The
+// direction of a path is hard to predict: nothing branches on it. The recurrence never moves off
+// the grid: there is nothing but -inf.
+template <int W, int K>
+SLTS_INLINE void walk_back(std::uint8_t* moves, std::int64_t columns, int lane, Walk* walks) {
+    static_assert(kUp == 1 && kLeft == 2);
+    std::int64_t i[K], j[K], length[K];
+    std::int32_t *first[K], *last[K];
+    for (int w = 0; w < K; ++w) {
+        i[w] = walks[w].i, j[w] = walks[w].j, length[w] = 1;
+        first[w] = walks[w].first, last[w] = walks[w].last;
+        last[w][i[w]] = static_cast<std::int32_t>(j[w]);
+        // Neither up nor left nor diagonal: a walk that is finished stays at (0, 0).
+        moves[lane + w] |= kUp | kLeft;
+    }
+    for (std::int64_t going = 1; going != 0;) {
+        going = 0;
+        for (int w = 0; w < K; ++w) {
+            const std::uint32_t byte =
+                moves[((i[w] >> kTileShift) * columns + j[w]) * W + lane + w];
+            const std::uint32_t stay = byte >> (2 * (i[w] & (kTileRows - 1)));
+            const std::int64_t to_j = ~stay & 1, to_i = ~(stay >> 1) & 1;
             // A left move overwrites this entry, so the last write is the first column.
-            k.first[k.i] = static_cast<std::int32_t>(k.j);
-            k.j -= move != kUp;
-            k.i -= move != kLeft;
-            if (move != kLeft) k.last[k.i] = static_cast<std::int32_t>(k.j);
-            ++k.length;
-            going = true;
+            first[w][i[w]] = static_cast<std::int32_t>(j[w]);
+            j[w] -= to_j;
+            // After a left move this is not the last column of row i - 1, but a later write is.
+            last[w][i[w] - 1] = static_cast<std::int32_t>(j[w]);
+            i[w] -= to_i;
+            length[w] += to_i | to_j;
+            going |= i[w] | j[w];
         }
     }
-    for (int w = 0; w < count; ++w) walks[w].first[0] = 0;
+    for (int w = 0; w < K; ++w) first[w][0] = 0, walks[w].length = length[w];
 }
 
 }  // namespace slts::SLTS_TARGET

@@ -10,10 +10,11 @@ namespace slts::SLTS_TARGET {
 
 // sums[i] (+)= scale * sum of the landmark rows in `phase` that are aligned with series row i.
 // Prefix sums would avoid the inner loop, but their differences lose digits after a large row.
-template <class T, int C, bool Add>
-SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_t stride,
+template <class T, int C, bool Add, bool OneChunk = false>
+SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_t any_stride,
                                   const Walk& path, Span rows, Span phase, T scale, T* sums) {
     using L = Lanes<T, C>;
+    const std::int64_t stride = OneChunk ? C : any_stride;
     for (std::int64_t i = rows.begin; i < rows.end; ++i) {
         const std::int64_t first = path.first[i] > phase.begin ? path.first[i] : phase.begin;
         const std::int64_t last = path.last[i] < phase.end - 1 ? path.last[i] : phase.end - 1;
@@ -39,37 +40,37 @@ SLTS_INLINE void sum_aligned_rows(const T* landmark, const T* zeros, std::int64_
 
 // Q rows of the product at a time: out[q] = sum_i series[i][q] * sums[i].
 template <class T, int C, int Q>
-SLTS_INLINE void product_rows(const T* series, const T* sums, std::int64_t n, std::int64_t stride,
-                              T* out) {
+SLTS_INLINE void product_rows(const T* series, std::int64_t series_stride, const T* sums,
+                              std::int64_t n, std::int64_t stride, T* out) {
     using L = Lanes<T, C>;
     for (std::int64_t k = 0; k < stride; k += C) {
         typename L::Value total[Q];
         for (int q = 0; q < Q; ++q) total[q] = L::broadcast(T(0));
         for (std::int64_t i = 0; i < n; ++i) {
             const auto sum = L::load_unaligned(sums + i * stride + k);
-            for (int q = 0; q < Q; ++q) total[q] = total[q] + sum * series[i * stride + q];
+            for (int q = 0; q < Q; ++q) total[q] = total[q] + sum * series[i * series_stride + q];
         }
         for (int q = 0; q < Q; ++q) L::store_unaligned(out + q * stride + k, total[q]);
     }
 }
 
-// out (channels x stride) = series' sums.
+// out (channels x stride) = series' sums; sums have `stride` numbers per row.
 template <class T, int C>
-SLTS_INLINE void series_times_sums(const T* series, const T* sums, std::int64_t n,
-                                   std::int64_t channels, std::int64_t stride, T* out) {
+SLTS_INLINE void series_times_sums(const T* series, std::int64_t channels, std::int64_t x,
+                                   const T* sums, std::int64_t n, std::int64_t stride, T* out) {
     std::int64_t q = 0;
     for (; q + 8 <= channels; q += 8)
-        product_rows<T, C, 8>(series + q, sums, n, stride, out + q * stride);
+        product_rows<T, C, 8>(series + q, x, sums, n, stride, out + q * stride);
     series += q, out += q * stride;
     // clang-format off
     switch (channels - q) {
-        case 7: product_rows<T, C, 7>(series, sums, n, stride, out); break;
-        case 6: product_rows<T, C, 6>(series, sums, n, stride, out); break;
-        case 5: product_rows<T, C, 5>(series, sums, n, stride, out); break;
-        case 4: product_rows<T, C, 4>(series, sums, n, stride, out); break;
-        case 3: product_rows<T, C, 3>(series, sums, n, stride, out); break;
-        case 2: product_rows<T, C, 2>(series, sums, n, stride, out); break;
-        case 1: product_rows<T, C, 1>(series, sums, n, stride, out); break;
+        case 7: product_rows<T, C, 7>(series, x, sums, n, stride, out); break;
+        case 6: product_rows<T, C, 6>(series, x, sums, n, stride, out); break;
+        case 5: product_rows<T, C, 5>(series, x, sums, n, stride, out); break;
+        case 4: product_rows<T, C, 4>(series, x, sums, n, stride, out); break;
+        case 3: product_rows<T, C, 3>(series, x, sums, n, stride, out); break;
+        case 2: product_rows<T, C, 2>(series, x, sums, n, stride, out); break;
+        case 1: product_rows<T, C, 1>(series, x, sums, n, stride, out); break;
         default: break;
     }
     // clang-format on
@@ -77,9 +78,10 @@ SLTS_INLINE void series_times_sums(const T* series, const T* sums, std::int64_t 
 
 // Copies rows without their padding.
 template <class T>
-SLTS_INLINE void copy_compact(const T* padded, std::int64_t channels, std::int64_t stride, T* out) {
-    for (std::int64_t q = 0; q < channels; ++q)
-        for (std::int64_t k = 0; k < channels; ++k) out[q * channels + k] = padded[q * stride + k];
+SLTS_INLINE void copy_compact(const T* padded, std::int64_t rows, std::int64_t columns,
+                              std::int64_t stride, T* out) {
+    for (std::int64_t q = 0; q < rows; ++q)
+        for (std::int64_t k = 0; k < columns; ++k) out[q * columns + k] = padded[q * stride + k];
 }
 
 template <class T>
@@ -91,13 +93,19 @@ SLTS_INLINE T inner(const T* padded, std::int64_t channels, std::int64_t stride,
     return total;
 }
 
+template <class T>
+SLTS_INLINE const Rows<T>& summed_rows(const Job<T>& job) {
+    const bool by_basis = job.reduction == Reduction::grouped || job.reduction == Reduction::sums;
+    return by_basis ? job.landmarks.summed : job.landmarks.rows;
+}
+
 // Reduces the path of (series p, landmark q), C channels at a time.
 template <class T, int C>
 void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
-    const Rows<T>&x = job.series, &y = job.landmarks.rows;
-    const std::int64_t n = x.offsets[p + 1] - x.offsets[p], d = x.channels, stride = x.stride;
+    const Rows<T>&x = job.series, &y = summed_rows(job);
+    const std::int64_t n = x.offsets[p + 1] - x.offsets[p], d = x.channels, stride = y.stride;
     const std::int64_t m = y.offsets[q + 1] - y.offsets[q];
-    const T* series = x.data + x.offsets[p] * stride;
+    const T* series = x.data + x.offsets[p] * x.stride;
     const T* landmark = y.data + y.offsets[q] * stride;
     const T share = T(1) / static_cast<T>(path.length);
     const Workspace<T>& w = job.work;
@@ -106,16 +114,25 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
     if (job.reduction == Reduction::path) {
         for (std::int64_t i = 0; i < n; ++i)
             job.path_first[i] = path.first[i], job.path_last[i] = path.last[i];
-    } else if (job.reduction == Reduction::grouped) {
+    } else if (job.reduction == Reduction::grouped || job.reduction == Reduction::sums) {
         Span rows{0, 0};
         for (std::int64_t f = 0; f < job.n_phases; ++f) {
             // Step j of the landmark is in phase floor(j * phases / m).
             const Span phase{(f * m + job.n_phases - 1) / job.n_phases,
                              ((f + 1) * m + job.n_phases - 1) / job.n_phases};
             if (phase.begin == phase.end) continue;
-            while (path.last[rows.begin] < phase.begin) ++rows.begin;
-            rows.end = rows.end < rows.begin ? rows.begin : rows.end;
-            while (rows.end < n && path.first[rows.end] < phase.end) ++rows.end;
+            if (job.n_phases == 1) {
+                rows.end = n;
+            } else {
+                while (path.last[rows.begin] < phase.begin) ++rows.begin;
+                rows.end = rows.end < rows.begin ? rows.begin : rows.end;
+                while (rows.end < n && path.first[rows.end] < phase.end) ++rows.end;
+            }
+            if (job.reduction == Reduction::sums) {
+                sum_aligned_rows<T, C, false>(landmark, w.zeros, stride, path, rows, phase, share,
+                                              job.out + (q * job.n_phases + f) * n * stride);
+                continue;
+            }
             for (std::int64_t g = 0; g < job.n_outer; ++g) {
                 const T weight = job.weights[g * job.landmarks.count + q];
                 if (weight == T(0)) continue;
@@ -123,16 +140,21 @@ void reduce_path_by(const Job<T>& job, std::int64_t p, std::int64_t q, const Wal
                 Span& touched = w.touched[part];
                 touched.begin = touched.begin < rows.begin ? touched.begin : rows.begin;
                 touched.end = touched.end > rows.end ? touched.end : rows.end;
-                sum_aligned_rows<T, C, true>(landmark, w.zeros, stride, path, rows, phase,
-                                             weight * share, w.sums + part * n * stride);
+                T* sums = w.sums + part * n * stride;
+                if (stride == C)
+                    sum_aligned_rows<T, C, true, true>(landmark, w.zeros, C, path, rows, phase,
+                                                       weight * share, sums);
+                else
+                    sum_aligned_rows<T, C, true>(landmark, w.zeros, stride, path, rows, phase,
+                                                 weight * share, sums);
             }
         }
     } else {
         sum_aligned_rows<T, C, false>(landmark, w.zeros, stride, path, {0, n}, {0, m}, share,
                                       w.sums);
-        series_times_sums<T, C>(series, w.sums, n, d, stride, w.product);
+        series_times_sums<T, C>(series, d, x.stride, w.sums, n, stride, w.product);
         if (job.reduction == Reduction::products) {
-            copy_compact(w.product, d, stride, job.out + pair * d * d);
+            copy_compact(w.product, d, d, stride, job.out + pair * d * d);
         } else {
             for (std::int64_t c = 0; c < job.n_outer; ++c)
                 job.out[pair * job.n_outer + c] =
@@ -147,7 +169,7 @@ inline constexpr int kChunk = W < Padding ? W : Padding;
 
 template <class T, int W>
 void reduce_path(const Job<T>& job, std::int64_t p, std::int64_t q, const Walk& path) {
-    if (job.series.stride % kWideRow == 0)
+    if (summed_rows(job).stride % kWideRow == 0)
         reduce_path_by<T, kChunk<W, kWideRow>>(job, p, q, path);
     else
         reduce_path_by<T, kChunk<W, kNarrowRow>>(job, p, q, path);
@@ -157,7 +179,7 @@ template <class T>
 SLTS_INLINE void start_series(const Job<T>& job, std::int64_t n) {
     if (job.reduction != Reduction::grouped) return;
     const std::int64_t parts = job.n_outer * job.n_phases;
-    const std::int64_t size = parts * n * job.series.stride;
+    const std::int64_t size = parts * n * job.landmarks.summed.stride;
     for (std::int64_t k = 0; k < size; ++k) job.work.sums[k] = T(0);
     for (std::int64_t k = 0; k < parts; ++k) job.work.touched[k] = {n, 0};
 }
@@ -167,18 +189,22 @@ SLTS_INLINE void start_series(const Job<T>& job, std::int64_t n) {
 template <class T, int W>
 SLTS_INLINE void finish_series(const Job<T>& job, std::int64_t p, std::int64_t n) {
     if (job.reduction != Reduction::grouped) return;
-    const std::int64_t d = job.series.channels, stride = job.series.stride;
-    const T* series = job.series.data + job.series.offsets[p] * stride;
-    const std::int64_t parts = job.n_outer * job.n_phases;
+    const Rows<T>&x = job.series, &y = job.landmarks.summed;
+    const std::int64_t parts = job.n_outer * job.n_phases, size = x.channels * y.channels;
     for (std::int64_t k = 0; k < parts; ++k) {
         const Span rows = job.work.touched[k];
         const std::int64_t count = rows.end > rows.begin ? rows.end - rows.begin : 0;
-        const std::int64_t begin = count > 0 ? rows.begin * stride : 0;
-        series_times_sums<T, kChunk<W, kNarrowRow>>(series + begin,
-                                                    job.work.sums + k * n * stride + begin, count,
-                                                    d, stride, job.work.product);
-        copy_compact(job.work.product, d, stride,
-                     job.out + ((p - job.series_begin) * parts + k) * d * d);
+        const std::int64_t begin = count > 0 ? rows.begin : 0;
+        const T* series = x.data + (x.offsets[p] + begin) * x.stride;
+        const T* sums = job.work.sums + (k * n + begin) * y.stride;
+        if (y.stride % kWideRow == 0)
+            series_times_sums<T, kChunk<W, kWideRow>>(series, x.channels, x.stride, sums, count,
+                                                      y.stride, job.work.product);
+        else
+            series_times_sums<T, kChunk<W, kNarrowRow>>(series, x.channels, x.stride, sums, count,
+                                                        y.stride, job.work.product);
+        copy_compact(job.work.product, x.channels, y.channels, y.stride,
+                     job.out + ((p - job.series_begin) * parts + k) * size);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "job.hpp"
@@ -85,8 +86,10 @@ class RowStore {
 template <class T>
 class LandmarkStore {
    public:
-    // `width` landmarks per pack. A single remaining landmark gets a pack of width 1.
-    LandmarkStore(RowStore<T>&& rows, std::int64_t width) : rows_(std::move(rows)) {
+    // `width` landmarks per pack. A single remaining landmark gets a pack of width 1. `summed` has
+    // what `grouped` sums instead of the rows.
+    LandmarkStore(RowStore<T>&& rows, std::optional<RowStore<T>>&& summed, std::int64_t width)
+        : rows_(std::move(rows)), summed_(std::move(summed)) {
         const std::int64_t count = rows_.count();
         order_.resize(static_cast<std::size_t>(count));
         std::iota(order_.begin(), order_.end(), std::int64_t{0});
@@ -98,10 +101,11 @@ class LandmarkStore {
     }
 
     Landmarks<T> view() const {
-        return {rows_.view(),  packed_.data(), shift_.data(),
-                packs_.data(), order_.data(),  rows_.count()};
+        return {rows_.view(),   (summed_ ? *summed_ : rows_).view(),
+                packed_.data(), shift_.data(),
+                packs_.data(),  order_.data(),
+                rows_.count()};
     }
-    const RowStore<T>& rows() const { return rows_; }
     const std::vector<PackInfo>& packs() const { return packs_; }
     std::int64_t widest_frontier() const {
         std::int64_t most = 0;
@@ -149,6 +153,7 @@ class LandmarkStore {
     }
 
     RowStore<T> rows_;
+    std::optional<RowStore<T>> summed_;
     std::vector<std::int64_t> order_;
     std::vector<PackInfo> packs_;
     AlignedArray<T> packed_, shift_;

@@ -7,97 +7,164 @@
 
 namespace slts::SLTS_TARGET {
 
-// Most vectors of steps whose distances are computed at once, so that additions do not wait.
-inline constexpr int kWindowVectors = 4;
+// Columns that stay in the first-level cache while all windows are compared with them.
+inline constexpr std::int64_t kColumnsBytes = 20 * 1024;
 
-// Distances of one window to the steps i, ..., i + N * W - 1.
+// Where the values of a channel are that windows are compared with, and how far apart.
+struct Compared {
+    const double* data;
+    std::int64_t to_channel, to_value;
+};
+
+// Copies what windows around the steps i, ..., i + N * W - 1 see, one row of lanes for each value
+// of a window. Steps beyond the end of the series are infinitely far from any window.
 template <int W, int N>
-SLTS_INLINE void window_distances(const WindowJob& job, std::int64_t window, std::int64_t i,
-                                  typename Lanes<double, W>::Value* out) {
+Compared fill_columns(const WindowJob& job, std::int64_t i) {
+    using L = Lanes<double, W>;
+    using Value = typename L::Value;
+    const std::int64_t length = job.windows.length, size = length * N * W;
+    const double share = 1.0 / static_cast<double>(length);
+    for (std::int64_t u = 0; u < job.n_used; ++u) {
+        const double* x =
+            job.padded + job.used[u] * job.stride + job.pad + i - length / 2 * job.dilation;
+        double* out = job.columns + job.used[u] * size;
+        for (int v = 0; v < N; ++v, x += W) {
+            double* lanes = out + v * W;
+            if (!job.shape_only) {
+                for (std::int64_t k = 0; k < length; ++k)
+                    L::store(lanes + k * N * W, L::load_unaligned(x + k * job.dilation));
+                continue;
+            }
+            Value mean = L::broadcast(0.0), squares = mean;
+            for (std::int64_t k = 0; k < length; ++k)
+                mean = mean + L::load_unaligned(x + k * job.dilation);
+            mean = mean * share;
+            for (std::int64_t k = 0; k < length; ++k) {
+                const Value apart = L::load_unaligned(x + k * job.dilation) - mean;
+                squares = squares + apart * apart;
+            }
+            alignas(64) double inverse[W];
+            L::store(inverse, squares * share);
+            for (int w = 0; w < W; ++w) inverse[w] = 1.0 / std::sqrt(inverse[w] + kFlat);
+            const Value factor = L::load(inverse);
+            for (std::int64_t k = 0; k < length; ++k) {
+                const Value apart = L::load_unaligned(x + k * job.dilation) - mean;
+                L::store(lanes + k * N * W, apart * factor);
+            }
+        }
+        for (std::int64_t w = job.steps - i; w < N * W; ++w) out[w] = INFINITY;
+    }
+    return {job.columns, size, N * W};
+}
+
+// Distances of U successive windows, which have the same channels, to N * W steps. Two sums
+// alternate, so that additions do not wait.
+template <int W, int N, int U>
+SLTS_INLINE void window_distances(const Windows& all, std::int64_t window, const Compared& series,
+                                  typename Lanes<double, W>::Value (*out)[N]) {
+    using L = Lanes<double, W>;
+    using Value = typename L::Value;
+    const std::int64_t length = all.length, begin = all.first[window];
+    const std::int64_t n_channels = all.first[window + 1] - begin;
+    const double* value = all.values + begin * length;
+    Value even[U][N], odd[U][N];
+    for (int u = 0; u < U; ++u)
+        for (int v = 0; v < N; ++v) even[u][v] = odd[u][v] = L::broadcast(0.0);
+    const std::int64_t to_window = n_channels * length;
+    const auto add = [&](Value(*sum)[N], const double* x, const double* own) {
+        for (int v = 0; v < N; ++v) {
+            const Value seen = L::load_unaligned(x + v * W);
+            for (int u = 0; u < U; ++u) {
+                const Value apart = seen - L::broadcast(own[u * to_window]);
+                sum[u][v] = sum[u][v] + apart * apart;
+            }
+        }
+    };
+    for (std::int64_t c = begin; c < begin + n_channels; ++c) {
+        const double* x = series.data + all.channels[c] * series.to_channel;
+        std::int64_t k = 0;
+        for (; k + 1 < length; k += 2, value += 2, x += 2 * series.to_value) {
+            add(even, x, value);
+            add(odd, x + series.to_value, value + 1);
+        }
+        if (k < length) add(even, x, value++);
+    }
+    for (int u = 0; u < U; ++u)
+        for (int v = 0; v < N; ++v) out[u][v] = even[u][v] + odd[u][v];
+}
+
+// Compares U windows with the steps i, ..., i + N * W - 1.
+template <int W, int N, int U>
+SLTS_INLINE void compare_windows(const WindowJob& job, std::int64_t window, std::int64_t i,
+                                 const Compared& series) {
     using L = Lanes<double, W>;
     const Windows& all = job.windows;
-    const std::int64_t first = all.first[window], last = all.first[window + 1];
-    const std::int64_t length = all.length, dilation = job.dilation;
-    const double* value = all.values + first * length;
-    const bool shape = all.shape_only[window] != 0;
-    const std::int64_t begin = job.pad + i - length / 2 * dilation;
-    for (int v = 0; v < N; ++v) out[v] = L::broadcast(shape ? all.energy[window] : 0.0);
-    for (std::int64_t c = first; c < last; ++c, value += length) {
-        const std::int64_t channel = all.channels[c];
-        const double* x = job.padded + channel * job.stride + begin;
-        if (shape) {
-            typename L::Value dot[N];
-            for (int v = 0; v < N; ++v) dot[v] = L::broadcast(0.0);
-            for (std::int64_t k = 0; k < length; ++k, x += dilation)
-                for (int v = 0; v < N; ++v)
-                    dot[v] = L::add_product(dot[v], L::load_unaligned(x + v * W), value[k]);
-            const std::int64_t at = channel * job.shape_stride + i - job.step_begin;
-            const double *norm = job.shape_norm + at, *scale = job.shape_scale + at;
-            for (int v = 0; v < N; ++v)
-                out[v] = out[v] + L::load_unaligned(norm + v * W) -
-                         dot[v] * L::load_unaligned(scale + v * W);
-        } else {
-            for (std::int64_t k = 0; k < length; ++k, x += dilation) {
-                const typename L::Value own = L::broadcast(value[k]);
-                for (int v = 0; v < N; ++v) {
-                    const typename L::Value apart = L::load_unaligned(x + v * W) - own;
-                    out[v] = out[v] + apart * apart;
-                }
-            }
+    typename L::Value found[U][N];
+    window_distances<W, N, U>(all, window, series, found);
+    for (int u = 0; u < U; ++u, ++window) {
+        if (job.distances != nullptr) {
+            alignas(64) double lanes[N * W];
+            for (int v = 0; v < N; ++v) L::store(lanes + v * W, found[u][v]);
+            double* out = job.distances + all.id[window] * job.steps + i;
+            for (std::int64_t w = 0; w < N * W && i + w < job.steps; ++w) out[w] = lanes[w];
+            continue;
+        }
+        const double* limit = all.thresholds + window * all.n_thresholds;
+        std::int32_t* counts = job.counts + all.id[window] * all.n_thresholds;
+        for (std::int64_t t = 0; t < all.n_thresholds; ++t) {
+            int near = 0;
+            for (int v = 0; v < N; ++v) near += L::count_at_most(found[u][v], limit[t]);
+            counts[t] += near;
         }
     }
 }
 
-// Compares one window with the steps from i on, and adds to the counts.
+// Compares all windows with the steps i, ..., i + N * W - 1.
 template <int W, int N>
-SLTS_INLINE void compare_steps(const WindowJob& job, std::int64_t window, std::int64_t i,
-                               typename Lanes<double, W>::Bits* counts) {
-    using L = Lanes<double, W>;
-    typename L::Value found[N];
-    window_distances<W, N>(job, window, i, found);
-    if (job.distances != nullptr) {
-        double* out = job.distances + i;
-        for (int v = 0; v < N; ++v) L::store_unaligned(out + v * W, found[v]);
-        return;
-    }
-    const std::int64_t left = job.step_end - i, n_thresholds = job.windows.n_thresholds;
-    if (left < N * W) {
-        alignas(64) double lane[W];
-        for (int w = 0; w < W; ++w) lane[w] = w;
-        const typename L::Value far = L::broadcast(INFINITY);
-        for (int v = 0; v < N; ++v) {
-            const auto inside = L::load(lane) < L::broadcast(static_cast<double>(left - v * W));
-            found[v] = L::select(inside, found[v], far);
+void compare_steps(const WindowJob& job, std::int64_t i) {
+    const Windows& all = job.windows;
+    const std::int64_t reach = all.length / 2 * job.dilation;
+    const bool columns = job.shape_only || job.use_columns || i + N * W > job.steps;
+    const Compared series =
+        columns ? fill_columns<W, N>(job, i)
+                : Compared{job.padded + job.pad + i - reach, job.stride, job.dilation};
+    // Two windows of one channel share what is loaded of it, if there are registers for both.
+    constexpr bool kPairs = W == kMostLanes;
+    const auto alone = [&](std::int64_t window) {
+        return all.first[window + 1] - all.first[window] == 1;
+    };
+    for (std::int64_t window = job.begin; window < job.end; ++window) {
+        const std::int64_t next = window + 1;
+        if (kPairs && next < job.end && alone(window) && alone(next) &&
+            all.channels[all.first[window]] == all.channels[all.first[next]]) {
+            compare_windows<W, N, kPairs ? 2 : 1>(job, window, i, series);
+            ++window;
+        } else {
+            compare_windows<W, N, 1>(job, window, i, series);
         }
-    }
-    for (std::int64_t t = 0; t < n_thresholds; ++t) {
-        const auto limit = L::broadcast(job.windows.thresholds[window * n_thresholds + t]);
-        for (int v = 0; v < N; ++v) counts[t] = counts[t] + (found[v] <= limit);
     }
 }
 
 template <int W>
 void run_windows(const WindowJob& job) {
-    using L = Lanes<double, W>;
-    const std::int64_t n = job.step_end, n_thresholds = job.windows.n_thresholds;
-    for (std::int64_t window = job.begin; window < job.end; ++window) {
-        typename L::Bits counts[kMostThresholds];
-        for (auto& count : counts) count = L::broadcast_bits(0);
-        std::int64_t i = job.step_begin;
-        for (; n - i > 2 * W; i += kWindowVectors * W)
-            compare_steps<W, kWindowVectors>(job, window, i, counts);
-        if (n - i > W)
-            compare_steps<W, 2>(job, window, i, counts);
-        else if (n - i > 0)
-            compare_steps<W, 1>(job, window, i, counts);
-        if (job.counts == nullptr) continue;
-        for (std::int64_t t = 0; t < n_thresholds; ++t) {
-            alignas(64) std::int64_t lanes[W];
-            L::store_bits(lanes, counts[t]);
-            std::int64_t total = 0;
-            for (int w = 0; w < W; ++w) total -= lanes[w];  // a true lane is -1
-            job.counts[window * n_thresholds + t] += static_cast<std::int32_t>(total);
-        }
+    static_assert(kWindowVectors == 4 && W <= kMostLanes);
+    std::int64_t most = kWindowVectors;
+    if (job.shape_only || job.use_columns) {
+        const std::int64_t size =
+            job.n_used * job.windows.length * W * std::int64_t{sizeof(double)};
+        while (most > 2 && most * size > kColumnsBytes) --most;
+    }
+    for (std::int64_t i = job.step_begin; i < job.step_end;) {
+        const std::int64_t left = (job.step_end - i + W - 1) / W, n = left < most ? left : most;
+        if (n == 1)
+            compare_steps<W, 1>(job, i);
+        else if (n == 2)
+            compare_steps<W, 2>(job, i);
+        else if (n == 3)
+            compare_steps<W, 3>(job, i);
+        else
+            compare_steps<W, 4>(job, i);
+        i += n * W;
     }
 }
 

@@ -6,9 +6,9 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from slts import DataError
+from slts.columns import RequestedColumns, resolve_columns
+from slts.columns.rows import Chunk
 from slts.files import Columns
-from slts.files.columns import RequestedColumns, resolve_columns
-from slts.files.tables import Chunk
 
 
 def frame(**columns):
@@ -70,7 +70,7 @@ def test_the_finer_of_two_is_the_series():
 
 def test_a_step_counter_does_not_identify_series():
     found = guess(frame(sample=STEPS, who=IDS, x=VALUES))
-    assert (found.id, found.channels) == ("who", ("sample", "x"))
+    assert (found.id, found.time, found.channels) == ("who", "sample", ("x",))
     assert guess(frame(sample=STEPS, subject=[7] * 3 + [8] * 6, x=VALUES)).id == "subject"
     # Rows by time, as loggers write them.
     assert guess(frame(t=np.repeat([0, 1, 2], 3), machine_id=[1, 2, 3] * 3, x=VALUES)).id == (
@@ -150,8 +150,8 @@ def test_the_label_of_a_model_is_recognised_by_its_classes(columns, classes, lab
 
 
 def test_classes_do_not_turn_a_possible_channel_into_a_label():
-    table = frame(id=IDS, x=VALUES, z=ONE_TWO_THREE)
-    found = guess(table, classes=[1, 2, 3])
+    table = frame(id=IDS, x=VALUES, z=STEPS)
+    found = guess(table, classes=[0, 1, 2])
     assert (found.label, found.channels) == (None, ("x", "z"))
 
 

@@ -1,0 +1,256 @@
+"""What the rows of a table show about its columns: distinct values, blocks, order within series."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from slts._typing import AnyArray, IntArray
+from slts.columns.rows import (
+    NUMERIC,
+    Chunk,
+    Kind,
+    TimeForm,
+    is_moment,
+    is_number,
+    kind_of,
+    time_form,
+)
+from slts.errors import DataError
+
+# Marks columns that come from names of folders. The first rows hold few of their values, so that
+# they are never guessed as time or channel, and as id or label only by their names.
+FROM_FOLDER = {b"slts": b"folder"}
+# Text such as 31.12.2024 or 8:15, which may be a time.
+_LIKE_TIME = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T,].*)?|\d{1,2}:\d\d(:\d\d.*)?")
+
+# Cells that Arrow reads as missing values.
+MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
+)  # fmt: skip
+
+
+class Rises(NamedTuple):
+    """In how many series a column rises at every step, of how many; number of these steps."""
+
+    n_rising: int
+    n_series: int
+    n_steps: int
+
+    @property
+    def always(self) -> bool:
+        """Whether the column rises in every series that has several steps."""
+        return 0 < self.n_series == self.n_rising
+
+
+class Misspelt(NamedTuple):
+    """A cell of a text column that is not as most others: numbers of right ones, and of all."""
+
+    row: int
+    cell: str
+    n_right: int
+    n_cells: int
+
+
+class SeriesRows:
+    """Which rows belong to one series.
+
+    Parameters
+    ----------
+    codes
+        Integers that are equal for rows of one series.
+    """
+
+    def __init__(self, codes: IntArray) -> None:
+        self.codes = codes
+        self._order: IntArray = np.argsort(codes, kind="stable")
+        self._sorted = codes[self._order]
+        # For every row but the first, in this order: whether it continues a series.
+        self._same = self._sorted[1:] == self._sorted[:-1]
+
+    @cached_property
+    def n_series(self) -> int:
+        """Number of series."""
+        return len(np.unique(self.codes))
+
+    def varying(self, values: AnyArray) -> IntArray:
+        """Return the codes of the series in which a column of numbers varies; NaN is ignored."""
+        values, codes = values[self._order], self._sorted
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            present = ~np.isnan(values)
+            values, codes = values[present], codes[present]
+        differs = (codes[1:] == codes[:-1]) & (values[1:] != values[:-1])
+        return np.unique(codes[1:][differs])
+
+    def is_still(self, values: AnyArray) -> bool:
+        """Whether numbers are constant in every series, and two of a series are known."""
+        present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), bool)
+        n_known, n_series = np.count_nonzero(present), len(np.unique(self.codes[present]))
+        return bool(n_known > n_series and not len(self.varying(values)))
+
+    def falling(self, values: AnyArray) -> IntArray:
+        """Return the codes of the series in which numbers do not rise from each row to the next."""
+        values = values[self._order]
+        falls = self._same & ~(values[1:] > values[:-1])
+        return np.unique(self._sorted[1:][falls])
+
+    def rises(self, values: AnyArray) -> Rises:
+        """Count the series in which numbers rise from each row to the next."""
+        n_series = len(np.unique(self._sorted[1:][self._same]))
+        n_rising = n_series - len(self.falling(values))
+        return Rises(n_rising, n_series, int(np.count_nonzero(self._same)))
+
+    def counts(self, values: AnyArray) -> bool:
+        """Whether integers grow by one from each row to the next."""
+        return bool((np.diff(values[self._order])[self._same] == 1).all())
+
+
+class ColumnFacts:
+    """Facts about the columns of some rows of a table.
+
+    Parameters
+    ----------
+    sample
+        The rows.
+    """
+
+    def __init__(self, sample: Chunk) -> None:
+        self._sample = sample
+        self._rows = sample.rows
+        self.file = sample.file
+        self.n_rows = len(sample)
+        self.kinds: dict[str, Kind] = {f.name: kind_of(f.type) for f in self._rows.schema}
+        self.from_folders = {f.name for f in self._rows.schema if f.metadata == FROM_FOLDER}
+        self.codes = cache(self._codes)
+        self.numbers = cache(self._numbers)
+        self.time_form = cache(self._time_form)
+
+    def _codes(self, name: str) -> IntArray:
+        """Integers that are equal where the values of a column are equal."""
+        column = self._rows[name].combine_chunks()
+        if not hasattr(column, "indices"):
+            column = column.dictionary_encode()
+        codes: IntArray = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes
+
+    def _numbers(self, name: str) -> AnyArray:
+        """Values of a column of numbers; missing ones are NaN."""
+        column = self._rows[name].combine_chunks()
+        if self.kinds[name] == "integer" and column.null_count == 0:
+            integers: AnyArray = column.to_numpy(zero_copy_only=False)
+            return integers
+        numbers: AnyArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        return numbers
+
+    def _time_form(self, name: str) -> TimeForm | None:
+        if self.kinds[name] != "text":
+            return None
+        column = self._rows[name].combine_chunks()
+        return time_form(column.cast("string"))
+
+    def looks_like_time(self, name: str) -> bool:
+        """Whether most values of a text column are written like dates or times of day."""
+        if self.kinds[name] != "text":
+            return False
+        texts = [text for text in self._rows[name].drop_null()[:100].to_pylist() if text]
+        return 2 * sum(bool(_LIKE_TIME.fullmatch(text.strip())) for text in texts) > len(texts)
+
+    def n_distinct(self, name: str) -> int:
+        """Number of different values; missing values count as one."""
+        return len(np.unique(self.codes(name)))
+
+    def repeats(self, name: str) -> bool:
+        """Whether a value occurs in several rows."""
+        return self.n_distinct(name) < max(2, self.n_rows)
+
+    def n_blocks(self, name: str) -> int:
+        """Number of blocks of consecutive rows with equal values."""
+        return 1 + int(np.count_nonzero(np.diff(self.codes(name))))
+
+    def is_contiguous(self, name: str) -> bool:
+        """Whether equal values are always in consecutive rows."""
+        return self.n_blocks(name) == self.n_distinct(name)
+
+    def has_blocks(self, name: str) -> bool:
+        """Whether a column has several values, each in one block of about two rows or more."""
+        if self.kinds[name] not in ("text", "integer"):
+            return False
+        few = 1 < self.n_distinct(name) <= self.n_rows // 2
+        return few and self.is_contiguous(name)
+
+    def is_constant(self, name: str, codes: IntArray) -> bool:
+        """Whether a column is constant among rows of equal codes."""
+        pairs = np.unique(np.stack([codes, self.codes(name)]), axis=1)
+        return bool(pairs.shape[1] == len(np.unique(codes)))
+
+    def is_still(self, name: str, rows: SeriesRows) -> bool:
+        """Whether a column is constant within every series, one of which has several steps."""
+        if self.kinds[name] in NUMERIC:
+            return rows.is_still(self.numbers(name))
+        if self.kinds[name] in ("text", "moment"):
+            return rows.n_series < self.n_rows and self.is_constant(name, rows.codes)
+        return False
+
+    def is_whole(self, name: str) -> bool:
+        """Whether a column holds whole numbers, or nothing."""
+        if self.kinds[name] == "empty":
+            return True
+        if self.kinds[name] not in ("integer", "number"):
+            return False
+        numbers = self.numbers(name)
+        return bool((numbers[~np.isnan(numbers)] % 1 == 0).all())
+
+    def is_unique(self, name: str) -> bool:
+        """Whether every row has another value."""
+        return self.n_rows > 1 and self.n_distinct(name) == self.n_rows
+
+    # -- Messages
+
+    def refuse_misspelt(
+        self, name: str, what: str, otherwise: str = "", *, times: bool = False
+    ) -> None:
+        """Raise an error for a text column that holds mostly numbers, or mostly times."""
+        found = self.misspelt(name, times=times)
+        if found is None:
+            return
+        kind = "times" if times else "numbers"
+        raise DataError(
+            f"{self._sample.place(found.row)}: {what.format(repr(name))} holds "
+            f"{found.cell[:40]!r}, but {kind} in {found.n_right:,} of the first {found.n_cells:,} "
+            f"rows. Correct the value or drop the row{otherwise}"
+        )
+
+    def misspelt(self, name: str, *, times: bool = False) -> Misspelt | None:
+        """Return the first wrong cell of a text column that holds mostly numbers, or times."""
+        if self.kinds[name] != "text":
+            return None
+        cells = [
+            (row, cell)
+            for row, cell in enumerate(self._rows[name].to_pylist())
+            if cell is not None and cell not in MISSING
+        ]
+        is_right = is_moment if times else is_number
+        wrong = [(row, cell) for row, cell in cells if not is_right(cell)]
+        if not wrong or 2 * len(wrong) >= len(cells):
+            return None
+        return Misspelt(*wrong[0], len(cells) - len(wrong), len(cells))
+
+    def example(self, name: str) -> str:
+        """Describe the values of a column."""
+        column = self._rows[name].drop_null()
+        if self.kinds[name] == "text" and len(column):
+            return f"text such as {column[0].as_py()!r}"
+        if not len(column):
+            return "no value in its first rows"
+        return f"values of type {self._rows.schema.field(name).type}"
+
+    def all_columns(self, without: Sequence[str] = ()) -> str:
+        """List the names of the columns."""
+        names = [repr(name) for name in self.kinds if name not in without]
+        shown = ", ".join(names[:20])
+        return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown or "none"

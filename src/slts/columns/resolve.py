@@ -1,0 +1,553 @@
+"""`resolve_columns`: the role of each column, requested or guessed from names and first rows.
+
+A guess is made only if names or values are clear; it is returned, so that people can see it.
+Otherwise the error lists the columns and the option to set.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from slts.columns.facts import ColumnFacts, SeriesRows
+from slts.columns.names import (
+    ID_NAMES,
+    LABEL_NAMES,
+    PEOPLE,
+    ROW_NUMBERS,
+    is_time_name,
+    simplified,
+)
+from slts.columns.roles import Columns, RequestedColumns, shortened
+from slts.columns.rows import NUMERIC, Chunk, Kind, grid_step, kind_of
+from slts.columns.times import TIMES, Time, can_be_time, find_time, is_like_time
+from slts.columns.wide import label_at_an_end, numbered_columns
+from slts.errors import DataError
+
+_STEP_KINDS: tuple[Kind, ...] = ("number", "integer", "empty")
+_LABEL_KINDS: tuple[Kind, ...] = ("text", "integer", "boolean", "number")
+# Numbers of numbered columns from which a table may have one series per row: if every row has an
+# identifier, and without.
+_FEW_STEPS, _MANY_STEPS = 3, 8
+
+
+def resolve_columns(
+    sample: Chunk,
+    requested: RequestedColumns,
+    *,
+    one_series: bool = False,
+    has_header: bool = True,
+) -> Columns:
+    """Find the role of each column of a table.
+
+    Parameters
+    ----------
+    sample : Chunk
+        The first rows.
+    requested : RequestedColumns
+        The roles that are known.
+    one_series : bool
+        Whether the table is one series whose time and channels are requested: nothing is guessed.
+    has_header : bool
+        Whether the columns have names; if not, every row is a series.
+
+    Returns
+    -------
+    Columns
+        Columns that exist and have suitable types.
+
+    Raises
+    ------
+    DataError
+        If a column does not exist, has an unsuitable type, or cannot be guessed.
+    """
+    if not len(sample):
+        raise DataError(f"{sample.file} has no rows")
+    return _Resolver(sample, requested, has_header).resolve(one_series)
+
+
+class _Resolver:
+    def __init__(self, sample: Chunk, requested: RequestedColumns, has_header: bool) -> None:
+        self._sample = sample
+        self._rows = sample.rows
+        self._file = sample.file
+        self._requested = requested
+        self._has_header = has_header
+        self._facts = ColumnFacts(sample)
+        self._kinds = self._facts.kinds
+        self._lists = "list" in self._kinds.values()
+        self._taken: set[str | None] = set()
+        names = self._rows.schema.names
+        if len(self._kinds) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"{self._file} has two columns named {twice!r}: rename one")
+
+    def resolve(self, one_series: bool) -> Columns:
+        requested = self._requested
+        channels = self._requested_channels()
+        for role in ("id", "time", "label", "groups"):
+            name = getattr(requested, role)
+            if name is not None:
+                self._take(name, role)
+        if one_series:
+            return Columns(None, requested.time, None, channels or (), skip=requested.skip)
+        if self._lists:
+            return self._resolve_rows(channels, steps=())
+        steps = self._steps(channels)
+        if self._is_wide(steps):
+            return self._resolve_rows(channels, steps)
+        return self._resolve_long(channels)
+
+    def _resolve_rows(self, channels: tuple[str, ...] | None, steps: Sequence[str]) -> Columns:
+        """Find the roles if every row is a series, in lists or in the columns `steps`."""
+        requested = self._requested
+        id = requested.id or self._id_of_rows()
+        self._taken.add(id)
+        label = requested.label
+        if label is None and (self._has_header or requested.channels is None):
+            label = self._guess_label(None, steps)
+            if (channels is not None or steps) and requested.classes is not None:
+                label = self._label_of_model(label, None, steps)
+        self._taken.add(label)
+        if channels is None:
+            channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
+        return self._columns(Time(None), None, id, label, channels, wide=bool(steps))
+
+    def _resolve_long(self, channels: tuple[str, ...] | None) -> Columns:
+        """Find the roles if every row is a step."""
+        requested = self._requested
+        id = requested.id or self._id_in_long_form()
+        self._taken.add(id)
+        rows = SeriesRows(self._facts.codes(id))
+        free = [name for name in self._free() if name not in self._facts.from_folders]
+        counters = set(self._with_id_names())
+        time = find_time(self._facts, free, rows, requested.time, counters, channels is None)
+        self._taken.add(time.column)
+        label = requested.label
+        if label is None:
+            label = self._guess_label(rows, ())
+            if channels is not None and requested.classes is not None:
+                label = self._label_of_model(label, rows, ())
+        self._taken.add(label)
+        constant: tuple[str, ...] = ()
+        if channels is None:
+            constant = self._constant(rows)
+            channels = self._guess_channels(rows, time, constant)
+        return self._columns(time, rows, id, label, channels, constant=constant)
+
+    def _columns(
+        self,
+        time: Time,
+        rows: SeriesRows | None,
+        id: str | None,
+        label: str | None,
+        channels: tuple[str, ...],
+        *,
+        wide: bool = False,
+        constant: tuple[str, ...] = (),
+    ) -> Columns:
+        requested, expect = self._requested, self._requested.expect
+        roles = {"id": id, "time": time.column, "label": label}
+        guessed = {
+            role
+            for role, name in roles.items()
+            if name is not None and getattr(requested, role) is None
+        }
+        if expect is None and requested.channels is None:
+            guessed.add("channels")
+        every = None if requested.every is None else str(requested.every)
+        if every is not None:
+            self._check_grid(every, time.column)
+        ignored = tuple(name for name in self._kinds if name not in self._taken | set(channels))
+        self._refuse_bytes(ignored, label, rows)
+        names = None if expect is None or len(expect) != len(channels) else tuple(expect)
+        return Columns(
+            id,
+            time.column,
+            label,
+            channels,
+            guessed=frozenset(guessed),
+            ignored=ignored,
+            lists=self._lists,
+            wide=wide,
+            constant=constant,
+            label_candidates=() if label is not None else self._label_candidates(ignored, rows),
+            rising=time.rising,
+            time_form=None if time.column is None else self._facts.time_form(time.column),
+            model_channels=None if names == channels else names,
+            every=every,
+            groups=requested.groups,
+            skip=requested.skip,
+        )
+
+    def _check_grid(self, every: str, time: str | None) -> None:
+        if time is None:
+            raise DataError(
+                f"{self._file}: --every (every=) resamples on a grid of time, but there is no time "
+                f"column. Name it with --time (time=)"
+            )
+        numbers = self._kinds[time] in NUMERIC or self._facts.time_form(time) == "number"
+        grid_step(every, moments=not numbers)
+
+    def _take(self, name: str, role: str) -> None:
+        """Give a requested column its role."""
+        if name not in self._kinds:
+            raise DataError(
+                f"{self._file} has no column {name!r} ({role}); its columns are "
+                f"{self._facts.all_columns()}"
+            )
+        if name in self._taken:
+            raise DataError(f"{self._file}: column {name!r} cannot have two roles ({role})")
+        what = f"{self._file}: column {name!r} ({role})"
+        if role != "channels" and self._kinds[name] in ("list", "bytes", "empty", "other"):
+            dtype = str(self._rows.schema.field(name).type)
+            held = "bytes, not UTF-8 text" if "binary" in dtype else f"values of type {dtype}"
+            raise DataError(f"{what} holds {held}; expected text or numbers")
+        if role == "time" and self._lists:
+            raise DataError(
+                f"{self._file} has one row per series and one list per channel. Steps have the "
+                f"order of the lists, so a time column cannot be used"
+            )
+        if role == "time" and not can_be_time(self._facts, name):
+            for times in (False, True):
+                self._facts.refuse_misspelt(name, "column {} (time)", times=times)
+            raise DataError(f"{what} holds {self._facts.example(name)}, expected {TIMES}")
+        self._taken.add(name)
+
+    def _requested_channels(self) -> tuple[str, ...] | None:
+        expect, given = self._requested.expect, self._requested.channels
+        names = expect if given is None else given
+        if names is None:
+            return None
+        if isinstance(names, str):
+            # A comma may be part of the name of a column.
+            split = [name.strip() for name in names.split(",") if name.strip()]
+            names = [names] if names in self._kinds else split
+        chosen = tuple(column for name in names for column in self._expanded(name))
+        if not chosen or len(set(chosen)) != len(chosen):
+            raise DataError(f"channels must be one or more distinct columns, got {list(names)}")
+        absent = [name for name in chosen if name not in self._kinds]
+        if absent and given is None:
+            raise DataError(
+                f"{self._file} has no column {absent[0]!r}, a channel the model was trained with; "
+                f"its columns are {self._facts.all_columns()}. Name the columns to use for "
+                f"{', '.join(chosen)}: --channels a,b, or slts.scan_series(path, channels=[...])"
+            )
+        for name in chosen:
+            self._take(name, "channels")
+            self._require_numbers(name)
+        # The same columns in another order: names decide, not positions.
+        return chosen if expect is None or set(expect) != set(chosen) else tuple(expect)
+
+    def _expanded(self, name: str) -> Sequence[str]:
+        first, dots, last = name.partition("..")
+        if dots and name not in self._kinds and first in self._kinds and last in self._kinds:
+            names = list(self._kinds)
+            return names[names.index(first) : names.index(last) + 1] or [name]
+        return [name]
+
+    def _require_numbers(self, name: str) -> None:
+        kind = self._kinds[name]
+        if self._lists:
+            dtype = self._rows.schema.field(name).type
+            if kind != "list" or kind_of(dtype.value_type) not in NUMERIC:
+                raise DataError(
+                    f"{self._file}: channel {name!r} has type {dtype}, expected lists of numbers, "
+                    f"one number per step"
+                )
+        elif kind not in (*NUMERIC, "empty") and not self._is_skipped(name):
+            self._facts.refuse_misspelt(name, "channel {}")
+            raise DataError(
+                f"{self._file}: channel {name!r} holds {self._facts.example(name)}, expected "
+                f"numbers"
+            )
+
+    def _is_skipped(self, name: str) -> bool:
+        """Tell whether a column has cells that are not numbers, whose series are left out."""
+        return self._requested.skip and self._facts.misspelt(name) is not None
+
+    # -- One series per row
+
+    def _steps(self, channels: tuple[str, ...] | None) -> tuple[str, ...]:
+        """Return the columns that may be the steps of series, one series per row."""
+        if channels is not None:
+            return channels
+        free = tuple(self._free())
+        if not self._has_header:
+            return free
+        steps = (n for n in free if self._kinds[n] in _STEP_KINDS or self._is_skipped(n))
+        return numbered_columns(free, set(steps))
+
+    def _is_wide(self, steps: Sequence[str]) -> bool:
+        """Tell whether every row is a series; raise an error if it may as well be a step."""
+        requested, facts = self._requested, self._facts
+        if not self._has_header:
+            return True
+        if len(steps) < _FEW_STEPS or requested.time is not None or requested.expect is not None:
+            return False
+        has_time = any(
+            is_time_name(name) and can_be_time(self._facts, name) for name in self._free()
+        )
+        if len(steps) < _MANY_STEPS and has_time:
+            return False
+        if requested.id is not None:
+            return facts.is_unique(requested.id)
+        named = [name for name in self._with_id_names() if name not in steps]
+        unique = [name for name in named if facts.is_unique(name)]
+        labels = [requested.label] if requested.label else self._named_labels()
+        blocks = [
+            name
+            for name in self._free(("text", "integer"))
+            if name not in (*steps, *labels, *unique)
+            and facts.repeats(name)
+            and (name in named or facts.has_blocks(name))
+            and not is_like_time(facts, name)
+        ]
+        if unique and not blocks:
+            return True
+        if len(steps) < _MANY_STEPS or has_time:
+            return False
+        series = [n for n in blocks if all(facts.is_constant(k, facts.codes(n)) for k in labels)]
+        # Labels of steps change rarely from row to row, labels of series often.
+        often = [n for n in labels if 10 * facts.n_blocks(n) >= facts.n_rows]
+        if not series and (
+            len(steps) == len(self._kinds) or (often and not facts.is_contiguous(often[0]))
+        ):
+            return True
+        if any(simplified(n) not in PEOPLE and (n in named or not unique) for n in series):
+            return False
+        raise DataError(
+            f"{self._file}: it is not clear whether a row is one step of a series, or a series "
+            f"whose steps are the columns {shortened(steps)}. Name the column that identifies the "
+            f"series with --id (id=): if it differs in every row, a row is a series. The other "
+            f"columns are {facts.all_columns(without=steps)}"
+        )
+
+    def _id_of_rows(self) -> str | None:
+        if not self._has_header:
+            return None
+        named = self._with_id_names()
+        return next((n for n in named if self._lists or self._facts.is_unique(n)), None)
+
+    def _list_channels(self) -> tuple[str, ...]:
+        found = tuple(n for n in self._free(("list",)) if n not in self._facts.from_folders)
+        for name in found:
+            self._require_numbers(name)
+        return found
+
+    # -- Guesses
+
+    def _with_id_names(self) -> Iterator[str]:
+        """Columns that are named like an identifier, the best names first."""
+        kinds: tuple[Kind, ...] = ("text", "integer", "moment")
+        endings = (n for n in self._free(kinds) if re.search(r"(_id|[a-z]I[dD])$", n))
+        yield from dict.fromkeys([*self._with_name(ID_NAMES, kinds), *endings])
+
+    def _id_in_long_form(self) -> str:
+        """Choose by names and by how values repeat."""
+        facts = self._facts
+        named = list(self._with_id_names())
+        # A column with a different value in every row does not identify series.
+        repeated = [name for name in named if facts.repeats(name)]
+        contiguous = [name for name in repeated if facts.is_contiguous(name)]
+        others = {*self._with_name(LABEL_NAMES, ("text", "integer")), *facts.from_folders}
+        blocks = [
+            name
+            for name in self._free()
+            if name not in others and not is_like_time(facts, name) and facts.has_blocks(name)
+        ]
+        if all(simplified(name) in PEOPLE for name in contiguous):
+            # People may have several series.
+            contiguous, blocks = [], list(dict.fromkeys([*contiguous, *blocks]))
+        # Integers that start again and again may count steps: they come late.
+        for candidates in (self._finest(contiguous), self._finest(blocks), repeated, named):
+            if candidates:
+                return candidates[0]
+        unreadable = [name for name, kind in self._kinds.items() if kind == "bytes"]
+        hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
+        raise DataError(
+            f"{self._file}: it is not clear which column identifies the series. Name it with --id "
+            f"(id=); the columns are {self._facts.all_columns()}{hint}"
+        )
+
+    def _finest(self, names: Sequence[str]) -> list[str]:
+        """Keep the columns within whose values all others are constant: recordings, not people."""
+        return [
+            name
+            for name in names
+            if all(self._facts.is_constant(other, self._facts.codes(name)) for other in names)
+        ]
+
+    def _named_labels(self) -> list[str]:
+        # x, y, z are coordinates.
+        has_x = any(simplified(name) == "x" for name in self._kinds)
+        return [
+            name
+            for name in self._with_name(LABEL_NAMES, _LABEL_KINDS)
+            if not (has_x and simplified(name) == "y")
+        ]
+
+    def _guess_label(self, rows: SeriesRows | None, steps: Sequence[str]) -> str | None:
+        if not self._has_header:
+            kinds = (*NUMERIC, "empty")
+            texts = [n for n in steps if self._kinds[n] not in kinds and not self._is_skipped(n)]
+            return label_at_an_end(self._facts, steps, texts)
+        facts = self._facts
+        named = [name for name in self._named_labels() if name not in steps]
+        texts = [
+            name
+            for name in self._free(("text",))
+            if name not in facts.from_folders
+            and facts.n_distinct(name) > 1
+            and facts.time_form(name) in (None, "number")
+        ]
+        if rows is not None:
+            if named:
+                # Text with such a name is a label even if it varies, which is an error later.
+                return next(
+                    (
+                        name
+                        for name in named
+                        if self._kinds[name] == "text" or facts.is_constant(name, rows.codes)
+                    ),
+                    None,
+                )
+            texts = [n for n in texts if facts.is_constant(n, rows.codes)]
+        n_series = facts.n_rows if rows is None else rows.n_series
+        if not self._lists:
+            texts = [n for n in texts if facts.n_distinct(n) < n_series]
+        if named:
+            return named[0]
+        return texts[0] if len(texts) == 1 else None
+
+    def _label_of_model(
+        self,
+        guess: str | None,
+        rows: SeriesRows | None,
+        steps: Sequence[str],
+    ) -> str | None:
+        """Keep a guess that holds classes of the model, or take the only column that does.
+
+        Numbers must be all of the classes: numbers of folds and sessions are often some of them.
+        """
+        known = {_comparable(name) for name in self._requested.classes or ()}
+        values = {
+            name: {_comparable(value) for value in self._rows[name].unique().to_pylist()}
+            for name in self._free(("text", "number", "integer", "boolean"))
+            if name == guess or name not in steps
+        }
+        if guess is not None:
+            named = not self._has_header or guess in self._named_labels()
+            # A column that is named like a label may hold classes that the model does not know.
+            if values[guess] & known if named else values[guess] <= known:
+                return guess
+        found = [
+            name
+            for name in values
+            if values[name] == known or (self._kinds[name] == "text" and values[name] <= known)
+        ]
+        if rows is not None:
+            found = [name for name in found if self._facts.is_constant(name, rows.codes)]
+        complete = [name for name in found if values[name] == known]
+        return next((only[0] for only in (found, complete) if len(only) == 1), guess)
+
+    def _label_candidates(self, ignored: Sequence[str], rows: SeriesRows | None) -> tuple[str, ...]:
+        """Return unused columns with few whole numbers or words, one for each series."""
+        n_series = self._facts.n_rows if rows is None else rows.n_series
+        return tuple(
+            name
+            for name in ignored
+            if self._kinds[name] in ("text", "integer", "boolean")
+            and not ROW_NUMBERS.fullmatch(name)
+            and 1 < self._facts.n_distinct(name) < n_series
+            and (rows is None or self._facts.is_constant(name, rows.codes))
+        )
+
+    def _constant(self, rows: SeriesRows) -> tuple[str, ...]:
+        """Return the columns of numbers that are constant in every series: they tell no step."""
+        return tuple(
+            name
+            for name in self._free(NUMERIC)
+            if name not in self._facts.from_folders and rows.is_still(self._facts.numbers(name))
+        )
+
+    def _guess_channels(
+        self, rows: SeriesRows, time: Time, constant: Sequence[str]
+    ) -> tuple[str, ...]:
+        free = [name for name in self._free() if name not in self._facts.from_folders]
+        found = tuple(
+            name
+            for name in free
+            if self._kinds[name] in NUMERIC and name not in (*constant, *time.clocks)
+        )
+        otherwise = ", or name the columns to read with --channels (channels=)"
+        for name in free:
+            self._facts.refuse_misspelt(name, "column {}", otherwise)
+            if self._facts.time_form(name) == "number" and not self._facts.is_still(name, rows):
+                raise DataError(
+                    f"{self._file}: column {name!r} holds numbers as text: convert it to numbers"
+                    f"{otherwise}"
+                )
+        if not found:
+            left = dict.fromkeys(n for n in (*constant, *time.clocks, time.column) if n is not None)
+            hint = (
+                f". Columns that rise like a time, or are constant in every series, are channels "
+                f"only if they are named: --channels {','.join(left)} (channels=)"
+            )
+            raise DataError(
+                f"{self._file} has no numeric column left for the channels; its columns are "
+                f"{self._facts.all_columns()}{hint if left else ''}"
+            )
+        return found
+
+    # -- Properties of columns
+
+    def _free(self, kinds: Sequence[Kind] | None = None) -> Iterator[str]:
+        """Columns without a role, perhaps of some kinds only."""
+        return (
+            name
+            for name, kind in self._kinds.items()
+            if (kinds is None or kind in kinds)
+            and name not in self._taken
+            and not ROW_NUMBERS.fullmatch(name)
+        )
+
+    def _with_name(self, names: Sequence[str], kinds: Sequence[Kind]) -> Iterator[str]:
+        """Columns with one of the names, in the order of the names."""
+        free = list(self._free(kinds))
+        for wanted in names:
+            yield from (name for name in free if simplified(name) == wanted)
+
+    # -- Messages
+
+    def _refuse_bytes(
+        self, ignored: Sequence[str], label: str | None, rows: SeriesRows | None
+    ) -> None:
+        """Raise an error if text that is not UTF-8 may be the label of a text file.
+
+        Predictions need no label. Files other than text hold bytes on purpose.
+        """
+        requested = self._requested
+        predicts = requested.expect is not None and requested.classes is None
+        if label is not None or predicts or self._sample.unit != "line":
+            return
+        for name in ignored:
+            if self._kinds[name] != "bytes" or self._facts.n_distinct(name) < 2:
+                continue
+            if rows is None or self._facts.is_constant(name, rows.codes):
+                raise DataError(f"{self._file}: {_not_utf8(name)}, or name the label with --label")
+
+
+def _not_utf8(name: str) -> str:
+    return f"column {name!r} holds text that is not UTF-8: save it in UTF-8"
+
+
+def _comparable(label: object) -> str | float:
+    """Return a value that is equal for labels with the same meaning in text and other files."""
+    text = str(label).lower()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text

@@ -1,0 +1,167 @@
+"""Rows of a table in Arrow's form: chunks with their place, kinds of columns, times as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from slts.errors import DataError
+from slts.extras import LazyModule
+
+pa: Any = LazyModule("pyarrow", "io")
+compute: Any = LazyModule("pyarrow.compute", "io")
+
+Kind = Literal["number", "integer", "boolean", "text", "bytes", "moment", "list", "empty", "other"]
+NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
+# How text is read as time: a number, a moment, a moment with a time zone, a time of day.
+TimeForm = Literal["number", "moment", "zoned", "clock"]
+_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
+# Number of rows from which the columns are guessed.
+SAMPLE_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a table.
+
+    Attributes
+    ----------
+    rows
+        A `pyarrow.Table`.
+    file
+        Name of the file, for messages.
+    first
+        Number of the first row in the file.
+    unit
+        What `first` counts: ``"row"`` from 0, or ``"line"`` from 1.
+    share
+        Share of the whole source that has been read, if it is known.
+    """
+
+    rows: Any
+    file: str
+    first: int = 0
+    unit: str = "row"
+    share: float | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.rows.num_rows)
+
+    def place(self, row: int) -> str:
+        """Return file and number of a row, such as ``"train.csv, line 12"``."""
+        return f"{self.file}, {self.unit} {self.first + row}"
+
+    def between(self, start: int, stop: int) -> Chunk:
+        """Return the rows from `start` to before `stop`."""
+        rows = self.rows.slice(start, stop - start)
+        return replace(self, rows=rows, first=self.first + start)
+
+    def cut(self, n_rows: int) -> Iterator[Chunk]:
+        """Yield chunks of at most `n_rows` rows."""
+        for start in range(0, len(self), n_rows):
+            yield self.between(start, min(len(self), start + n_rows))
+
+
+def arrow_table(frame: Any, name: str) -> Any:
+    """Convert a data frame of any library; a named index of pandas becomes a column."""
+    try:
+        return pa.table(frame)
+    except pa.ArrowException as error:
+        text = " ".join(str(part) for part in error.args)
+        raise DataError(
+            f"{name}: a column cannot be read, because its values have several types: {text}"
+        ) from error
+
+
+def kind_of(dtype: Any) -> Kind:
+    """Return what an Arrow type holds."""
+    types = pa.types
+    if types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if types.is_boolean(dtype):
+        return "boolean"
+    if types.is_integer(dtype):
+        return "integer"
+    if types.is_floating(dtype) or types.is_decimal(dtype):
+        return "number"
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+        return "text"
+    if types.is_binary(dtype) or types.is_large_binary(dtype) or types.is_binary_view(dtype):
+        return "bytes"
+    if types.is_null(dtype):
+        return "empty"
+    if types.is_temporal(dtype):
+        return "moment"
+    if types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype):
+        return "list"
+    return "other"
+
+
+def is_number(text: str) -> bool:
+    """Tell whether text is a number, with a decimal point or a decimal comma."""
+    try:
+        float(text.replace(",", ".", 1))
+    except ValueError:
+        return False
+    return True
+
+
+def is_moment(text: str) -> bool:
+    """Tell whether text is a moment or a time of day, as `parse_times` reads them."""
+    date, clock, zone = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?", r"(Z|[+-]\d\d:?\d\d)"
+    return bool(re.fullmatch(rf"{date}([ T]{clock}{zone}?)?|{clock}", text))
+
+
+def time_form(column: Any) -> TimeForm | None:
+    """Return how a text column is read as time; None if its values are not all times.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from slts.columns.rows import time_form
+    >>> time_form(pa.array(["2024-03-01 00:00:03.25", "2024-03-01T00:00:04"]))
+    'moment'
+    >>> time_form(pa.array(["01.03.2024"]))
+    """
+    present = column.filter(compute.not_equal(column, "").fill_null(False))
+    forms: tuple[TimeForm, ...] = ("number", "moment", "zoned", "clock")
+    for form in forms:
+        # Most columns fail at the first value.
+        for part in (present[:1], present):
+            try:
+                parse_times(part, form)
+            except pa.ArrowInvalid:
+                break
+        else:
+            return form if len(present) else None
+    return None
+
+
+def grid_step(every: str, *, moments: bool) -> float:
+    """Return the distance of steps on a grid: nanoseconds for moments, else the unit of the time.
+
+    Examples
+    --------
+    >>> from slts.columns.rows import grid_step
+    >>> grid_step("20ms", moments=True), grid_step("0.5", moments=False)
+    (20000000.0, 0.5)
+    """
+    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*([a-z]*)\s*", every)
+    number, unit = (0.0, "") if match is None else (float(match[1]), match[2])
+    example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
+    if number <= 0.0 or (unit not in _NANOSECONDS if moments else unit):
+        held = "holds moments" if moments else "holds numbers, whose unit is not known"
+        raise DataError(f"every must be {example}, because the time {held}; got {every}")
+    return number * _NANOSECONDS[unit] if moments else number
+
+
+def parse_times(column: Any, form: TimeForm) -> Any:
+    """Read text as numbers or moments; raise `pyarrow.ArrowInvalid` for any other text."""
+    if form == "number":
+        return column.cast(pa.float64())
+    if form == "clock":
+        column = compute.binary_join_element_wise("1970-01-01", column, " ")
+    return column.cast(pa.timestamp("ns", "UTC" if form == "zoned" else None))

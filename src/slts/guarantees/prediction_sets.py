@@ -1,0 +1,247 @@
+"""`prediction_sets`: sets of classes that hold the true one with a given confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.errors import DataError, warn
+from slts.estimators.base import SeriesClassifier
+from slts.guarantees.held_out import HeldOut
+from slts.learning.calibration import two_sided
+from slts.learning.conformal import HeldOutMargins
+
+# What a set of each size says: no class, one, several.
+FLAGS = ("unlike", "single", "several")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSets:
+    """Sets of classes, one for each series.
+
+    Attributes
+    ----------
+    classes
+        The labels of the classifier.
+    alpha
+        Probability that a set misses the true class, at most.
+    p_values
+        How usual each class would be for each series, shape (series, classes). A set has the
+        classes whose p-value is above `alpha`.
+    """
+
+    classes: AnyArray
+    alpha: float
+    p_values: FloatArray
+
+    @property
+    def members(self) -> npt.NDArray[np.bool_]:
+        """Whether each class is in the set, shape (series, classes)."""
+        return self.p_values > self.alpha
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of classes in each set."""
+        sizes: IntArray = np.sum(self.members, axis=1, dtype=np.int64)
+        return sizes
+
+    @property
+    def labels(self) -> list[AnyArray]:
+        """The classes in each set."""
+        return [self.classes[row] for row in self.members]
+
+    @property
+    def flags(self) -> list[str]:
+        """Whether each set has a "single" class, "several", or none: "unlike" anything seen."""
+        return [FLAGS[min(size, 2)] for size in self.sizes.tolist()]
+
+    def contains(self, y: Any) -> npt.NDArray[np.bool_]:
+        """Whether each set has the label of its series."""
+        labels = column_or_1d(y)
+        if len(labels) != len(self.p_values):
+            raise DataError(
+                f"y has {len(labels)} labels, but there are {len(self.p_values)} prediction sets."
+            )
+        of_series = labels[:, np.newaxis] == self.classes
+        found: npt.NDArray[np.bool_] = np.any(self.members & of_series, axis=1)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionSets:
+    """Predicts sets of classes; made by `prediction_sets`.
+
+    Attributes
+    ----------
+    model
+        The classifier. A classifier of slts has these margins as `held_out_margins_`, so that
+        ``slts.save(sets.model, path)`` stores them.
+    held_out
+        Margins of held-out series, which the margins of new series are compared with.
+    """
+
+    model: Any
+    held_out: HeldOutMargins
+
+    @property
+    def guarantee(self) -> str:
+        """What is known about the share of sets that have the true class."""
+        n, draws = len(self.held_out.codes), round(float(self.held_out.weights.sum()))
+        if not self.held_out.independent:
+            return (
+                f"No proven guarantee: {n} training series were held out while fitting, and "
+                f"models that learned from fewer series decided on them. The share of sets with "
+                f"the true class is about 1 - alpha. Held-out series give a guarantee."
+            )
+        new, given = "new series", f"{n} held-out series"
+        if draws < n:
+            new, given = "random series of a new group", f"{draws} groups of {n} held-out series"
+        return (
+            f"A set has the true class with probability at least 1 - alpha, if the {given} and the "
+            f"{new} are independent draws from one distribution."
+        )
+
+    def predict(self, X: Any, alpha: float = 0.05, *, per_class: bool = False) -> LabelSets:
+        """Predict a set of classes for each series.
+
+        Parameters
+        ----------
+        X
+            Anything the classifier takes.
+        alpha
+            Probability that a set misses the true class, at most.
+        per_class
+            Hold this probability for every class (Mondrian), not only on average. Each class then
+            needs 1 / alpha - 1 held-out series.
+
+        Returns
+        -------
+        LabelSets
+            The sets. An empty one means that the series is unlike anything seen: held-out series
+            of known classes have one with probability `alpha` at most.
+        """
+        return self.from_decisions(decisions_of(self.model, X), alpha, per_class=per_class)
+
+    def from_decisions(
+        self, decisions: FloatArray, alpha: float = 0.05, *, per_class: bool = False
+    ) -> LabelSets:
+        """Predict sets from decision values of the classifier; see `predict`."""
+        check_alpha(alpha)
+        self._warn_if_too_few(alpha, per_class)
+        found = self.held_out.p_values(decisions, per_class=per_class)
+        return LabelSets(self.model.classes_, float(alpha), found)
+
+    def _warn_if_too_few(self, alpha: float, per_class: bool) -> None:
+        classes = self.model.classes_
+        draws = self.held_out.n_draws(len(classes), per_class=per_class)
+        few = np.flatnonzero(1.0 / (draws + 1.0) > alpha)
+        if len(few) == 0:
+            return
+        c = int(few[0])
+        of_class = f" of class {classes.tolist()[c]!r}" if per_class else ""
+        every = "this class" if per_class else "all classes"
+        warn(
+            f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series{of_class}, "
+            f"and there are {draws[c]:g}: every set has {every}. Raise alpha, or hold out more."
+        )
+
+
+def prediction_sets(
+    model: Any, X: Any = None, y: Any = None, *, groups: Any = None
+) -> PredictionSets:
+    """Compare new series with held-out ones, to predict sets of classes instead of one.
+
+    Parameters
+    ----------
+    model
+        Any fitted classifier with decision values.
+    X, y
+        Held-out series that played no part in training, and their labels; y is None for a scan
+        with labels. Without X the decisions that `fit` held out are used: no series are needed,
+        but coverage is not guaranteed.
+    groups
+        The group of each held-out series, such as a person: series of a group are not
+        independent. The guarantee is then for a random series of a new group. None for a scan,
+        which has its own.
+
+    Returns
+    -------
+    PredictionSets
+        Its method `predict` gives the sets for any alpha.
+
+    Examples
+    --------
+    >>> import numpy as np, slts
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.tile(["left", "right"], 60)
+    >>> X = [rng.normal(size=(2, 15)) + (c == "right") * np.array([[4.0], [0.0]]) for c in y]
+    >>> model = slts.LocalSLTSClassifier(random_state=0).fit(X[:40], y[:40])
+    >>> sets = slts.prediction_sets(model, X[40:100], y[40:100])
+    >>> found = sets.predict(X[100:], alpha=0.05)
+    >>> [str(label) for label in found.labels[0]], int(found.sizes[0]), found.flags[0]
+    (['left'], 1, 'single')
+    """
+    check_is_fitted(model)
+    if X is None:
+        if y is not None or groups is not None:
+            raise ValueError(
+                "The 'X' parameter of prediction_sets is None, but y or groups are given. Pass "
+                "their series."
+            )
+        held_out = getattr(model, "held_out_margins_", None)
+        if held_out is None:
+            raise DataError(
+                f"this {type(model).__name__} has no decisions for held-out series, because it was "
+                f"fitted without calibration or by an older slts. Pass held-out series: "
+                f"prediction_sets(model, X, y)."
+            )
+        return PredictionSets(model, held_out)
+    given = HeldOut.of(model, X, y, groups)
+    if given.overlap is not None:
+        raise given.overlap
+    decisions = given.decisions if given.decisions is not None else decisions_of(model, X)
+    codes = np.searchsorted(model.classes_, given.labels)
+    held_out = HeldOutMargins.of(decisions, codes, _shares(given.groups), independent=True)
+    if isinstance(model, SeriesClassifier):
+        model = model.with_margins(held_out)
+    return PredictionSets(model, held_out)
+
+
+def decisions_of(model: Any, X: Any) -> FloatArray:
+    """Return decision values, one for each class."""
+    if not hasattr(model, "decision_function"):
+        raise DataError(
+            f"{type(model).__name__} has no decision_function, which prediction sets compare."
+        )
+    decisions = two_sided(np.asarray(model.decision_function(X), dtype=np.float64))
+    if decisions.shape[1] != len(model.classes_):
+        raise DataError(
+            f"{type(model).__name__} has {decisions.shape[1]} decision values for "
+            f"{len(model.classes_)} classes: prediction sets need one for each class."
+        )
+    return decisions
+
+
+def check_alpha(alpha: Any) -> None:
+    """Raise an error if alpha is not strictly between 0 and 1."""
+    if isinstance(alpha, bool) or not np.isscalar(alpha) or not np.isreal(alpha):
+        usable = False
+    else:
+        usable = 0.0 < float(alpha) < 1.0  # type: ignore[arg-type]
+    if not usable:
+        raise ValueError(
+            f"The 'alpha' parameter must be a number between 0 and 1. Got {alpha!r} instead."
+        )
+
+
+def _shares(groups: AnyArray | None) -> FloatArray | None:
+    """Return the share of each series in the draw of its group."""
+    if groups is None:
+        return None
+    _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / counts[which])

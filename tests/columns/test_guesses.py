@@ -1,0 +1,332 @@
+"""Guesses that need values: times, constant columns, tables with one series per row."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+
+from slts import DataError
+from slts.columns import RequestedColumns, resolve_columns
+from slts.columns.rows import Chunk
+
+N_SERIES, LENGTH = 12, 8
+RNG = np.random.default_rng(0)
+
+
+def guess(columns, **wanted):
+    return resolve_columns(Chunk(pa.table(columns), "data.csv"), RequestedColumns(**wanted))
+
+
+def long(**columns):
+    """Twelve series of eight steps; a column is a function of the number of the series."""
+    made = {
+        "recording": lambda i: np.full(LENGTH, f"r{i}"),
+        **columns,
+        "x": lambda i: RNG.normal(size=LENGTH),
+        "z": lambda i: RNG.normal(size=LENGTH),
+    }
+    return {name: np.concatenate([f(i) for i in range(N_SERIES)]) for name, f in made.items()}
+
+
+def rising(i):
+    return RNG.uniform(size=LENGTH).cumsum()
+
+
+def constant(values):
+    return lambda i: np.full(LENGTH, values[i % len(values)])
+
+
+# -- Time
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["time_s", "time_ms", "elapsed", "elapsed_s", "ts", "t_sec", "Time (s)", "unix_time", "sample",
+     "frame", "seconds", "Timestamp", "sample_no", "timeStamp", "frame number"],
+)  # fmt: skip
+def test_columns_named_like_a_time_are_the_time(name):
+    found = guess(long(**{name: rising}))
+    assert (found.time, found.channels) == (name, ("x", "z"))
+    assert not found.rising
+
+
+@pytest.mark.parametrize("name", ["time_s", "elapsed", "Time (s)"])
+def test_a_time_by_name_need_not_rise(name):
+    found = guess(long(**{name: lambda i: RNG.permutation(LENGTH)}))
+    assert (found.time, found.channels) == (name, ("x", "z"))
+
+
+@pytest.mark.parametrize("name", ["t_min", "start_time", "t1", "sample", "s"])
+def test_other_names_are_channels_unless_they_rise(name):
+    assert guess(long(**{name: lambda i: RNG.normal(size=LENGTH)})).channels == (name, "x", "z")
+
+
+def test_a_column_that_rises_in_every_series_is_the_time():
+    found = guess(long(load=rising))
+    assert (found.time, found.channels, found.rising) == ("load", ("x", "z"), True)
+    assert "time" in found.guessed
+    # Named as a channel, it is one.
+    found = guess(long(load=rising), channels=["load", "x"])
+    assert (found.time, found.channels) == (None, ("load", "x"))
+
+
+def test_few_rising_values_are_no_evidence():
+    table = {"id": ["a"] * 3 + ["b"] * 3, "x": [1.0, 2.0, 3.0] * 2, "z": [3.0, 1.0, 2.0] * 2}
+    assert guess(table).channels == ("x", "z")
+
+
+def test_several_columns_that_rise_are_a_question():
+    table = long(load=rising, odometer=rising)
+    with pytest.raises(DataError, match=r"'load' or 'odometer' rises .*--time load .*--channels"):
+        guess(table)
+    found = guess(table, time="odometer")
+    assert (found.time, found.channels) == ("odometer", ("load", "x", "z"))
+    with pytest.raises(DataError, match=r"'t' or 'load' may be the time"):
+        guess(long(load=rising, t=rising))
+
+
+def test_a_column_that_rises_in_most_series_is_a_question():
+    table = long(load=lambda i: rising(i) * (-1 if i == 3 else 1))
+    with pytest.raises(DataError, match=r"'load' rises in nearly every series"):
+        guess(table)
+
+
+def test_counters_and_further_times_are_not_channels():
+    table = long(t=rising, elapsed_ms=rising, nr=lambda i: np.arange(LENGTH) + i)
+    for options in ({}, {"time": "t"}):
+        found = guess(table, **options)
+        assert (found.time, found.channels) == ("t", ("x", "z"))
+        assert found.ignored == ("elapsed_ms", "nr")
+
+
+def test_a_time_that_is_repeated_within_a_series_does_not_order_it():
+    found = guess(long(seconds=lambda i: np.arange(LENGTH) // 4, ms=lambda i: np.arange(LENGTH)))
+    assert found.time == "ms"
+    assert guess(long(date=constant([3]), ms=rising)).time == "ms"
+
+
+def texts(form):
+    def column(i):
+        moments = np.datetime64("2024-03-01T00:00:03.084531") + np.arange(LENGTH) * 1_500_000
+        return np.array([form(str(moment)) for moment in moments])
+
+    return column
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        (lambda text: text.replace("T", " "), "moment"),
+        (lambda text: text, "moment"),
+        (lambda text: text[:19], "moment"),
+        (lambda text: f"{text}Z", "zoned"),
+        (lambda text: f"{text}+02:00", "zoned"),
+        (lambda text: text[11:], "clock"),
+    ],
+)
+@pytest.mark.parametrize("name", ["when", "t"])
+def test_text_moments_are_the_time(name, form, kind):
+    found = guess(long(**{name: texts(form)}))
+    assert (found.time, found.time_form, found.channels) == (name, kind, ("x", "z"))
+
+
+def test_numbers_as_text_are_a_time_by_name_only():
+    column = lambda i: np.arange(LENGTH).astype(str)  # noqa: E731
+    assert guess(long(t=column)).time_form == "number"
+    with pytest.raises(DataError, match="column 'code' holds numbers as text: convert it"):
+        guess(long(t=rising, code=column))
+    # Constant codes are no measurements.
+    assert guess(long(t=rising, code=constant(["007", "008"]))).label == "code"
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("when", lambda text: f"{text[8:10]}.{text[5:7]}.{text[:4]} {text[11:19]}"),
+        ("timestamp", lambda text: f"at {text}"),
+        ("when", lambda text: f"3{text[13:19]} am"),
+    ],
+)
+def test_a_time_that_cannot_be_read_is_an_error(name, form):
+    table = long(**{name: texts(form)})
+    message = rf"column '{name}' holds text such as .* It may be the time, but .* --time"
+    with pytest.raises(DataError, match=message):
+        guess(table)
+    with pytest.raises(DataError, match=rf"column '{name}' \(time\) holds text"):
+        guess(table, time=name)
+    # Another column is the time, or the text is the same in a whole series.
+    assert guess(long(t=rising, **{name: texts(form)})).time == "t"
+    day = constant(["01.03.2024", "02.03.2024"])
+    assert guess(long(**{name: day})).time is None
+
+
+def test_one_bad_moment_is_named():
+    table = long(when=texts(lambda text: text))
+    table["when"][5] = "soon"
+    with pytest.raises(DataError, match=r"row 5: column 'when' holds 'soon', but times in 95 of"):
+        guess(table)
+
+
+def test_two_moments_are_a_question():
+    table = long(sent=texts(lambda text: text), received=texts(lambda text: text))
+    with pytest.raises(DataError, match="'sent' or 'received' may be the time"):
+        guess(table)
+    assert guess(table, time="received").time == "received"
+    # One that is constant in a series does not order its steps.
+    day = constant(["2024-03-01", "2024-03-02"])
+    assert guess(long(begin=day, received=texts(lambda text: text))).time == "received"
+
+
+def test_moments_come_before_row_numbers():
+    table = long(index=lambda i: np.arange(LENGTH), received=texts(lambda text: text))
+    found = guess(table)
+    assert (found.time, found.channels) == ("received", ("x", "z"))
+
+
+# -- Constant columns
+
+
+def test_numbers_that_are_constant_in_every_series_are_not_channels():
+    table = long(
+        subject=constant([1, 2, 3, 4]),
+        operator_age=constant([31.5, 40.0]),
+        code=constant([0, 1]),
+        left=constant([True, False]),
+        gait=constant(["walk", "run"]),
+    )
+    found = guess(table)
+    assert (found.id, found.label, found.channels) == ("recording", "gait", ("x", "z"))
+    assert found.constant == ("subject", "operator_age", "code", "left")
+    assert str(found) == (
+        "id=recording, label=gait, channels=x,z, not used, constant in every series: "
+        "subject,operator_age,code,left"
+    )
+    assert guess(table, channels=["x", "code"]).channels == ("x", "code")
+    assert guess(table, channels=["x", "code"]).constant == ()
+
+
+def test_constant_integers_may_be_the_label():
+    found = guess(long(code=constant([0, 1]), age=constant([31.5, 40.0]), rate=constant([100])))
+    assert (found.label, found.label_candidates) == (None, ("code",))
+
+
+def test_missing_values_do_not_make_a_column_vary():
+    ages = lambda i: np.where(np.arange(LENGTH) == 3, np.nan, 30.0 + i)  # noqa: E731
+    assert guess(long(age=ages)).constant == ("age",)
+
+
+def test_series_of_one_step_tell_nothing_about_constant_columns():
+    table = {"id": ["a", "b", "c"], "x": [1.0, 2.0, 1.5]}
+    assert guess(table, id="id").channels == ("x",)
+
+
+def test_only_constant_columns_are_an_error_that_names_them():
+    table = long(age=constant([30, 31]))
+    table = {name: table[name] for name in ("recording", "age")}
+    with pytest.raises(DataError, match=r"no numeric column left .*--channels age \(channels=\)"):
+        guess(table)
+
+
+# -- Booleans
+
+
+def test_booleans_are_channels():
+    table = long(on=lambda i: RNG.random(LENGTH) > 0.5)
+    assert guess(table).channels == ("on", "x", "z")
+
+
+# -- People and their recordings
+
+
+def test_people_do_not_identify_series_if_a_finer_column_does():
+    table = long(subject=lambda i: np.full(LENGTH, i // 3))
+    table["take"] = table.pop("recording")
+    assert guess(table).id == "take"
+
+
+# -- Text that is not UTF-8
+
+
+def test_text_that_is_not_utf_8_is_the_cause():
+    table = long(gait=constant([b"gehen", "wei\xdf".encode("latin-1")]))
+    table["gait"] = pa.array(table["gait"].tolist(), pa.binary())
+    text = Chunk(pa.table(table), "data.csv", unit="line")
+    with pytest.raises(DataError, match="column 'gait' holds text that is not UTF-8: save it"):
+        resolve_columns(text, RequestedColumns())
+    # Parquet files may hold bytes.
+    assert guess(table).ignored == ("gait",)
+    # It is not needed for predictions.
+    assert resolve_columns(text, RequestedColumns(expect=("x", "z"))).label is None
+    del table["recording"]
+    with pytest.raises(DataError, match=r"which column identifies.*'gait' holds text that is not"):
+        guess(table)
+
+
+# -- Wide form
+
+STEPS = {f"s{k}": RNG.normal(size=20) for k in range(1, 31)}
+LABELS = np.array(["a", "b"])[RNG.integers(2, size=20)]
+
+
+@pytest.mark.parametrize(
+    ("others", "id", "label"),
+    [
+        ({"id": np.arange(20), "label": LABELS}, "id", "label"),
+        ({"label": LABELS}, None, "label"),
+        ({"y": np.arange(20) % 3}, None, "y"),
+        ({"subject": np.repeat(np.arange(4), 5), "class": LABELS}, None, "class"),
+        ({}, None, None),
+        # A different identifier in every row is enough, even if a column may be a time.
+        ({"id": np.arange(20), "date": np.arange(20) // 3, "label": LABELS}, "id", "label"),
+    ],
+)
+def test_one_series_per_row(others, id, label):
+    found = guess(others | STEPS)
+    assert (found.wide, found.id, found.label) == (True, id, label)
+    assert found.channels == tuple(STEPS)
+    assert found.channel_names is None
+    assert guess(STEPS | others).channels == tuple(STEPS)
+    assert "one series per row, steps=s1..s30" in str(found)
+
+
+def test_a_requested_identifier_decides_between_rows_and_steps():
+    table = {"who": [f"n{k}" for k in range(20)], "where": ["p", "q"] * 10, **STEPS}
+    assert guess(table, id="who").wide
+    found = guess(table, id="where")
+    assert (found.wide, found.channels) == (False, tuple(STEPS))
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        # One recording whose label changes rarely, or classes one after the other.
+        {"label": ["a"] * 10 + ["b"] * 10},
+        # Steps of a subject, or several series of it.
+        {"subject": np.repeat(np.arange(4), 5)},
+    ],
+)
+def test_rows_that_may_be_steps_are_a_question(others):
+    with pytest.raises(DataError, match=r"whether a row is one step .* s1\.\.s30\. .*--id \(id=\)"):
+        guess(others | STEPS)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"recording": np.repeat(np.arange(4), 5)},
+        {"recording": np.repeat(np.arange(4), 5), "t": np.arange(20) % 5},
+        {"recording": np.repeat(np.arange(4), 5), "key": np.arange(20)},
+        {"recording": np.repeat(np.arange(4), 5), "label": np.repeat(["a", "b", "a", "b"], 5)},
+    ],
+)
+def test_numbered_channels_in_long_form_stay_channels(others):
+    found = guess(others | STEPS)
+    assert (found.wide, found.id, found.channels) == (False, "recording", tuple(STEPS))
+    assert not guess(others | STEPS, expect=tuple(STEPS)).wide
+
+
+def test_columns_that_replace_channels_of_a_model_get_their_names():
+    found = guess(long(), channels=["z", "x"], expect=("p", "q"))
+    assert (found.channels, found.channel_names) == (("z", "x"), ("p", "q"))

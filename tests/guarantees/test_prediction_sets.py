@@ -1,0 +1,166 @@
+"""Prediction sets: coverage of a classifier, what is stored, and the errors."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import slts
+from slts.guarantees import PredictionSets, prediction_sets
+from tests.estimators.conftest import make_ragged
+from tests.estimators.kinds import every, quick
+
+KINDS = [
+    slts.SLTSClassifier,
+    slts.SLTSClassifierCV,
+    slts.BBSClassifier,
+    slts.BBSClassifierCV,
+    slts.SimilaritySVC,
+    slts.OneNNClassifier,
+    slts.LDMLTClassifier,
+    slts.LocalSLTSClassifier,
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ragged(3, 400, seed=5, noise=1.0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    X, y = data
+    return slts.LocalSLTSClassifier(random_state=0).fit(X[:120], y[:120])
+
+
+@pytest.fixture(scope="module")
+def sets(model, data):
+    X, y = data
+    return prediction_sets(model, X[120:360], y[120:360])
+
+
+def test_held_out_series_give_the_stated_coverage(model, data):
+    X, y = data
+    X, y, rng = X[120:], y[120:], np.random.default_rng(0)
+    decisions = model.decision_function(X)
+    codes = np.searchsorted(model.classes_, y)
+    missed = []
+    for _ in range(500):
+        order = rng.permutation(len(y))
+        held_out, new = order[:100], order[100:140]
+        margins = type(model.held_out_margins_).of(decisions[held_out], codes[held_out])
+        p_values = margins.p_values(decisions[new])
+        missed.append(np.mean(p_values[np.arange(40), codes[new]] <= 0.1))
+    assert 0.08 < np.mean(missed) < 0.105
+
+
+@every(KINDS)
+def test_decisions_that_fit_holds_out_cover_about_as_stated(kind, data):
+    X, y = data
+    model = quick(kind, random_state=0).fit(X[:120], y[:120])
+    found = prediction_sets(model).predict(X[120:], alpha=0.1)
+    assert found.contains(y[120:]).mean() > 0.84
+    assert found.sizes.mean() < 2.0
+
+
+def test_sets_grow_with_confidence(sets, data):
+    X, y = data
+    wide, narrow = (sets.predict(X[360:], alpha) for alpha in (0.01, 0.3))
+    assert (wide.members >= narrow.members).all()
+    assert wide.sizes.sum() > narrow.sizes.sum()
+    assert wide.contains(y[360:]).mean() > 0.97
+    assert narrow.contains(y[360:]).mean() == pytest.approx(0.7, abs=0.08)
+
+
+def test_a_set_has_labels_a_size_and_a_flag(sets, data):
+    X, _ = data
+    found = sets.predict(X[360:], 0.15)
+    assert set(found.flags) == {"unlike", "single", "several"} - (
+        set() if (found.sizes > 1).any() else {"several"}
+    )
+    for labels, size, flag in zip(found.labels, found.sizes, found.flags, strict=True):
+        assert len(labels) == size
+        assert flag == ("unlike", "single", "several")[min(size, 2)]
+        assert set(labels) <= set(sets.model.classes_)
+
+
+def test_a_class_that_is_not_known_gets_empty_sets():
+    X, y = make_ragged(3, 200, seed=1, noise=0.3)
+    known = [i for i in range(len(y)) if y[i] < 2]
+    Z, z = [X[i] for i in known], y[known]
+    model = slts.LocalSLTSClassifier(random_state=0).fit(Z[:100], z[:100])
+    sets = prediction_sets(model, Z[100:300], z[100:300])
+    new = sets.predict([X[i] for i in range(len(y)) if y[i] == 2], 0.1)
+    usual = sets.predict(Z[300:], 0.1)
+    assert np.mean(new.sizes == 0) > 2 * np.mean(usual.sizes == 0)
+
+
+def test_model_files_keep_the_margins(sets, data, tmp_path):
+    X, _ = data
+    slts.save(sets.model, tmp_path / "m.slts")
+    loaded = slts.prediction_sets(slts.load(tmp_path / "m.slts"))
+    np.testing.assert_array_equal(loaded.predict(X[360:]).p_values, sets.predict(X[360:]).p_values)
+    assert loaded.guarantee == sets.guarantee
+    assert loaded.held_out.independent
+
+
+def test_the_classifier_itself_is_not_changed(model, sets):
+    assert model.held_out_margins_ is not sets.held_out
+    assert sets.model.held_out_margins_ is sets.held_out
+
+
+def test_the_guarantee_says_what_holds(model, sets, data):
+    X, y = data
+    assert "at least 1 - alpha" in sets.guarantee
+    assert "240 held-out series" in sets.guarantee
+    assert "No proven guarantee" in prediction_sets(model).guarantee
+    groups = np.arange(240) // 10
+    by_group = prediction_sets(model, X[120:360], y[120:360], groups=groups)
+    assert "24 groups of 240 held-out series" in by_group.guarantee
+    assert "random series of a new group" in by_group.guarantee
+
+
+def test_too_few_series_for_alpha_are_reported(sets, data):
+    X, _ = data
+    with pytest.warns(UserWarning, match=r"needs 999 held-out series, and there are 240"):
+        found = sets.predict(X[360:370], 0.001)
+    assert found.members.all()
+    with pytest.warns(UserWarning, match=r"needs 99 held-out series of class 0"):
+        sets.predict(X[360:370], 0.01, per_class=True)
+
+
+def test_two_classes_have_two_p_values():
+    X, y = make_ragged(2, 60, seed=2)
+    model = slts.BBSClassifier(20, random_state=0).fit(X[:60], y[:60])
+    found = prediction_sets(model, X[60:], y[60:]).predict(X[60:], 0.2)
+    assert found.p_values.shape == (60, 2)
+    assert found.contains(y[60:]).mean() >= 0.8
+
+
+def test_pipelines_have_sets_from_held_out_series(data):
+    X, y = data
+    pipeline = make_pipeline(FunctionTransformer(), slts.LocalSLTSClassifier(random_state=0))
+    sets = prediction_sets(pipeline.fit(X[:60], y[:60]), X[60:200], y[60:200])
+    assert sets.predict(X[200:], 0.1).contains(y[200:]).mean() > 0.85
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 2.0, "0.1", True, None, np.nan])
+def test_alpha_is_between_0_and_1(sets, data, alpha):
+    with pytest.raises(ValueError, match=r"'alpha' parameter must be a number between 0 and 1"):
+        sets.predict(data[0][:2], alpha)
+
+
+def test_errors_name_what_is_wrong(model, data):
+    X, y = data
+    with pytest.raises(slts.DataError, match=r"240 series and 3 groups"):
+        prediction_sets(model, X[120:360], y[120:360], groups=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"'X' parameter of prediction_sets is None"):
+        prediction_sets(model, y=y)
+    with pytest.raises(slts.DataError, match=r"equals landmark"):
+        prediction_sets(model, X[:120], y[:120])
+    with pytest.raises(slts.DataError, match=r"y has 3 labels, but there are 5"):
+        prediction_sets(model).predict(X[:5], 0.1).contains(y[:3])
+    bare = slts.BBSClassifier(12, calibration_cv=None, random_state=0).fit(X[:60], y[:60])
+    with pytest.raises(slts.DataError, match=r"no decisions for held-out series"):
+        prediction_sets(bare)
+    assert isinstance(prediction_sets(bare, X[60:200], y[60:200]), PredictionSets)

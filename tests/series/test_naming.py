@@ -1,0 +1,96 @@
+"""Batches carry what users call their series, and the times of their steps."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import slts
+from slts.errors import DataError
+from slts.series import SeriesBatch
+from slts.series.naming import names_of
+
+
+@pytest.fixture
+def frame(rng):
+    steps = [(17, 0.5 * t) for t in range(4)] + [(18, 0.5 * t) for t in range(6)]
+    table = pd.DataFrame(steps, columns=["recording_id", "seconds"])
+    return table.assign(x=rng.normal(size=10), y=rng.normal(size=10))
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("recording", "recording 17"),
+        ("recording_id", "recording 17"),
+        ("recordingID", "recording 17"),
+        ("Subject No", "Subject 17"),
+        ("valid", "valid 17"),
+        ("id", "series 17"),
+        (None, "series 17"),
+    ],
+)
+def test_a_number_gets_the_noun_of_its_column(column, expected):
+    assert names_of([17], column).tolist() == names_of(["17"], column).tolist() == [expected]
+
+
+def test_a_frame_gives_names_and_times(frame):
+    batch = slts.as_series(frame.sample(frac=1, random_state=0), id="recording_id", time="seconds")
+    assert sorted(batch.series_names) == ["recording 17", "recording 18"]
+    at = batch.series_names.index("recording 18")
+    np.testing.assert_array_equal(batch[at : at + 1].times, 0.5 * np.arange(6))
+
+
+def test_the_index_of_sktime_gives_names(frame):
+    indexed = frame.set_index(["recording_id", "seconds"])
+    assert slts.as_series(indexed).series_names == ("recording 17", "recording 18")
+
+
+def test_dates_stay_dates(frame):
+    frame["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(frame.seconds, unit="s")
+    batch = slts.as_series(frame, id="recording_id", time="when", channels=["x", "y"])
+    assert batch.times.dtype == np.dtype("datetime64[ns]")
+    assert str(batch.times[1]) == "2024-03-01T00:00:00.500000000"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_files_give_names_and_times(frame, form, tmp_path):
+    path = tmp_path / f"train.{form}"
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    columns = {"id": "recording_id", "time": "seconds", "channels": ["x", "y"]}
+    found = slts.files.read_series(path, **columns)
+    assert found.series.series_names == ("recording 17", "recording 18")
+    np.testing.assert_array_equal(found.series.times, frame.seconds)
+
+
+def test_selections_keep_names_and_times(frame):
+    batch = slts.as_series(frame, id="recording_id", time="seconds")
+    for chosen in (batch[1:], batch[[1]], batch[np.array([False, True])]):
+        assert chosen.series_names == ("recording 18",)
+        np.testing.assert_array_equal(chosen.times, 0.5 * np.arange(6))
+    joined = SeriesBatch.concatenate([batch[1:], batch[:1]])
+    assert joined.series_names == ("recording 18", "recording 17")
+    assert len(joined.times) == 10
+    copy = pickle.loads(pickle.dumps(batch))
+    assert copy.series_names == batch.series_names
+    np.testing.assert_array_equal(copy.times, batch.times)
+    assert SeriesBatch.concatenate([batch, batch.anonymous()]).series_names is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"series_names": ["a"]}, "one name per series, 2, got 1 names"),
+        ({"series_names": "ab"}, "one name per series, 2, got a text"),
+        ({"times": [0.0, 1.0]}, "times must be 3 finite numbers or dates"),
+        ({"times": [0.0, 1.0, np.nan]}, "times must be 3 finite numbers or dates"),
+        ({"times": ["a", "b", "c"]}, "times must be 3 finite numbers or dates"),
+    ],
+)
+def test_names_and_times_must_fit_the_series(given, message):
+    with pytest.raises(DataError, match=message):
+        SeriesBatch(np.zeros((3, 1)), [0, 1, 3], **given)
