@@ -266,7 +266,8 @@ def test_commands_align_on_the_gpu(line, command, cuda_grids, alignments, tmp_pa
     monkeypatch.chdir(tmp_path)
     assert command(*line, "--device", "cuda")[0] == 0
     assert cuda_grids
-    assert not alignments
+    # Explanations align on the CPU.
+    assert not alignments or line[0] == "explain"
 
 
 @every_command

@@ -18,6 +18,7 @@ from slts import DataError
 from slts.alignment import Aligner
 from slts.estimators import base, prediction
 from slts.files.parquet_parts import ParquetPart
+from slts.models import comparisons
 from slts.training import landmark_fit, local_fit, memory_plan
 from slts.training.sampling import SampleSize
 from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick
@@ -366,14 +367,15 @@ def test_threads_share_one_aligner(kind, data, batch, monkeypatch):
     # A model from a pickle has no aligners yet.
     model, made, both = pickle.loads(pickle.dumps(model)), [], Barrier(2)
 
-    def make(*arguments):
+    def make(*arguments, **options):
         made.append(arguments)
         with suppress(BrokenBarrierError):
             # Wait for the other thread, which must not come here.
             both.wait(0.5)
-        return Aligner(*arguments)
+        return Aligner(*arguments, **options)
 
-    monkeypatch.setattr(base, "Aligner", make)
+    for part in (base, comparisons):
+        monkeypatch.setattr(part, "Aligner", make)
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(model.decision_function, [batch, batch])
     assert len(made) == 1

@@ -32,7 +32,10 @@ def test_series_with_no_class_or_several_are_listed(content, sets):
     odd = content["sets"]["odd"]
     assert len(odd) == content["sets"]["n_odd"] == np.sum(sets.sizes != 1) > 0
     for one in odd:
-        assert one["set"] == np.flatnonzero(sets.members[int(one["id"])]).tolist()
+        assert (
+            one["set"]
+            == np.flatnonzero(sets.members[int(one["id"].removeprefix("series "))]).tolist()
+        )
     sizes = [len(one["set"]) for one in odd]
     assert sizes == sorted(sizes, key=lambda n: (n > 0, -n))
 

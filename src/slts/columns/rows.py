@@ -17,6 +17,8 @@ Kind = Literal["number", "integer", "boolean", "text", "bytes", "moment", "list"
 NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
 # How text is read as time: a number, a moment, a moment with a time zone, a time of day.
 TimeForm = Literal["number", "moment", "zoned", "clock"]
+# The name that pyarrow gives to an index of pandas without a name.
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
 # Number of rows from which the columns are guessed.
 SAMPLE_ROWS = 20_000
@@ -68,7 +70,8 @@ class Chunk:
 def arrow_table(frame: Any, name: str) -> Any:
     """Convert a data frame of any library; a named index of pandas becomes a column."""
     try:
-        return pa.table(frame)
+        table = pa.table(frame)
+        return table.drop_columns([n for n in table.column_names if _UNNAMED_INDEX.fullmatch(n)])
     except pa.ArrowException as error:
         text = " ".join(str(part) for part in error.args)
         raise DataError(

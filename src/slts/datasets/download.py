@@ -117,6 +117,14 @@ def _download(entry: DatasetInfo, address: str, path: Path, *, progress: bool) -
             if refused or isinstance(error, ValueError | errors.ConnectionError):
                 # No such file, an invalid address, or no network: waiting does not help.
                 raise ConnectionError(reason) from error
+        except OSError as error:
+            if error.errno not in _DISK_FULL:
+                raise
+            raise OSError(
+                errno.ENOSPC,
+                f"no space left for the download in {path.parent}: free some space, or set "
+                f"SLTS_CACHE to a folder on another disk",
+            ) from error
     raise ConnectionError(f"gave up after {ATTEMPTS} attempts: {reason}")
 
 
@@ -138,14 +146,6 @@ def _store(response: Any, new: Path, path: Path, progress: bool, broken: type[Ex
                     report(done, total)
     except broken:
         return False
-    except OSError as error:
-        if error.errno not in _DISK_FULL:
-            raise
-        raise OSError(
-            errno.ENOSPC,
-            f"no space left for the download in {path.parent}: free some space, or set SLTS_CACHE "
-            f"to a folder on another disk",
-        ) from error
     return total is None or done >= total
 
 
