@@ -11,7 +11,6 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.facts import SeriesRows
-from slts.columns.names import ROW_NUMBERS
 from slts.columns.rows import (
     NUMERIC,
     SAMPLE_ROWS,
@@ -114,12 +113,8 @@ def _guess(X: object, requested: RequestedColumns) -> Columns:
     if requested.label is None and columns.label is not None:
         ignored = (*columns.ignored, columns.label)
         columns = replace(columns, label=None, ignored=ignored, guessed=columns.guessed - {"label"})
-    numbers = any(
-        kind_of(rows.schema.field(name).type) in NUMERIC
-        for name in columns.ignored
-        if not ROW_NUMBERS.fullmatch(name)
-    )
-    if columns.guessed - {"channels"} or ("channels" in columns.guessed and numbers):
+    numbers = (n for n in columns.ignored if kind_of(rows.schema.field(n).type) in NUMERIC)
+    if columns.guessed - {"channels"} or ("channels" in columns.guessed and any(numbers)):
         warn(
             f"the columns of the data frame were guessed: {columns}. Name them with id=, time=, "
             f"label= and channels= if this is wrong, or to silence this warning"
