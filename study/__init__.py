@@ -10,6 +10,7 @@ cues.py            made-up families whose classes differ in one thing only
 problems.py        data sets, and which series a method trains, tunes and tests on
 work.py            from a unit to its result
 runner.py          units in processes; the file of results
+missing.py         accuracy with missing values; a command of its own
 statistics.py      scores by method and data set; intervals, tests, ranks
 paper.py           what the paper publishes
 paper_tables.py    from results to the tables of the paper

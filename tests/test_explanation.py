@@ -35,13 +35,18 @@ def problem(seed, n_classes, channels, n=24):
     objective=st.sampled_from(["affinity", "cost"]),
     homogeneous=st.sampled_from(["auto", True, False]),
     band=st.sampled_from([None, 3]),
+    missing=st.sampled_from([0.0, 0.3]),
 )
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore:The metric of class|Every one-vs-rest:UserWarning")
 def test_offset_and_contributions_sum_to_the_decision(
-    name, seed, n_classes, channels, objective, homogeneous, band
+    name, seed, n_classes, channels, objective, homogeneous, band, missing
 ):
     X, y = problem(seed, n_classes, channels)
+    for x in X:
+        gaps = np.random.default_rng(seed).random(x.shape) < missing
+        gaps[0, -1] = False
+        x[gaps] = np.nan
     options = {"objective": objective, "homogeneous": homogeneous, "band": band}
     model = MODELS[name](random_state=0, **options).fit(X, y)
     for x in X[:3]:
@@ -51,6 +56,7 @@ def test_offset_and_contributions_sum_to_the_decision(
         total = found.offset + found.contributions.sum(axis=(1, 2))
         np.testing.assert_allclose(total, decision, atol=1e-9)
         assert found.contributions.shape == (len(decision), x.shape[1], channels)
+        assert (found.contributions[:, np.isnan(x.T)] == 0.0).all()
         for parts in (np.hstack([found.by_landmark, found.by_snippet]), found.by_comparison):
             total = found.intercept + parts.sum(axis=1)
             np.testing.assert_allclose(total, decision, atol=1e-9)

@@ -51,6 +51,7 @@ class AeonClassifier(_BaseClassifier):  # type: ignore[misc]
         "algorithm_type": "distance",
         "capability:multivariate": True,
         "capability:unequal_length": True,
+        "capability:missing_values": True,
         "capability:multithreading": True,
     }
 

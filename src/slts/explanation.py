@@ -58,10 +58,10 @@ class Explanation:
     decision
         Decision values, shape (decisions,).
     offset
-        The part that belongs to no step and no channel: intercept and constant channel, shape
-        (decisions,).
+        The part that belongs to no step and no channel: intercept, constant channel, and snippets
+        in channels that have no value in the series; shape (decisions,).
     contributions
-        Shape (decisions, steps, channels).
+        Shape (decisions, steps, channels); zero for missing values.
     landmark_indices
         Training series used as landmarks, with a nonzero weight.
     by_landmark
@@ -124,7 +124,8 @@ class Explanation:
     def alignments(self) -> tuple[Alignment, ...]:
         """Path to each landmark in the first comparison.
 
-        If steps of long series were averaged, paths count the averaged steps.
+        Paths count the steps that are aligned: the averaged steps of long series, without those at
+        which nothing is observed.
         """
         return self._aligned[0].alignments()
 
@@ -309,12 +310,13 @@ class _CountedForm:
 
     def __init__(self, form: SnippetForm, batch: SeriesBatch) -> None:
         self.form, self.batch = form, batch
-        self._all, self.by_snippet = form.attribute(batch)
+        self._all = form.attribute(batch)
+        self.by_snippet = self._all[1]
 
     def contributions(self, which: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Contributions of some or all snippets; they have no constant part."""
-        terms = self._all if which is None else self.form.attribute(self.batch, which)[0]
-        return terms, np.zeros(len(terms))
+        """Contributions of some or all snippets, and those of channels that are not observed."""
+        terms, by_snippet = self._all if which is None else self.form.attribute(self.batch, which)
+        return terms, by_snippet.sum(axis=1) - terms.sum(axis=(1, 2))
 
     def occurrences(self, position: int) -> IntArray:
         """Number of thresholds of one snippet that each step meets."""

@@ -26,7 +26,7 @@ BATCHES = {
     "an empty list": ([], "0 sample"),
     "an empty series": ([GOOD, np.empty((2, 0))], "series 1 has 0 steps"),
     "no channels": ([GOOD, GOOD, np.empty((0, 3))], "series 2 has 0 channels"),
-    "NaN": ([GOOD, broken(np.nan)], "series 1, step 4, channel 1 is NaN"),
+    "NaN": ([GOOD, np.full((2, 3), np.nan)], "series 1 is NaN throughout"),
     "infinity": ([GOOD, broken(-np.inf)], "series 1, step 4, channel 1 is -inf"),
     "mixed channels": ([GOOD, np.ones((4, 9))], "series 1 has 4 channels, expected 2"),
     "a 3-D series": ([GOOD, np.ones((2, 2, 2))], "series 1 has 3 dimensions"),
@@ -40,7 +40,7 @@ BATCHES = {
 ONE_SERIES = {
     "empty": (np.empty((2, 0)), "0 steps"),
     "an empty list": ([], "0 steps"),
-    "NaN": (broken(np.nan), "step 4, channel 1 is NaN"),
+    "NaN": (np.full((2, 3), np.nan), "series 0 is NaN throughout"),
     "infinity": (broken(np.inf), "step 4, channel 1 is inf"),
     "three axes": (np.ones((2, 2, 2)), "3 dimensions"),
     "a number": (3.0, "single number"),

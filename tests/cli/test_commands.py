@@ -588,3 +588,91 @@ def test_a_model_without_held_out_decisions_has_no_sets(problem, tmp_path, run):
     code, _, messages = run("predict", path, test, "--alpha", "0.1")
     assert code == 1
     assert "no decisions for held-out series" in messages
+
+
+# -- missing values
+
+
+def gappy(path, run, *, cell=""):
+    """Write a CSV of 12 series: c2 is missing in one step in four, `cell` in the fourth series."""
+    X, y, ids = draw(12, 5)
+    lines = csv_text(long_table(X, y, ids)).splitlines()
+    rows = [line.split(",") for line in lines]
+    position = rows[0].index("c2") if "c2" in rows[0] else rows[0].index('"c2"')
+    for row in rows[1::4]:
+        row[position] = ""
+    rows[1 + int(X.offsets[3])][position] = cell
+    path.write_text("\n".join(",".join(row) for row in rows))
+    return X, y, ids
+
+
+def test_commands_say_how_many_values_are_missing(model, tmp_path, run):
+    data = tmp_path / "data.csv"
+    X, _, _ = gappy(data, run)
+    n_missing = len(range(0, X.n_steps, 4)) + (int(X.offsets[3]) % 4 != 0)
+    share = f"{n_missing / X.n_steps:.1%}"
+    message = f"missing values in {X.n_steps} steps: c2 {n_missing} ({share})"
+    for command in (
+        ["fit", data, "--model", tmp_path / "m.slts", "--method", "bbs"],
+        ["predict", model, data],
+        ["evaluate", model, data],
+        ["explain", model, data, "--series", "3"],
+        ["report", model, "--data", data, "--out", tmp_path / "r.html"],
+    ):
+        code, _, messages = run(*command)
+        assert code == 0, messages
+        assert messages.count("missing values") == 1
+        assert message in messages
+
+
+def test_complete_data_have_no_message_about_missing_values(problem, model, run):
+    assert "missing" not in run("evaluate", model, problem[".csv"][1])[2]
+
+
+@pytest.mark.parametrize("cell", ["inf", "oops"])
+def test_a_bad_cell_stops_or_is_skipped(cell, model, tmp_path, run):
+    data = tmp_path / "data.csv"
+    _, y, ids = gappy(data, run, cell=cell)
+    code, output, messages = run("predict", model, data)
+    assert (code, output) == (1, "")
+    assert "c2" in messages
+    code, output, messages = run("predict", model, data, "--on-error", "skip")
+    assert code == 0
+    rows = table(output)
+    assert [row["id"] for row in rows] == ids.tolist()
+    assert rows[3]["prediction"] == rows[3]["p_low"] == ""
+    assert rows[3]["error"].startswith("step 0 of 'c2' is infinite or not a number")
+    others = [k for k in range(12) if k != 3]
+    assert [rows[k]["prediction"] for k in others] == y[others].tolist()
+    assert {rows[k]["error"] for k in others} == {""}
+    assert "skipped 1 of 12 series" in messages
+    code, output, _ = run("predict", model, data, "--on-error", "skip", "--json")
+    entries = [json.loads(line) for line in output.splitlines()]
+    assert entries[3]["prediction"] is None
+    assert entries[3]["error"] == rows[3]["error"]
+    out = tmp_path / "p.parquet"
+    assert run("predict", model, data, "--on-error", "skip", "--out", out)[0] == 0
+    assert pq.read_table(out)["prediction"].to_pylist()[2:5] == [y[2], None, y[4]]
+
+
+def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):
+    data, out = tmp_path / "data.csv", tmp_path / "p.parquet"
+    gappy(data, run, cell="oops")
+    command = ["predict", model, data, "--on-error", "skip", "--alpha", "0.2"]
+    code, output, messages = run(*command, "--batch-size", "1")
+    assert code == 0, messages
+    rows = table(output)
+    assert list(rows[3])[-4:] == ["set", "set_size", "set_flag", "error"]
+    assert rows[3]["set"] == rows[3]["set_size"] == rows[3]["set_flag"] == ""
+    assert rows[3]["error"]
+    others = [row for k, row in enumerate(rows) if k != 3]
+    assert {row["set_flag"] for row in others} <= {"single", "several", "unlike"}
+    code, output, _ = run(*command, "--out", out, "--json")
+    found = pq.read_table(out)
+    sets = found["set"].to_pylist()
+    assert sets[3] is None
+    assert ["|".join(row) for row in sets[:3] + sets[4:]] == [row["set"] for row in others]
+    assert sum(json.loads(output)["sets"].values()) == 11
+    assert run(*command, "--out", tmp_path / "one.parquet", "--batch-size", "1")[0] == 0
+    names = ["set", "set_size", "set_flag", "error"]
+    assert pq.read_table(tmp_path / "one.parquet", columns=names).equals(found.select(names))

@@ -236,13 +236,13 @@ def test_a_damaged_row_group_leaves_no_model(method, group, tmp_path, run):
 def test_an_error_in_a_row_names_the_row(tmp_path, run):
     X, y, ids = draw(200, 0)
     values, row = X.values[:, 0].copy(), int(X.offsets[133])
-    values[row] = np.nan
+    values[row] = np.inf
     table = long_table(X, y, ids)
     data = tmp_path / "train.parquet"
     pq.write_table(table.set_column(3, "c1", [values]), data, row_group_size=50)
     code, _, messages = run("fit", data, "--model", tmp_path / "m.slts")
     assert code == 1
-    assert f"{data}, row {row} (series 'r133'): 'c1' is missing" in messages
+    assert f"{data}, row {row} (series 'r133'): 'c1' is infinite" in messages
     assert [file.name for file in tmp_path.iterdir()] == ["train.parquet"]
 
 

@@ -51,19 +51,15 @@ def test_targets_are_numbers():
     assert y.tolist() == [0.5, -300.0]
 
 
-def test_missing_values_become_nan_on_request():
-    X, y = read(HEADER + "@missing true\n@data\n1,?,NaN:a\n?:b\n", missing="nan")
-    assert isinstance(X, list)
-    np.testing.assert_array_equal(X[0], [[1, np.nan, np.nan]])
-    np.testing.assert_array_equal(X[1], [[np.nan]])
+def test_missing_values_become_nan():
+    X, y = read(HEADER + "@missing true\n@data\n1,?,NaN,3:a\n?,4:b\n")
+    np.testing.assert_array_equal(X[0], [[1, np.nan, np.nan, 3]])
+    np.testing.assert_array_equal(X[1], [[np.nan, 4]])
     assert y.tolist() == ["a", "b"]
 
 
-def test_missing_targets_become_nan_on_request():
-    text = "@targetLabel true\n@data\n1,2:?\n"
-    assert np.isnan(read(text, missing="nan")[1]).all()
-    with pytest.raises(DataError, match=r"target '\?' is not a number"):
-        read(text)
+def test_missing_targets_become_nan():
+    assert np.isnan(read("@targetLabel true\n@data\n1,2:?\n")[1]).all()
 
 
 def test_a_full_header_is_read():
@@ -132,7 +128,6 @@ BAD = {
     r"channel 0, step 0: '1_000' is not a number": HEADER + "@data\n1_000:a\n",
     r"channel 0, step 0: '0x10' is not a number": HEADER + "@data\n0x10:a\n",
     r"channel 0, step 0 is inf": HEADER + "@data\ninf:a\n",
-    r"channel 0, step 1 is missing \(\?\): impute": HEADER + "@data\n1,?:a\n",
     r"line 6 \(series 1\): 2 channels, expected 1 \(as in the first": HEADER
     + "@data\n1:a\n1:2:a\n",
     r"2 channels, expected 1 \(@univariate true\)": HEADER + "@univariate true\n@data\n1:2:a\n",
@@ -149,9 +144,9 @@ def test_format_errors_name_the_line(message):
         read(BAD[message])
 
 
-def test_infinity_raises_an_error_even_if_missing_values_do_not():
+def test_infinity_raises_an_error():
     with pytest.raises(DataError, match=r"is -inf"):
-        read(HEADER + "@data\n?,-inf:a\n", missing="nan")
+        read(HEADER + "@data\n?,-inf:a\n")
 
 
 def test_a_largest_length_does_not_bind_series_of_unequal_length():
@@ -161,8 +156,3 @@ def test_a_largest_length_does_not_bind_series_of_unequal_length():
 
 def test_foreign_identifiers_are_passed_over():
     assert len(read("@author someone\n" + HEADER + "@data\n1:a\n")[0]) == 1
-
-
-def test_missing_has_two_settings():
-    with pytest.raises(DataError, match=r"missing must be 'error' or 'nan', got 'drop'"):
-        read(HEADER + "@data\n1:a\n", missing="drop")

@@ -50,11 +50,11 @@ def test_channels_must_be_those_of_training(kind, two):
 
 
 @every_kind
-def test_the_error_of_a_missing_value_names_the_series(kind, two):
+def test_the_error_of_an_infinite_value_names_the_series(kind, two):
     X, y, X_test, _ = two
     model = quick(kind).fit(X, y)
     broken = [x.copy() for x in X_test]
-    broken[4][1, 2] = np.nan
+    broken[4][1, 2] = np.inf
     with pytest.raises(slts.DataError, match="series 4"):
         model.predict(broken)
     with pytest.raises(slts.DataError, match="series 4"):

@@ -109,3 +109,39 @@ def test_errors_in_rows_are_still_found():
     labels = pa.array(["u"] * 5 + ["v"] * 78)
     with pytest.raises(DataError, match="label 'label' varies in the series with id 'a'"):
         scan_series(table().set_column(2, "label", labels), every=0.1).read()
+
+
+def gappy(x, **columns):
+    return pa.table({"id": list("aaaaa"), "t": [0.0, 1.0, 2.0, 3.0, 4.0], "x": x, **columns})
+
+
+def test_missing_values_are_bridged_and_stay_missing_at_the_ends():
+    data = gappy([None, 2.0, None, 6.0, None], z=[1.0, 1.5, 2.0, None, None])
+    found = scan_series(data, every=0.5, channels=["x", "z"]).read().series
+    nan = np.nan
+    np.testing.assert_allclose(
+        found.values.T,
+        [[nan, nan, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 1.25, 1.5, 1.75, 2.0, nan, nan]],
+    )
+    assert found.times.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
+
+
+def test_rounded_times_lose_no_step():
+    data = pa.table({"id": ["a"] * 4, "t": [0.0, 0.1, 0.2, 0.3], "x": [1.0, None, 3.0, 4.0]})
+    found = scan_series(data, every=0.1, channels=["x"]).read().series
+    np.testing.assert_allclose(found.values[:, 0], [1.0, 2.0, 3.0, 4.0])
+
+
+def test_an_infinite_value_between_the_steps_is_not_lost():
+    data = gappy([1.0, 2.0, 3.0, np.inf, 5.0])
+    with pytest.raises(DataError, match="'x' is infinite"):
+        scan_series(data, every=2, channels=["x"]).read()
+    (batch,) = iter_series(data, every=2, channels=["x"], on_error="skip")
+    assert [one.reason for one in batch.unusable] == ["step 2 of 'x' is infinite or not a number"]
+
+
+def test_a_constant_column_with_missing_values_is_resampled():
+    data = gappy([1.0, 2.0, 3.0, 4.0, 5.0], age=[30.0, None, 30.0, None, 30.0])
+    scan = scan_series(data, every=0.5)
+    assert scan.columns.constant == ("age",)
+    assert scan.read().series.n_steps == 9

@@ -231,3 +231,26 @@ def test_occurrences_are_the_steps_within_the_thresholds(case):
         found = windows.distances(batch[1].T, drawn, k)
         expected = (found[:, None] <= drawn.thresholds[k]).sum(axis=1)
         np.testing.assert_array_equal(met[row], expected)
+
+
+def test_gaps_are_interpolated_in_windows():
+    batch = make_batch([23, 40, 31, 12, 55, 30], 3)
+    values = np.where(np.random.default_rng(1).random(batch.values.shape) < 0.3, np.nan, 0.0)
+    values[: batch.offsets[1], 2] = np.nan
+    gappy = slts.as_series(list(slts.SeriesBatch(batch.values + values, batch.offsets)))
+    drawn = Snippets.draw(gappy, CODES, COUNT, seed=3)
+    assert np.isfinite(drawn.values).all()
+    expected = windows.features([x.T for x in gappy], drawn)
+    found = drawn.features(drawn.counts(gappy), gappy.lengths)
+    np.testing.assert_allclose(found, expected)
+    # What snippets add belongs to observed values only; the rest to a channel without values.
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
+    for p in range(len(gappy)):
+        series = gappy[p : p + 1]
+        terms, by_snippet = form.attribute(series)
+        whole = windows.attribution(series.values, drawn, form.coef)
+        known = ~np.isnan(series.values)
+        assert (terms[:, ~known] == 0.0).all()
+        np.testing.assert_allclose(by_snippet.sum(axis=1), whole.sum(axis=(1, 2)))
+        whole[:, :, ~known.any(axis=0)] = 0.0
+        np.testing.assert_allclose(terms.sum(axis=1), whole.sum(axis=1), atol=1e-12)

@@ -8,9 +8,19 @@ import numpy as np
 _FLAT = 1e-2
 
 
+def filled(x, snippets):
+    """Interpolate gaps; a channel without any value has its mean over the training series."""
+    columns, steps = [], np.arange(len(x))
+    for column, mean in zip(x.T, snippets.scale.centre, strict=True):
+        known = ~np.isnan(column)
+        found = np.interp(steps, steps[known], column[known]) if known.any() else mean
+        columns.append(np.broadcast_to(found, len(x)))
+    return np.stack(columns, axis=1)
+
+
 def distances(x, snippets, k):
     """Squared distance of snippet k to the window around every step, shape (steps,)."""
-    scale = snippets.scale
+    scale, x = snippets.scale, filled(x, snippets)
     half = snippets.n_steps // 2
     around = snippets.dilations[k] * (np.arange(snippets.n_steps) - half)
     steps = np.clip(np.arange(len(x))[:, None] + around, 0, len(x) - 1)

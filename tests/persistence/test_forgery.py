@@ -335,7 +335,7 @@ def test_a_parameter_newer_than_the_file_has_its_default(saved, path):
 NUMBERS = [
     ("SLTSClassifier", "coef_", (0, 0), np.nan, "coef_ has NaN"),
     ("SLTSClassifier", "metrics_", (0, 0, 0), np.inf, "metrics_ has NaN"),
-    ("SLTSClassifier", "landmarks_.values", (3, 1), np.nan, "is NaN"),
+    ("SLTSClassifier", "landmarks_.values", (3, 1), np.inf, "is inf"),
     ("SLTSClassifier", "origins_.codes", (3,), 3, "origins_ must have classes of the model"),
     ("SLTSClassifier", "origins_.codes", (3,), -1, "origins_ must have classes of the model"),
     ("SLTSClassifier", "origins_.indices", (3,), -1, "origins_.indices must be distinct"),

@@ -101,6 +101,15 @@ def test_the_series_is_drawn_below_the_map_in_the_colours_of_the_page(local):
     assert below.xaxis.get_major_formatter()(4, 0) == "2.00"
 
 
+def test_a_series_with_gaps_is_drawn_below_its_map(fitted):
+    model, X, _ = fitted
+    x = X[0].copy()
+    x[:, 3] = np.nan
+    below = plot_contributions(slts.explain(model, x)).figure.axes[1]
+    for line in below.lines[:3]:
+        assert np.isnan(line.get_ydata()).tolist() == (np.arange(9) == 3).tolist()
+
+
 def test_two_classes_have_opposite_maps(fitted):
     _, X, y = fitted
     chosen = np.flatnonzero(y != "c")

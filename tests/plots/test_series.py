@@ -36,6 +36,15 @@ def test_channels_of_an_alignment_are_scaled_and_named(pair):
     assert ax.get_xlabel() == "step of series 17"
 
 
+def test_series_with_gaps_are_drawn_at_their_values(pair):
+    a, b = pair
+    a[1, 4], b[2, 6:9] = np.nan, np.nan
+    left, top = plot_alignment(a, b).figure.axes[1:3]
+    for panel, n in ((left, 36 - 1), (top, 51 - 3)):
+        drawn = np.concatenate([line.get_data()[panel is top] for line in panel.lines])
+        assert np.isfinite(drawn).sum() == n
+
+
 def test_without_an_alignment_the_series_are_aligned_on_the_given_axes(pair):
     from matplotlib import pyplot
 

@@ -130,7 +130,7 @@ def test_series_are_read_only_channels_first_views(batch):
         (np.zeros((3, 2)), [0, 3], ["a"], "channel_names must be 2 distinct names"),
         (np.zeros((3, 2)), [0, 3], ["a", "a"], "channel_names must be 2 distinct names"),
         (np.zeros((3, 2)), [0, 3], "ab", "channel_names must be 2 distinct names"),
-        ([[0.0], [np.nan]], [0, 1, 2], None, "series 1, step 0, channel 0 is NaN"),
+        ([[0.0], [np.nan]], [0, 1, 2], None, "series 1 is NaN throughout"),
         ([[0.0], [np.inf]], [0, 2], None, "series 0, step 1, channel 0 is inf"),
         ([[0.0], [-np.inf]], [0, 2], ["a"], r"series 0, step 1, channel 0 \('a'\) is -inf"),
         ([["a"]], [0, 1], None, "values has dtype <U1, expected real numbers"),

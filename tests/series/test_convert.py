@@ -164,6 +164,57 @@ def test_a_series_of_padding_only_is_an_error():
         as_series(np.array([[1, np.nan], [np.nan, np.nan]]), padded=True)
 
 
+def with_value(value, shape=(3, 2, 9), at=(2, 1, 7)):
+    X = np.zeros(shape)
+    X[at] = value
+    return X
+
+
+# -- missing values
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        with_value(np.nan),
+        list(with_value(np.nan)),
+        np.ma.masked_equal(with_value(5.0), 5.0),
+        as_series(with_value(np.nan)),
+    ],
+    ids=["array", "list", "masked", "batch"],
+)
+def test_missing_values_are_kept_or_an_error(X):
+    batch = as_series(X)
+    assert batch.n_missing.tolist() == [0, 1]
+    assert repr(batch).endswith("432 bytes, 1 missing value)")
+    with pytest.raises(DataError, match=r"series 2, step 7, channel 1 is NaN, .*missing='ignore'"):
+        as_series(X, missing="error")
+
+
+def test_steps_at_the_end_without_a_value_are_removed():
+    X = with_value(np.nan)
+    X[1, :, 6:] = np.nan
+    assert lengths_of(as_series(X)) == [9, 6, 9]
+    with pytest.raises(DataError, match="series 1, step 6, channel 0 is NaN"):
+        as_series(X, missing="error")
+
+
+def test_gaps_can_be_interpolated():
+    nan = np.nan
+    X = [[[nan, 1.0, nan, 3.0, nan], [nan] * 5]]
+    filled = [[1.0, 1.0, 2.0, 3.0], [nan] * 4]
+    for same in (X, as_series(X)):
+        np.testing.assert_array_equal(as_series(same, missing="interpolate")[0], filled)
+
+
+def test_complete_series_pass_all_settings_of_missing():
+    X = np.ones((2, 3))
+    for missing in ("error", "interpolate"):
+        assert as_series(X, missing=missing) == as_series(X, missing="ignore")
+    with pytest.raises(DataError, match=r"missing must be 'ignore', .* or 'error', got 'drop'"):
+        as_series(X, missing="drop")
+
+
 # -- aeon
 
 
@@ -195,12 +246,6 @@ def test_the_ragged_set_of_aeon_is_understood():
 # -- errors
 
 
-def with_value(value, shape=(3, 2, 9), at=(2, 1, 7)):
-    X = np.zeros(shape)
-    X[at] = value
-    return X
-
-
 RAGGED = [np.zeros((12, 4)), np.zeros((12, 7)), np.zeros((12, 4)), np.zeros((5, 9))]
 TRANSPOSED = [np.zeros((7, 12)), np.zeros((9, 12)), np.zeros((7, 12))]
 
@@ -211,12 +256,9 @@ TRANSPOSED = [np.zeros((7, 12)), np.zeros((9, 12)), np.zeros((7, 12))]
         (RAGGED, r"series 3 has 5 channels, expected 12 \(as series 0\): all series must have"),
         (TRANSPOSED, r"series 1 has 9 channels, expected 7 \(as series 0\): .*layout time_first\?"),
         ([np.zeros(4), np.zeros((2, 4))], "series 1 has 2 channels, expected 1"),
-        (with_value(np.nan), "series 2, step 7, channel 1 is NaN: .*padded=True"),
-        (list(with_value(np.nan)), "series 2, step 7, channel 1 is NaN: .*impute"),
-        (with_value(np.inf), "series 2, step 7, channel 1 is inf: every value must be finite"),
+        (with_value(np.inf), "series 2, step 7, channel 1 is inf: no value may be infinite"),
         (with_value(-np.inf), "series 2, step 7, channel 1 is -inf"),
-        (np.ma.masked_equal(with_value(5.0), 5.0), "series 2, step 7, channel 1 is NaN"),
-        (np.array([[1.0, None]], dtype=object), "series 0, step 1, channel 0 is NaN"),
+        (np.array([[1.0, None], [None, None]], dtype=object), "series 1 is NaN throughout"),
         ([np.array([[np.longdouble("1e4000")]])], "series 0, step 0, channel 0 is inf"),
         ([], r"0 sample\(s\) while a minimum of 1 is required: pass at least one series"),
         ((), r"0 sample\(s\)"),

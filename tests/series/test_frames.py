@@ -126,10 +126,13 @@ def test_a_long_frame_equals_grouping_by_hand(rows):
     assert as_series(frame, id="id", time="t") == expected(series, ["x"])
 
 
-def test_a_missing_value_is_located(make):
+def test_a_missing_value_is_kept_or_located(make):
     data = long_data() | {"v": [10, 20, None, 40, 50]}
+    assert as_series(make(data), id="who", time="when").n_missing.tolist() == [0, 1]
+    filled, _ = as_series(make(data), id="who", time="when", missing="interpolate", label="word")
+    assert filled.n_missing.tolist() == [0, 0]
     with pytest.raises(DataError, match=r"series 0 \(id 'b'\), step 0, channel 1 \('v'\) is NaN"):
-        as_series(make(data), id="who", time="when")
+        as_series(make(data), id="who", time="when", missing="error")
 
 
 @pytest.mark.parametrize(
@@ -279,13 +282,13 @@ def test_a_repeated_instance_and_time_is_an_error(series):
         as_series(pd.concat([frame, frame.iloc[[1]]]))
 
 
-def test_missing_values_under_an_index_are_located(series):
+def test_missing_values_under_an_index_are_kept_or_located(series):
     frame = multiindexed(series)
     frame.iloc[4, 1] = np.nan
-    with pytest.raises(DataError, match=r"series 1, step 1, channel 1 \('y'\) is NaN"):
-        as_series(frame)
-    with pytest.raises(DataError, match=r"series 1, step 1, channel 1 \('y'\) is NaN"):
-        as_series(frame.convert_dtypes())
+    for same in (frame, frame.convert_dtypes()):
+        assert as_series(same).n_missing.tolist() == [0, 1]
+        with pytest.raises(DataError, match=r"series 1, step 1, channel 1 \('y'\) is NaN"):
+            as_series(same, missing="error")
     with pytest.raises(DataError, match=r"0 sample\(s\)"):
         as_series(frame.iloc[:0])
 

@@ -32,7 +32,8 @@ class Alignment(NamedTuple):
     Attributes
     ----------
     path
-        Aligned steps (i of a, j of b), shape (length, 2), from (0, 0) to the last steps.
+        Aligned steps (i of a, j of b), shape (length, 2), from (0, 0) to the last steps. Steps at
+        which nothing is observed are left out.
     length
         Number of aligned pairs of steps, t.
     similarity

@@ -17,6 +17,7 @@ from slts.errors import DataError
 from slts.execution import progress_bar
 from slts.plural import count
 from slts.series import SeriesBatch, as_series
+from slts.series.missing import observed_steps
 
 
 def align(
@@ -32,7 +33,8 @@ def align(
     Parameters
     ----------
     a, b
-        One series each: (channels, time), or (time,) for one channel.
+        One series each: (channels, time), or (time,) for one channel. Missing values (NaN) are
+        left out, and the path skips steps at which nothing is observed.
     objective
         ``"affinity"`` maximises the sum of a_i.b_j; ``"cost"`` minimises the sum of 1 - a_i.b_j;
         ``"distance"`` minimises the sum of squared Euclidean distances.
@@ -68,13 +70,22 @@ def align(
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
     found = align_pair(x, y, objective, band, normalize=bool(normalize))
+    if found is not None:
+        return found
+    # A value is missing, or something is wrong.
+    settings = AlignmentSettings(objective, band, bool(normalize))
+    rows, steps = [], []
+    for name, series in (("a", x), ("b", y)):
+        with _naming(f"'{name}' is not a usable series"):
+            batch = as_series([series])
+            rows.append(settings.prepare(batch))
+        steps.append(np.flatnonzero(observed_steps(batch)))
+    if np.isnan(x).any() or np.isnan(y).any():
+        found = align_pair(rows[0][0], rows[1][0], objective, band, normalize=False)
     if found is None:
-        settings = AlignmentSettings(objective, band, bool(normalize))
-        for name, series in (("a", x), ("b", y)):
-            with _naming(f"'{name}' is not a usable series"):
-                settings.prepare(as_series([series]))
-        raise no_path_error(band, "a", x.shape[1], "b", y.shape[1])
-    return found
+        raise no_path_error(band, "a", len(steps[0]), "b", len(steps[1]))
+    path = np.column_stack([kept[own] for kept, own in zip(steps, found.path.T, strict=True)])
+    return found._replace(path=path)
 
 
 def similarity(

@@ -12,6 +12,7 @@ from slts._typing import FloatArray
 from slts.alignment.band import Band, native_band
 from slts.errors import DataError
 from slts.series import SeriesBatch, normalize_rows
+from slts.series.missing import leave_out_missing
 
 # In the order of `Objective` in native/job.hpp.
 OBJECTIVES = ("affinity", "cost", "distance")
@@ -63,7 +64,8 @@ class AlignmentSettings:
         native_band(self.band)
 
     def prepare(self, batch: SeriesBatch) -> SeriesBatch:
-        """Normalise the rows, or check that they can be aligned as they are."""
+        """Leave out missing values; normalise the rows, or check that they can be aligned."""
+        batch = leave_out_missing(batch)
         if self.normalize:
             return normalize_rows(batch)
         self.check_rows(batch)

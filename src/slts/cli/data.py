@@ -10,7 +10,7 @@ from typing import Any
 from slts._typing import AnyArray
 from slts.alignment import require_device
 from slts.cli.options import CommonOptions
-from slts.cli.scans import CommandScan, MemoryScan
+from slts.cli.scans import CommandScan, MemoryScan, MissingCounts
 from slts.cli.terminal import CommandError
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series, scan_series
@@ -90,22 +90,35 @@ def open_scan(
 
 
 def read_batches(
-    data: str, common: CommonOptions, model: Any, batch_size: int
+    data: str, common: CommonOptions, model: Any, batch_size: int, on_error: str = "raise"
 ) -> Iterator[Dataset]:
-    """Read series without labels for a model, some at a time, and print the detected columns."""
+    """Read series without labels for a model, some at a time, and print the detected columns.
+
+    Parameters
+    ----------
+    data, common, model, batch_size
+        The data, the options of the command, a fitted model, and the number of series at a time.
+    on_error
+        See `slts.files.iter_series`.
+    """
     _keep_signals()
-    for batch in iter_series(
+    read: Any = iter_series
+    missing = MissingCounts()
+    for batch in read(
         data,
         expect=model.channel_names_in_,
         labels=False,
         batch_size=batch_size,
+        on_error=on_error,
         **common.columns,
     ):
+        missing.add(batch.series)
         if batch.columns is not None:
             common.messages.say_once(f"columns: {batch.columns}")
         for note in batch.notes:
             common.messages.say_once(f"{batch.source}: {note}")
         yield batch
+    missing.say(common.messages)
 
 
 def _keep_signals() -> None:

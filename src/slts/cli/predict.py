@@ -4,29 +4,47 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeAlias
 
+import numpy as np
 import typer
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import FloatArray, IntArray
 from slts.atomic_files import whole_file
 from slts.cli import options
 from slts.cli.data import load_model, read_batches
 from slts.cli.output_paths import check_output_path
 from slts.cli.terminal import plain, show_json
 from slts.extras import import_extra
+from slts.files import Dataset
 from slts.guarantees.prediction_sets import FLAGS, PredictionSets, prediction_sets
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 _STDOUT = "-"
-# Columns about prediction sets, by name.
+_ON_ERROR = ("raise", "skip")
+_SET_COLUMNS = ("set", "set_size", "set_flag")
+# Columns about prediction sets, by name; None for a series that is skipped.
 _Sets: TypeAlias = dict[str, list[Any]]
-# Writes identifiers, labels, probabilities and prediction sets of a batch.
-_Write: TypeAlias = Callable[[Sequence[Any], AnyArray, FloatArray | None, _Sets], None]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is written about the series of a batch; `errors` is None unless series are skipped."""
+
+    ids: list[Any]
+    labels: list[Any]
+    probabilities: FloatArray | None
+    sets: _Sets
+    errors: list[str] | None
+
+
+_Write: TypeAlias = Callable[[_Rows], None]
 
 
 @options.with_common_options
@@ -53,6 +71,15 @@ def predict(
             "seen (none).",
         ),
     ] = None,
+    on_error: Annotated[
+        str,
+        options.choice(
+            "--on-error",
+            _ON_ERROR,
+            "If a series of a table has an infinite value, a cell that is not a number, or no "
+            "value at all: stop, or skip it and give the reason in a column `error`.",
+        ),
+    ] = "raise",
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -73,30 +100,64 @@ def predict(
     if sets is not None:
         common.messages.say(sets.guarantee)
     flags = Counter[str]()
-    done, counts = 0, Counter[str]()
+    done, n_skipped, counts = 0, 0, Counter[str]()
     with (
         _prediction_writer(out, fitted.classes_.tolist(), json_lines=common.as_json) as write,
         common.messages.counting("Predicting") as progress,
     ):
-        for batch in read_batches(data, common, fitted, batch_size):
-            labels, decisions, probabilities = fitted.outputs(batch.series)
-            columns = _set_columns(sets, decisions, alpha)
-            flags.update(columns.get("set_flag", ()))
-            numbers = range(done, done + len(batch))
-            ids = numbers if batch.ids is None else batch.ids.tolist()
-            write(ids, labels, probabilities, columns)
-            done += len(batch)
-            counts.update(map(str, labels.tolist()))
+        for batch in read_batches(data, common, fitted, batch_size, on_error):
+            rows = _predict(fitted, batch, done, sets, alpha)
+            write(rows if on_error == "skip" else replace(rows, errors=None))
+            done += len(rows.ids)
+            n_skipped += len(batch.unusable)
+            counts.update(str(label) for label in rows.labels if label is not None)
+            flags.update(flag for flag in rows.sets.get("set_flag", ()) if flag is not None)
             progress(done, batch.share)
+    if n_skipped:
+        common.messages.say(f"skipped {n_skipped} of {done} series: the column error says why")
     if out == _STDOUT:
         return
     if common.as_json:
-        found = {"out": out, "n_series": done, "predicted": counts}
+        found = {"out": out, "n_series": done, "n_skipped": n_skipped, "predicted": counts}
         show_json(found if sets is None else found | {"sets": flags})
     else:
-        common.messages.done(f"{done} predictions: {out}")
+        common.messages.done(f"{done - n_skipped} predictions: {out}")
         if sets is not None:
             common.messages.done(", ".join(f"{flags[flag]} {flag}" for flag in FLAGS))
+
+
+def _predict(
+    model: Any, batch: Dataset, first: int, sets: PredictionSets | None, alpha: float | None
+) -> _Rows:
+    """Predict the series of a batch, and insert those that were skipped.
+
+    Series without identifiers are numbered; `first` is the number of the first one.
+    """
+    n = len(batch) + len(batch.unusable)
+    usable = np.setdiff1d(np.arange(n), [one.position for one in batch.unusable])
+    ids: list[Any] = list(range(first, first + n))
+    labels: list[Any] = [None] * n
+    errors = [""] * n
+    p = None if model.probability_scale_ is None else np.full((n, len(model.classes_)), np.nan)
+    columns: _Sets = {} if sets is None else {name: [None] * n for name in _SET_COLUMNS}
+    if len(batch):
+        found = model.outputs(batch.series)
+        if p is not None:
+            p[usable] = found.probabilities
+        _insert(labels, usable, found.labels.tolist())
+        for name, values in _set_columns(sets, found.decisions, alpha).items():
+            _insert(columns[name], usable, values)
+    if batch.ids is not None:
+        _insert(ids, usable, batch.ids.tolist())
+    for one in batch.unusable:
+        ids[one.position] = ids[one.position] if one.id is None else one.id
+        errors[one.position] = one.reason
+    return _Rows(ids, labels, p, columns, errors)
+
+
+def _insert(into: list[Any], positions: IntArray, values: Sequence[Any]) -> None:
+    for position, value in zip(positions, values, strict=True):
+        into[position] = value
 
 
 def _set_columns(sets: PredictionSets | None, decisions: FloatArray, alpha: float | None) -> _Sets:
@@ -104,44 +165,48 @@ def _set_columns(sets: PredictionSets | None, decisions: FloatArray, alpha: floa
         return {}
     found = sets.from_decisions(decisions, alpha)
     labels = [[plain(label) for label in row.tolist()] for row in found.labels]
-    return {"set": labels, "set_size": found.sizes.tolist(), "set_flag": found.flags}
+    columns = labels, found.sizes.tolist(), found.flags
+    return dict(zip(_SET_COLUMNS, columns, strict=True))
 
 
 def _csv_writer(file: TextIO, classes: Sequence[Any]) -> _Write:
     writer = csv.writer(file, lineterminator="\n")
     header = ["id", "prediction", *(f"p_{name}" for name in classes)]
 
-    def write(
-        ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None, sets: _Sets
-    ) -> None:
-        columns = [] if probabilities is None else probabilities.T.tolist()
+    def write(rows: _Rows) -> None:
+        columns = [] if rows.probabilities is None else rows.probabilities.T.tolist()
+        errors = [] if rows.errors is None else [rows.errors]
         if header:
-            writer.writerow([*header[: 2 + len(columns)], *sets])
+            names = [*header[: 2 + len(columns)], *rows.sets]
+            writer.writerow(names + ["error"] * len(errors))
             header.clear()
-        texts = [[f"{p:.6g}" for p in column] for column in columns]
-        texts += [[_as_text(value) for value in column] for column in sets.values()]
-        writer.writerows(zip(ids, labels.tolist(), *texts, strict=True))
+        texts = [["" if math.isnan(p) else f"{p:.6g}" for p in column] for column in columns]
+        texts += [[_as_text(value) for value in column] for column in rows.sets.values()]
+        writer.writerows(zip(rows.ids, rows.labels, *texts, *errors, strict=True))
 
     return write
 
 
 def _as_text(value: Any) -> str:
     """Return a cell of CSV; the labels of a set are separated by bars."""
+    if value is None:
+        return ""
     return "|".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _json_lines_writer(file: TextIO, classes: Sequence[Any]) -> _Write:
     names = [str(name) for name in classes]
 
-    def write(
-        ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None, sets: _Sets
-    ) -> None:
-        for position, (id, label) in enumerate(zip(ids, labels.tolist(), strict=True)):
+    def write(rows: _Rows) -> None:
+        for position, (id, label) in enumerate(zip(rows.ids, rows.labels, strict=True)):
             entry = {"id": plain(id), "prediction": plain(label)}
-            if probabilities is not None:
-                row = probabilities[position].tolist()
-                entry["probabilities"] = dict(zip(names, row, strict=True))
-            entry |= {name: column[position] for name, column in sets.items()}
+            if rows.errors is not None and rows.errors[position]:
+                entry["error"] = rows.errors[position]
+            else:
+                if rows.probabilities is not None:
+                    row = rows.probabilities[position].tolist()
+                    entry["probabilities"] = dict(zip(names, row, strict=True))
+                entry |= {name: column[position] for name, column in rows.sets.items()}
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
     return write
@@ -155,16 +220,18 @@ def _parquet_writer(path: Path, classes: Sequence[Any]) -> Iterator[_Write]:
     with ExitStack() as stack:
         file: Any = None
 
-        def write(
-            ids: Sequence[Any], labels: AnyArray, probabilities: FloatArray | None, sets: _Sets
-        ) -> None:
+        def write(rows: _Rows) -> None:
             nonlocal file
-            columns = {"id": arrow.array(list(ids)), "prediction": arrow.array(labels.tolist())}
-            if probabilities is not None:
-                columns |= dict(zip(names, probabilities.T, strict=True))
-            for name, column in sets.items():
-                kind = arrow.list_(columns["prediction"].type) if name == "set" else None
+            labels = arrow.array(rows.labels, arrow.array(classes).type)
+            columns = {"id": arrow.array(rows.ids), "prediction": labels}
+            if rows.probabilities is not None:
+                columns |= dict(zip(names, rows.probabilities.T, strict=True))
+            # Types do not depend on the rows: all series of a batch may be skipped.
+            types = arrow.list_(labels.type), arrow.int64(), arrow.string()
+            for (name, column), kind in zip(rows.sets.items(), types, strict=False):
                 columns[name] = arrow.array(column, kind)
+            if rows.errors is not None:
+                columns["error"] = arrow.array(rows.errors)
             table = arrow.table(columns)
             file = file or stack.enter_context(parquet.ParquetWriter(path, table.schema))
             file.write_table(table)

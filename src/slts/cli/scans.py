@@ -8,19 +8,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from slts._typing import AnyArray
+from slts._typing import AnyArray, IntArray
 from slts.cli.terminal import CommandError, Messages
 from slts.errors import DataError
 from slts.files import Columns, Dataset, SeriesScan
+from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
 from slts.training.splits import make_splits
 
 _BATCH_SIZE = 1024
+# Channels with missing values that a message names.
+_MOST_NAMED = 8
 # A number with a decimal point, such as "1.0" or "-2.".
 _DECIMAL = re.compile(r"[-+]?\d+\.\d*")
 
@@ -43,6 +46,40 @@ class MemoryScan(SeriesScan):
         return list(self._dataset.batches(labels=labels, batch_size=size))
 
 
+class MissingCounts:
+    """Numbers of missing values of each channel."""
+
+    def __init__(self) -> None:
+        self.n_steps = 0
+        self._counts: IntArray = np.zeros(1, dtype=np.int64)
+        self._names: Sequence[str] | None = None
+
+    def add(self, series: SeriesBatch) -> None:
+        """Count the missing values of some series."""
+        self.n_steps += series.n_steps
+        self._counts = self._counts + series.n_missing
+        self._names = series.channel_names
+
+    def __iadd__(self, other: MissingCounts) -> Self:
+        """Add the counts of other series."""
+        self.n_steps += other.n_steps
+        self._counts, self._names = self._counts + other._counts, other._names or self._names
+        return self
+
+    def say(self, messages: Messages) -> None:
+        """Print the channels with missing values; nothing if no value is missing."""
+        names = self._names or [f"channel {c}" for c in range(len(self._counts))]
+        found = [
+            f"{name} {count:,} ({count / self.n_steps:.1%})"
+            for name, count in zip(names, self._counts.tolist(), strict=True)
+            if count
+        ]
+        more = f" and {len(found) - _MOST_NAMED} more channels" if len(found) > _MOST_NAMED else ""
+        if found:
+            shown = ", ".join(found[:_MOST_NAMED])
+            messages.say_once(f"missing values in {self.n_steps:,} steps: {shown}{more}")
+
+
 @dataclass(frozen=True)
 class CommandScan:
     """A scan whose readers' notes, such as "steps were sorted", are printed once each.
@@ -55,12 +92,15 @@ class CommandScan:
         Classes of a model, which replace equal labels, as the integer 1 replaces "1".
     kept
         A mask for the series of every part; None keeps all.
+    missing
+        Missing values of every part that was read; printed when all parts were read once.
     """
 
     scan: SeriesScan
     messages: Messages
     classes: AnyArray | None = None
     kept: Sequence[AnyArray] | None = None
+    missing: dict[int, MissingCounts] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -86,11 +126,26 @@ class CommandScan:
         """Return the parts, in order; some may have no series."""
         parts = self.scan.parts(labels=labels)
         kept = [None] * len(parts) if self.kept is None else self.kept
-        return [_CommandPart(part, self, mask) for part, mask in zip(parts, kept, strict=True)]
+        return [
+            _CommandPart(part, self, mask, number, len(parts))
+            for number, (part, mask) in enumerate(zip(parts, kept, strict=True))
+        ]
 
     def read(self) -> Dataset:
         """Read all series into memory."""
-        return self.changed(self.scan.read())
+        found = self.changed(self.scan.read())
+        missing = MissingCounts()
+        missing.add(found.series)
+        missing.say(self.messages)
+        return found
+
+    def say_missing(self, n_parts: int) -> None:
+        """Print the missing values, if all parts were read."""
+        if len(self.missing) == n_parts:
+            total = MissingCounts()
+            for part in self.missing.values():
+                total += part
+            total.say(self.messages)
 
     def changed(self, batch: Dataset) -> Dataset:
         """Print the notes of a batch, and return it with labels that are classes of the model."""
@@ -106,20 +161,25 @@ class _CommandPart:
     part: Any
     scan: CommandScan
     kept: AnyArray | None
+    number: int
+    n_parts: int
 
     @property
     def name(self) -> str:
         return str(self.part.name)
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
-        begin = 0
+        begin, missing = 0, MissingCounts()
         for batch in self.part.batches(labels=labels, batch_size=batch_size):
+            missing.add(batch.series)
             changed = self.scan.changed(batch)
             if self.kept is not None:
                 changed = changed[self.kept[begin : begin + len(batch)]]
             begin += len(batch)
             if len(changed):
                 yield changed
+        self.scan.missing[self.number] = missing
+        self.scan.say_missing(self.n_parts)
 
 
 def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:

@@ -28,8 +28,8 @@ FROM_FOLDER = {b"slts": b"folder"}
 # Text such as 31.12.2024 or 8:15, which may be a time.
 _LIKE_TIME = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T,].*)?|\d{1,2}:\d\d(:\d\d.*)?")
 
-# Cells that Arrow reads as missing values, for which reading has its own message.
-_MISSING = (
+# Cells that Arrow reads as missing values.
+MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
@@ -46,6 +46,15 @@ class Rises(NamedTuple):
     def always(self) -> bool:
         """Whether the column rises in every series that has several steps."""
         return 0 < self.n_series == self.n_rising
+
+
+class Misspelt(NamedTuple):
+    """A cell of a text column that is not as most others: numbers of right ones, and of all."""
+
+    row: int
+    cell: str
+    n_right: int
+    n_cells: int
 
 
 class SeriesRows:
@@ -206,23 +215,30 @@ class ColumnFacts:
         self, name: str, what: str, otherwise: str = "", *, times: bool = False
     ) -> None:
         """Raise an error for a text column that holds mostly numbers, or mostly times."""
-        if self.kinds[name] != "text":
+        found = self.misspelt(name, times=times)
+        if found is None:
             return
+        kind = "times" if times else "numbers"
+        raise DataError(
+            f"{self._sample.place(found.row)}: {what.format(repr(name))} holds "
+            f"{found.cell[:40]!r}, but {kind} in {found.n_right:,} of the first {found.n_cells:,} "
+            f"rows. Correct the value or drop the row{otherwise}"
+        )
+
+    def misspelt(self, name: str, *, times: bool = False) -> Misspelt | None:
+        """Return the first wrong cell of a text column that holds mostly numbers, or times."""
+        if self.kinds[name] != "text":
+            return None
         cells = [
             (row, cell)
             for row, cell in enumerate(self._rows[name].to_pylist())
-            if cell is not None and cell not in _MISSING
+            if cell is not None and cell not in MISSING
         ]
-        is_right, kind = (is_moment, "times") if times else (is_number, "numbers")
+        is_right = is_moment if times else is_number
         wrong = [(row, cell) for row, cell in cells if not is_right(cell)]
         if not wrong or 2 * len(wrong) >= len(cells):
-            return
-        row, cell = wrong[0]
-        raise DataError(
-            f"{self._sample.place(row)}: {what.format(repr(name))} holds {cell[:40]!r}, but "
-            f"{kind} in {len(cells) - len(wrong):,} of the first {len(cells):,} rows. Correct the "
-            f"value or drop the row{otherwise}"
-        )
+            return None
+        return Misspelt(*wrong[0], len(cells) - len(wrong), len(cells))
 
     def example(self, name: str) -> str:
         """Describe the values of a column."""

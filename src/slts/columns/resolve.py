@@ -25,6 +25,7 @@ from slts.columns.times import TIMES, Time, can_be_time, find_time, is_like_time
 from slts.columns.wide import label_at_an_end, numbered_columns
 from slts.errors import DataError
 
+_STEP_KINDS: tuple[Kind, ...] = ("number", "integer", "empty")
 _LABEL_KINDS: tuple[Kind, ...] = ("text", "integer", "boolean", "number")
 # Numbers of numbered columns from which a table may have one series per row: if every row has an
 # identifier, and without.
@@ -90,7 +91,7 @@ class _Resolver:
             if name is not None:
                 self._take(name, role)
         if one_series:
-            return Columns(None, requested.time, None, channels or ())
+            return Columns(None, requested.time, None, channels or (), skip=requested.skip)
         if self._lists:
             return self._resolve_rows(channels, steps=())
         steps = self._steps(channels)
@@ -177,6 +178,7 @@ class _Resolver:
             model_channels=None if names == channels else names,
             every=every,
             groups=requested.groups,
+            skip=requested.skip,
         )
 
     def _check_grid(self, every: str, time: str | None) -> None:
@@ -254,12 +256,16 @@ class _Resolver:
                     f"{self._file}: channel {name!r} has type {dtype}, expected lists of numbers, "
                     f"one number per step"
                 )
-        elif kind not in NUMERIC:
+        elif kind not in (*NUMERIC, "empty") and not self._is_skipped(name):
             self._facts.refuse_misspelt(name, "channel {}")
             raise DataError(
                 f"{self._file}: channel {name!r} holds {self._facts.example(name)}, expected "
                 f"numbers"
             )
+
+    def _is_skipped(self, name: str) -> bool:
+        """Tell whether a column has cells that are not numbers, whose series are left out."""
+        return self._requested.skip and self._facts.misspelt(name) is not None
 
     # -- One series per row
 
@@ -267,7 +273,11 @@ class _Resolver:
         """Return the columns that may be the steps of series, one series per row."""
         if channels is not None:
             return channels
-        return numbered_columns(self._facts, self._free()) if self._has_header else (*self._free(),)
+        free = tuple(self._free())
+        if not self._has_header:
+            return free
+        steps = (n for n in free if self._kinds[n] in _STEP_KINDS or self._is_skipped(n))
+        return numbered_columns(free, set(steps))
 
     def _is_wide(self, steps: Sequence[str]) -> bool:
         """Tell whether every row is a series; raise an error if it may as well be a step."""
@@ -380,7 +390,9 @@ class _Resolver:
 
     def _guess_label(self, rows: SeriesRows | None, steps: Sequence[str]) -> str | None:
         if not self._has_header:
-            return label_at_an_end(self._facts, steps)
+            kinds = (*NUMERIC, "empty")
+            texts = [n for n in steps if self._kinds[n] not in kinds and not self._is_skipped(n)]
+            return label_at_an_end(self._facts, steps, texts)
         facts = self._facts
         named = [name for name in self._named_labels() if name not in steps]
         texts = [

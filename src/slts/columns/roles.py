@@ -46,6 +46,8 @@ class Columns:
         Distance of the steps on the grid of time on which series are resampled, such as 20ms.
     groups
         Column with the group, such as the subject, if one was named.
+    skip
+        Whether series that cannot be used are left out, rather than an error.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Columns:
     model_channels: tuple[str, ...] | None = None
     every: str | None = None
     groups: str | None = None
+    skip: bool = False
 
     @property
     def long(self) -> bool:
@@ -122,6 +125,8 @@ class RequestedColumns:
         Name of the column with the groups; None means that there are none.
     every
         Distance of the steps on a grid of time; None keeps the steps.
+    skip
+        See `Columns`.
     """
 
     id: str | None = None
@@ -132,6 +137,7 @@ class RequestedColumns:
     classes: Sequence[object] | None = None
     groups: str | None = None
     every: str | float | None = None
+    skip: bool = False
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""

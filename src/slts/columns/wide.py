@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from slts.columns.facts import ColumnFacts
-from slts.columns.rows import NUMERIC
 from slts.errors import DataError
 
 
-def numbered_columns(facts: ColumnFacts, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the longest run of columns of numbers with successive numbers in their names.
+def numbered_columns(names: Iterable[str], numeric: Collection[str]) -> tuple[str, ...]:
+    """Return the longest run of numeric columns with successive numbers in their names.
 
     Names that are only numbers may be times, such as 0.0, 0.1, 0.2.
     """
@@ -19,7 +18,7 @@ def numbered_columns(facts: ColumnFacts, names: Iterable[str]) -> tuple[str, ...
     last: tuple[str, float] | None = None
     for name in names:
         match = re.fullmatch(r"(.*?)(\d+(?:\.\d+)?)", name)
-        if match is None or facts.kinds[name] not in ("number", "integer", "empty"):
+        if match is None or name not in numeric:
             last = None
             continue
         stem, number = match[1], float(match[2])
@@ -35,10 +34,12 @@ def _follows(stem: str, number: float, last_stem: str, last: float) -> bool:
     return stem == last_stem and (number == last + 1 or (stem == "" and number > last))
 
 
-def label_at_an_end(facts: ColumnFacts, steps: Sequence[str]) -> str | None:
-    """Find the label in a file without header: the first or the last column, or neither."""
+def label_at_an_end(facts: ColumnFacts, steps: Sequence[str], texts: Sequence[str]) -> str | None:
+    """Find the label in a file without header: the first or the last column, or neither.
+
+    `texts` are the columns that do not hold numbers.
+    """
     ends = steps[0], steps[-1]
-    texts = [name for name in steps if facts.kinds[name] not in (*NUMERIC, "empty")]
     inside = [name for name in texts if name not in ends]
     if inside:
         facts.refuse_misspelt(inside[0], "column {}")

@@ -178,4 +178,6 @@ def _batch(
             f"{archive.place} is not {entry.title}: its series have {values.shape[1]} channels, "
             f"expected {entry.n_channels}"
         )
-    return SeriesBatch(values, offsets_of(lengths), entry.channel_names)
+    batch = SeriesBatch(values, offsets_of(lengths), entry.channel_names)
+    # The published series are complete.
+    return as_series(batch, missing="error")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TextIO, cast, overload
+from typing import TextIO, cast
 
 import numpy as np
 
@@ -25,34 +25,21 @@ _FLAGS = {"timestamps", "missing", "univariate", "equallength", "targetlabel"}
 _COUNTS = {"dimensions", "serieslength"}
 
 
-@overload
-def read_ts(
-    source: Source, *, missing: Literal["error"] = ...
-) -> tuple[SeriesBatch, AnyArray | None]: ...
-@overload
-def read_ts(
-    source: Source, *, missing: Literal["nan"]
-) -> tuple[list[FloatArray], AnyArray | None]: ...
-def read_ts(
-    source: Source, *, missing: Literal["error", "nan"] = "error"
-) -> tuple[SeriesBatch | list[FloatArray], AnyArray | None]:
+def read_ts(source: Source) -> tuple[SeriesBatch, AnyArray | None]:
     r"""Read series and labels from a `.ts` file.
 
-    Series may have different lengths; all channels of a series have the same length. Files with
-    time stamps raise an error.
+    Series may have different lengths; all channels of a series have the same length. Missing values
+    (`?` or `NaN`) become NaN. Files with time stamps raise an error.
 
     Parameters
     ----------
     source : str, path or text file
         Path of a file in UTF-8, compressed if it ends in `.gz`; or an open text file.
-    missing : {"error", "nan"}
-        How to treat a missing value (`?` or `NaN`): as an error that names its position, or as NaN
-        in a list of arrays, because a `SeriesBatch` holds finite numbers only.
 
     Returns
     -------
-    series : SeriesBatch or list of FloatArray
-        The series; with `missing="nan"`, a list of arrays (channels, time).
+    series : SeriesBatch
+        The series.
     labels : ndarray or None
         Class labels as text, as in the file; floats if the header has `@targetLabel true`; None if
         the series have no labels.
@@ -74,11 +61,9 @@ def read_ts(
     >>> read_ts(file)
     (SeriesBatch(2 series, 1 channel, 2-3 steps, 40 bytes), array(['up', 'down'], dtype='<U4'))
     """
-    if missing not in ("error", "nan"):
-        raise DataError(f"missing must be 'error' or 'nan', got {missing!r}")
     with _opened(source) as (file, where):
-        series, labels = parse_ts(file, where, allow_missing=missing == "nan")
-    return (series if missing == "nan" else as_series(series)), labels
+        series, labels = parse_ts(file, where)
+    return as_series(series), labels
 
 
 @contextmanager
@@ -96,9 +81,7 @@ def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
             raise DataError(f"{path} is not a .ts file in UTF-8: {error}") from error
 
 
-def parse_ts(
-    lines: Iterable[str], where: str, *, allow_missing: bool = False
-) -> tuple[list[FloatArray], AnyArray | None]:
+def parse_ts(lines: Iterable[str], where: str) -> tuple[list[FloatArray], AnyArray | None]:
     """Read the lines of a `.ts` file.
 
     Parameters
@@ -107,20 +90,18 @@ def parse_ts(
         The whole file.
     where : str
         Name of the file, for error messages.
-    allow_missing : bool
-        Whether missing values become NaN, rather than an error.
 
     Returns
     -------
     series : list of FloatArray
-        Arrays (channels, time).
+        Arrays (channels, time), with NaN for missing values.
     labels : ndarray or None
         Classes as text, targets as floats, None if there are neither.
     """
     stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
     # Some old files begin comments with %.
     numbered = ((number, line) for number, line in stripped if line and line[0] not in "#%")
-    reader = _DataReader(_read_header(numbered, where), allow_missing)
+    reader = _DataReader(_read_header(numbered, where))
     labels: list[str | float] = []
     series: list[FloatArray] = []
     for number, line in numbered:
@@ -233,9 +214,8 @@ def _count(key: str, values: list[str], where: str) -> int:
 class _DataReader:
     """Reads data lines, and checks each against the header and the first series."""
 
-    def __init__(self, header: _Header, allow_missing: bool) -> None:
+    def __init__(self, header: _Header) -> None:
         self._header = header
-        self._allow_missing = allow_missing
         self._n_channels = 1 if header.univariate else header.dimensions
         # With unequal lengths, some files give the largest length.
         self._n_steps = None if header.equal_length is False else header.series_length
@@ -287,7 +267,7 @@ class _DataReader:
                 )
             return text
         target = _number(text)
-        if target is None or (np.isnan(target) and not self._allow_missing):
+        if target is None:
             raise DataError(f"target {text!r} is not a number")
         return target
 
@@ -306,11 +286,6 @@ class _DataReader:
             place = f"channel {channel}, step {step}"
             if number is None:
                 raise DataError(f"{place}: {word!r} is not a number")
-            if np.isnan(number) and not self._allow_missing:
-                raise DataError(
-                    f"{place} is missing ({word.strip()}): impute it, or read with "
-                    'missing="nan" to get arrays with NaN'
-                )
             if np.isinf(number):
                 raise DataError(f"{place} is {number}, expected a finite number")
         return np.array(numbers, dtype=np.float64)

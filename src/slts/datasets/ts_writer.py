@@ -39,8 +39,7 @@ def write_ts(
     path : str or path
         File to write, in UTF-8; compressed if it ends in `.gz`.
     X : object
-        Series in any form that `as_series` takes. A list of arrays may hold NaN, which is written
-        as a missing value, `?`.
+        Series in any form that `as_series` takes. NaN is written as a missing value, `?`.
     y : array-like of shape (n_series,), optional
         Labels. Floating-point numbers are written as regression targets, everything else as class
         labels, which must not contain white space or colons.
@@ -74,7 +73,7 @@ def write_ts(
 
 
 def _flat(X: object) -> tuple[FloatArray, IntArray]:
-    """Return values and offsets. Lists may hold NaN, which a batch may not."""
+    """Return values and offsets. Lists are written whole; a batch ends with an observed step."""
     flat = None
     if isinstance(X, list | tuple):
         # It may also be a list of data frames.

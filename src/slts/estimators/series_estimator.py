@@ -83,6 +83,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
         return tags
 
     def _in_training_order(self, batch: SeriesBatch) -> SeriesBatch:

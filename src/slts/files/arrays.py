@@ -104,8 +104,7 @@ def _read_npz(path: Path, name: str, *, labels: bool) -> Dataset:
     try:
         series = _npz_series(arrays)
     except (DataError, TypeError) as error:
-        hint = ". If series are padded, save their numbers of steps too, as lengths"
-        raise DataError(f"{name}: {error}{hint if ' is NaN' in str(error) else ''}") from error
+        raise DataError(f"{name}: {error}") from error
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None
     ids = _one_per_series(arrays, "ids", len(series), name)
     return Dataset(series if ids is None else series.named(ids), classes, ids, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,14 @@ from slts._typing import AnyArray, FloatArray
 from slts.columns import Columns
 from slts.errors import DataError
 from slts.series import SeriesBatch
+
+
+class Unusable(NamedTuple):
+    """A series that was left out: its position and identifier, and why it cannot be used."""
+
+    position: int
+    id: Any
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +47,8 @@ class Dataset:
         One weight per series; None for files, which have none.
     groups
         One group per series, such as the subject, or None. They are read with the labels.
+    unusable
+        Series that `iter_series` left out, with their positions among all series of the batch.
     """
 
     series: SeriesBatch
@@ -49,6 +60,7 @@ class Dataset:
     share: float | None = None
     weights: FloatArray | None = None
     groups: AnyArray | None = None
+    unusable: tuple[Unusable, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of series."""
@@ -58,6 +70,7 @@ class Dataset:
         """Return the series of a slice or a mask, with all that belongs to them."""
         return replace(
             self,
+            unusable=(),
             series=self.series[key],
             labels=None if self.labels is None else self.labels[key],
             ids=None if self.ids is None else self.ids[key],
@@ -73,8 +86,15 @@ class Dataset:
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Yield some series at a time."""
         whole = self if labels else replace(self, labels=None, groups=None)
-        for begin in range(0, len(self), batch_size):
-            yield whole[begin : begin + batch_size]
+        # Series that were left out belong to the batch in which they would be.
+        left, first = list(self.unusable), 0
+        for begin in range(0, max(len(self), bool(left)), batch_size):
+            batch, own = whole[begin : begin + batch_size], list[Unusable]()
+            is_last = begin + batch_size >= len(self)
+            while left and (is_last or left[0].position < first + len(batch) + len(own)):
+                own.append(left[0]._replace(position=left.pop(0).position - first))
+            first += len(batch) + len(own)
+            yield replace(batch, unusable=tuple(own))
 
 
 def join(batches: Iterable[Dataset]) -> Dataset:

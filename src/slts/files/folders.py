@@ -113,7 +113,9 @@ class FolderPart(TablePart):
             files = self._labelled_files(files, labels)
         stored = [name for name in names if name not in (_ID, _LABEL, _GROUP, _FOLDER)]
         values = (*self.columns.channels, *self.columns.constant)
-        requested = RequestedColumns(time=self.columns.time, channels=values)
+        requested = RequestedColumns(
+            time=self.columns.time, channels=values, skip=self.columns.skip
+        )
         for number, (id, path) in enumerate(files.items(), start=1):
             label, group = labels[id]
             added = {_ID: id, _LABEL: label, _GROUP: group, _FOLDER: path.parent.name}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
@@ -182,6 +182,7 @@ def iter_series(
     every: str | float | None = None,
     labels: bool = True,
     batch_size: int = 1024,
+    on_error: Literal["raise", "skip"] = "raise",
 ) -> Iterator[Dataset]:
     """Read the series of a source in batches.
 
@@ -194,13 +195,18 @@ def iter_series(
         See `read_series`.
     batch_size : int
         Largest number of series in a batch.
+    on_error : {"raise", "skip"}
+        What to do with a series of a table that has an infinite value, a cell that is not a number,
+        or no value at all: raise an error, or leave it out and say why in `Dataset.unusable`.
 
     Yields
     ------
     Dataset
         The next series.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, every))
+    skip = on_error == "skip"
+    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every, skip)
+    scan = _scan(path, requested)
     yield from scan.batches(labels=labels, batch_size=batch_size)
 
 

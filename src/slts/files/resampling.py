@@ -8,6 +8,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.columns import Columns
+from slts.columns.facts import SeriesRows
 from slts.columns.rows import grid_step
 from slts.errors import DataError
 from slts.extras import LazyModule
@@ -16,6 +17,8 @@ pa: Any = LazyModule("pyarrow", "io")
 
 # Largest number of steps of the grid, in rows of the table: a smaller distance is a mistake.
 _MOST_STEPS = 1000
+# Largest rounding error of a time, in steps.
+_TOLERANCE = 1e-6
 
 
 def on_grid(rows: Any, columns: Columns) -> tuple[Any, IntArray]:
@@ -41,13 +44,15 @@ def on_grid(rows: Any, columns: Columns) -> tuple[Any, IntArray]:
     order: IntArray = np.lexsort((times, codes))
     codes, times = codes[order], times[order]
     same = codes[1:] == codes[:-1]
-    if _is_an_error(rows, columns, order, same, times):
+    if _is_an_error(rows, columns, order, codes, times):
         return rows, np.flatnonzero(np.append(True, np.diff(ids.indices.to_numpy()) != 0))
     starts = np.flatnonzero(np.append(True, ~same))
     step = grid_step(columns.every, moments=unit is not None)
     grids = _grids(times, starts, step, columns)
     lengths = [len(grid) for grid in grids]
     bounds = [*starts.tolist(), len(times)]
+    # Rounding must not make the last step missing.
+    tolerance = _TOLERANCE * step
     found: dict[str, Any] = {}
     for name in rows.column_names:
         if name == columns.time:
@@ -57,7 +62,7 @@ def on_grid(rows: Any, columns: Columns) -> tuple[Any, IntArray]:
             channel = rows[name].to_numpy()[order]
             found[name] = np.concatenate(
                 [
-                    np.interp(grid - times[a], times[a:b] - times[a], channel[a:b])
+                    _interpolated(grid - times[a], times[a:b] - times[a], channel[a:b], tolerance)
                     for grid, a, b in zip(grids, bounds[:-1], bounds[1:], strict=True)
                 ]
             )
@@ -77,16 +82,37 @@ def _numbers(times: AnyArray, columns: Columns) -> tuple[AnyArray, str | None]:
 
 
 def _is_an_error(
-    rows: Any, columns: Columns, order: IntArray, same: AnyArray, times: AnyArray
+    rows: Any, columns: Columns, order: IntArray, series: IntArray, times: AnyArray
 ) -> bool:
     """Whether times are repeated, or a column varies within a series that must not."""
-    single = [columns.label, columns.groups, *columns.constant]
-    for name in (name for name in single if name in rows.column_names):
-        codes = rows[name].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
-        if (same & (np.diff(codes[order]) != 0)).any():
+    same = series[1:] == series[:-1]
+    for name in (columns.label, columns.groups):
+        if name in rows.column_names:
+            codes = rows[name].combine_chunks().dictionary_encode().indices.to_numpy()
+            if (same & (np.diff(codes[order]) != 0)).any():
+                return True
+    for name in columns.constant:
+        if len(SeriesRows(series).varying(rows[name].to_numpy()[order])):
             return True
     unsorted = columns.rising and (np.diff(order)[same] < 0).any()
     return bool(unsorted or (same & (np.diff(times) == 0)).any())
+
+
+def _interpolated(
+    grid: FloatArray, times: FloatArray, values: FloatArray, tolerance: float
+) -> FloatArray:
+    """Interpolate between observed values; before the first and after the last, they are missing.
+
+    An infinite value is an error: it stays, at the next step.
+    """
+    observed, found = np.isfinite(values), np.full(len(grid), np.nan)
+    if observed.any():
+        known = times[observed]
+        inside = (grid >= known[0] - tolerance) & (grid <= known[-1] + tolerance)
+        found[inside] = np.interp(grid[inside], known, values[observed])
+    infinite = np.searchsorted(grid, times[np.isinf(values)])
+    found[np.minimum(infinite, len(grid) - 1)] = np.inf
+    return found
 
 
 def _grids(
@@ -94,7 +120,7 @@ def _grids(
 ) -> list[FloatArray | IntArray]:
     ends = np.append(starts[1:], len(times)) - 1
     # Rounding must not remove the last step.
-    counts = np.floor((times[ends] - times[starts]) / step + 1e-6).astype(np.int64) + 1
+    counts = np.floor((times[ends] - times[starts]) / step + _TOLERANCE).astype(np.int64) + 1
     if counts.sum() > _MOST_STEPS * len(times):
         raise DataError(
             f"every={columns.every} is too small for the time {columns.time!r}: {len(times):,} "

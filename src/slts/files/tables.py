@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,12 @@ from slts.columns import Columns
 from slts.columns.rows import Chunk, TimeForm, parse_times
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.dataset import Dataset
+from slts.files.dataset import Dataset, Unusable
 from slts.files.resampling import on_grid
 from slts.series import SeriesBatch
+from slts.series.flatten import check_values
 from slts.series.frames import read_long
+from slts.series.missing import trim_padding
 from slts.series.naming import names_of, plain_times
 from slts.series.source import Digests, identifier_digests
 
@@ -191,7 +193,8 @@ def _assemble(
     if classes is not None and classes.dtype == object:
         classes = np.asarray(classes.tolist())
     groups = _groups(rows, part) if labels and columns.groups is not None else None
-    return Dataset(series, classes, ids, part.source, columns, notes, share, groups=groups)
+    found = Dataset(series, classes, ids, part.source, columns, notes, share, groups=groups)
+    return _usable(found, columns)
 
 
 def _groups(rows: Any, part: TablePart) -> AnyArray:
@@ -211,12 +214,47 @@ def _groups(rows: Any, part: TablePart) -> AnyArray:
     return np.asarray(groups.to_pylist())
 
 
+def _usable(found: Dataset, columns: Columns) -> Dataset:
+    """Trim series to the last step with a value; raise an error for those that cannot be used.
+
+    Or leave these out, if `columns` say so.
+    """
+    found = replace(found, series=trim_padding(found.series))
+    values, offsets = found.series.values, found.series.offsets
+    ids = None if found.ids is None else found.ids.tolist()
+    if not columns.skip:
+        try:
+            check_values(values, offsets, None if columns.wide else columns.channels, ids)
+        except DataError as error:
+            raise DataError(f"{found.source}: {error}") from error
+        return found
+    unusable = []
+    for position, (begin, end) in enumerate(pairwise(offsets.tolist())):
+        reason = _why_unusable(values[begin:end], columns)
+        if reason is not None:
+            unusable.append(Unusable(position, None if ids is None else ids[position], reason))
+    keep = np.ones(len(found), dtype=bool)
+    keep[[one.position for one in unusable]] = False
+    return replace(found[keep], unusable=tuple(unusable)) if unusable else found
+
+
+def _why_unusable(series: FloatArray, columns: Columns) -> str | None:
+    infinite = np.argwhere(np.isinf(series))
+    if len(infinite):
+        step, channel = infinite[0]
+        place = f"({columns.channels[step]!r})" if columns.wide else ""
+        place = place or f"of {columns.channels[channel]!r}"
+        return f"step {step} {place} is infinite or not a number"
+    return "it has no values" if np.isnan(series).all() else None
+
+
 def _sorted_series(
     rows: Any, part: TablePart, label: str | None
 ) -> tuple[SeriesBatch, AnyArray | None]:
     columns = part.columns
+    assert columns.id is not None
     try:
-        found: Any = read_long(rows, replace(columns, label=label))
+        found: Any = read_long(rows, replace(columns, label=label), check=False)
     except DataError as error:
         raise DataError(f"{part.source}: {error}") from error
     series, classes = (found, None) if label is None else found
@@ -327,7 +365,7 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
         if columns.id is not None:
             ids = _scalars(chunk, columns.id, columns)
             series = series.named(names_of(ids, columns.id))
-        yield Dataset(
+        found = Dataset(
             series,
             None if label is None else _scalars(chunk, label, columns),
             ids,
@@ -336,6 +374,7 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
             share=chunk.share,
             groups=_scalars(chunk, columns.groups, columns) if labels and columns.groups else None,
         )
+        yield _usable(found, columns)
 
 
 def _cut_by_size(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
@@ -360,33 +399,30 @@ def _scalars(chunk: Chunk, name: str, columns: Columns) -> AnyArray:
 
 
 def _series_of_steps(chunk: Chunk, columns: Columns) -> SeriesBatch:
-    """Read series in wide form; missing values at the end of a row are padding."""
+    """Read series in wide form."""
     numbers = pa.float64()
     arrays = [chunk.rows[name].cast(numbers, safe=False) for name in columns.channels]
     values: FloatArray = np.stack([array.to_numpy() for array in arrays], axis=1)
-    observed = ~np.isnan(values)
-    lengths = values.shape[1] - np.argmax(observed[:, ::-1], axis=1)
-    if not observed.any(axis=1).all():
-        row = int(np.argmin(observed.any(axis=1)))
-        raise DataError(f"{chunk.place(row)}: the series has no values; drop the row")
-    used = np.arange(values.shape[1]) < lengths[:, np.newaxis]
-    bad = used & ~np.isfinite(values)
-    if bad.any():
-        row, step = (int(k) for k in np.argwhere(bad)[0])
-        what = "infinite" if observed[row, step] else "missing"
-        raise DataError(
-            f"{chunk.place(row)}: step {step} ({columns.channels[step]!r}) is {what}; impute it or "
-            f"drop the row"
-        )
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return SeriesBatch.from_checked(values[used][:, np.newaxis], offsets, None)
+    if not columns.skip:
+        missing, infinite = np.isnan(values).all(axis=1), np.isinf(values)
+        if missing.any():
+            row = int(np.argmax(missing))
+            raise DataError(f"{chunk.place(row)}: the series has no values; drop the row")
+        if infinite.any():
+            row, step = (int(k) for k in np.argwhere(infinite)[0])
+            raise DataError(
+                f"{chunk.place(row)}: step {step} ({columns.channels[step]!r}) is infinite; clip "
+                f"it or drop the row"
+            )
+    offsets = np.arange(len(values) + 1, dtype=np.int64) * values.shape[1]
+    return SeriesBatch.from_checked(values.reshape(-1, 1), offsets, None)
 
 
 def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
-    first, lengths = _flat_values(chunk, columns.channels[0])
+    first, lengths = _flat_values(chunk, columns.channels[0], columns)
     values = [first]
     for name in columns.channels[1:]:
-        found, counts = _flat_values(chunk, name)
+        found, counts = _flat_values(chunk, name, columns)
         if (counts != lengths).any():
             row = int(np.argmax(counts != lengths))
             raise DataError(
@@ -400,7 +436,7 @@ def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
     return SeriesBatch.from_checked(flat, offsets, columns.channels)
 
 
-def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
+def _flat_values(chunk: Chunk, name: str, columns: Columns) -> tuple[FloatArray, IntArray]:
     """Return the concatenated values of a channel, and the number of steps of every series."""
     column = chunk.rows[name].combine_chunks()
     row = _first_true(column.is_null())
@@ -412,14 +448,13 @@ def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
         raise DataError(f"{chunk.place(row)}: {name!r} has no steps; drop the row")
     values: FloatArray
     values = column.flatten().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    finite = np.isfinite(values)
-    if not finite.all():
-        position = int(np.argmin(finite))
+    infinite = np.isinf(values)
+    if infinite.any() and not columns.skip:
+        position = int(np.argmax(infinite))
         row = int(np.searchsorted(np.cumsum(lengths), position, side="right"))
         step = position - int(lengths[:row].sum())
-        what = "infinite" if np.isinf(values[position]) else "missing"
         raise DataError(
-            f"{chunk.place(row)}: step {step} of {name!r} is {what}; impute it or drop the row"
+            f"{chunk.place(row)}: step {step} of {name!r} is infinite; clip it or drop the row"
         )
     return values, lengths
 
@@ -428,7 +463,7 @@ def _flat_values(chunk: Chunk, name: str) -> tuple[FloatArray, IntArray]:
 
 
 def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
-    """Raise an error for missing and infinite values in long form.
+    """Raise an error for infinite values and for rows without id, time or label, in long form.
 
     In the result, channels are float64 and other columns have the type of `plain_type`.
     """
@@ -440,11 +475,9 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
         elif name in columns.channels:
             if column.type != pa.float64():
                 column = column.cast(pa.float64(), safe=False)
-            # Missing values become NaN, so one check is enough if all values are finite.
-            finite = np.isfinite(column.to_numpy())
-            if not finite.all():
-                _require_present(chunk, columns, name, column.is_null(nan_is_null=True))
-                place = _place_in_series(chunk, columns, int(np.argmin(finite)))
+            infinite = np.isinf(column.to_numpy())
+            if infinite.any() and not columns.skip:
+                place = _place_in_series(chunk, columns, int(np.argmax(infinite)))
                 raise DataError(f"{place}: {name!r} is infinite; clip it or drop the series")
         else:
             column = plain_column(column)
@@ -533,10 +566,9 @@ def _require_present(chunk: Chunk, columns: Columns, name: str, missing: Any) ->
     if row is None:
         return
     named = ("id", "time", "label", "groups")
-    role = {getattr(columns, role): f" ({role})" for role in named}.get(name, "")
-    remedy = "fill it in" if role else "missing values are not dropped silently; impute them"
+    role = {getattr(columns, role): role for role in named}[name]
     place = _place_in_series(chunk, columns, row)
-    raise DataError(f"{place}: {name!r}{role} is missing; {remedy} or drop the row")
+    raise DataError(f"{place}: {name!r} ({role}) is missing; fill it in or drop the row")
 
 
 def _place_in_series(chunk: Chunk, columns: Columns, row: int) -> str:

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns.facts import MISSING
 from slts.columns.rows import Chunk, is_number, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
@@ -34,6 +35,8 @@ _BLOCK = 1 << 20
 _LEAST_STEPS = 8
 # float64 does not represent all larger integers.
 _EXACT = 2**53
+# Cells of boolean columns.
+_TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
 
 class TextFile:
@@ -202,8 +205,41 @@ class CsvTable:
         types = {name: self._type(name, columns) for name in names}
         line = 1 + self.has_header
         for block in self._blocks():
-            yield self._parse(block, line, names, types)
+            try:
+                yield self._parse(block, line, names, types)
+            except DataError:
+                if not columns.skip:
+                    raise
+                yield self._parse_cells(block, line, names, types, columns.channels)
             line += block.count(b"\n")
+
+    def _parse_cells(
+        self,
+        block: bytes,
+        line: int,
+        names: Sequence[str],
+        types: Mapping[str, Any],
+        channels: Sequence[str],
+    ) -> Chunk:
+        """Parse lines in which a cell is not a number: it becomes infinity, which is unusable."""
+        texts = {**types, **dict.fromkeys(channels, pa.string())}
+        chunk = self._parse(block, line, names, texts)
+        rows = chunk.rows
+        for name in channels:
+            numbers = [self._number(cell, types[name]) for cell in rows[name].to_pylist()]
+            rows = rows.set_column(names.index(name), name, pa.array(numbers, pa.float64()))
+        return replace(chunk, rows=rows)
+
+    def _number(self, cell: str, dtype: Any) -> float:
+        cell = cell.strip()
+        if cell in MISSING:
+            return np.nan
+        if pa.types.is_boolean(dtype):
+            return _TRUTH.get(cell.lower(), np.inf)
+        try:
+            return float(cell.replace(self._decimal, "."))
+        except ValueError:
+            return np.inf
 
     def _blocks(self) -> Iterator[bytes]:
         """Cut the file between lines."""

@@ -17,6 +17,7 @@ from slts.series.channels import (
     pool_steps,
     spread_of,
 )
+from slts.series.missing import observed_share, observed_steps, zero_missing
 
 REPRESENTATIONS = ("values", "changes", "levels")
 # Soft thresholds per channel: three cannot describe heavy tails, more than five add nothing. With
@@ -34,7 +35,8 @@ class Representation:
 
     Features come in blocks of one per channel: scaled values or levels, then optionally their
     differences. Many features are reduced to principal components. A constant keeps the amplitude,
-    and the row is scaled to unit norm.
+    and the row is scaled to unit norm. Features of missing values are zero, the constant shrinks
+    with the share that is observed, and steps at which nothing is observed are left out.
 
     Parameters
     ----------
@@ -79,11 +81,14 @@ class Representation:
             changes = differences(features, batch.offsets)
             spread = spread_of(changes)
             features = np.hstack([features, changes / spread])
+        share = observed_share(features)
         if features.shape[1] > n_components:
             components = Components.fit(features, n_components)
             features = components(features)
+        features = zero_missing(features)
         # As large as a typical row, so that amplitude and shape both count.
-        constant = float(np.sqrt(np.einsum("ij,ij->", features, features) / len(features))) or 1.0
+        squares = np.einsum("ij,ij->", features, features)
+        constant = float(np.sqrt(squares / share.sum())) or 1.0
         return cls(name, max_length, scale, levels, spread, components, constant)
 
     @staticmethod
@@ -111,7 +116,10 @@ class Representation:
         cuts = np.searchsorted(batch.offsets, np.arange(0, batch.n_steps, _BLOCK_STEPS))
         cuts = np.unique(np.append(cuts, len(batch)))
         parts = [batch[a:b] for a, b in pairwise(cuts.tolist())] or [batch]
-        rows = [normalize_rows(self._reduced(self._features(part), part.offsets)) for part in parts]
+        rows = []
+        for part in parts:
+            reduced = self._reduced(self._features(part), part.offsets)
+            rows.append(normalize_rows(reduced.steps(observed_steps(part))))
         return SeriesBatch.concatenate(rows)
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -127,24 +135,31 @@ class Representation:
         Returns
         -------
         contributions : ndarray of shape (problems, steps, channels)
-            The contribution of averaged steps is divided evenly among them.
+            The contribution of an average is divided evenly among its observed values. Missing
+            values have none.
         rest : ndarray of shape (problems,)
             The contribution of the constant.
         """
         pooled = pool_steps(batch, self.max_length)
+        observed = observed_steps(pooled)
         features = self._features(pooled)
-        raw = self._reduced(features, pooled.offsets).values
+        raw = self._reduced(features, pooled.offsets).values[observed]
         norms = np.sqrt(np.einsum("ij,ij->i", raw, raw))
         slopes = slopes / norms[:, np.newaxis]
-        rest = slopes[:, :, -1].sum(axis=1) * self.constant
+        rest = slopes[:, :, -1] @ raw[:, -1]
         slopes = slopes[:, :, :-1]
         if self.components is not None:
             features = features - self.components.centre
             slopes = slopes @ self.components.basis.T
-        terms = (features * slopes).reshape(*slopes.shape[:2], -1, batch.n_channels).sum(axis=2)
+        products = zero_missing(features[observed]) * slopes
+        terms = np.zeros((len(slopes), pooled.n_steps, batch.n_channels))
+        terms[:, observed] = products.reshape(*slopes.shape[:2], -1, batch.n_channels).sum(axis=2)
         if self.max_length is not None and pooled.n_steps < batch.n_steps:
             step = np.arange(batch.n_steps) // -(-batch.n_steps // self.max_length)
-            terms = terms[:, step] / np.bincount(step)[step][:, np.newaxis]
+            present = ~np.isnan(batch.values)
+            counts = np.zeros((pooled.n_steps, batch.n_channels))
+            np.add.at(counts, step, present)
+            terms = present * terms[:, step] / np.maximum(counts, 1.0)[step]
         return terms, rest
 
     def _features(self, batch: SeriesBatch) -> FloatArray:
@@ -157,9 +172,10 @@ class Representation:
         return features
 
     def _reduced(self, features: FloatArray, offsets: IntArray) -> SeriesBatch:
+        constant = self.constant * np.sqrt(observed_share(features))
         if self.components is not None:
             features = self.components(features)
-        values = np.hstack([features, np.full((len(features), 1), self.constant)])
+        values = np.hstack([zero_missing(features), constant[:, np.newaxis]])
         return SeriesBatch.from_checked(values, offsets, None)
 
 

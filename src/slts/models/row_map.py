@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.series import SeriesBatch, append_constant, rms_row_norm
 from slts.series.channels import SCALES, ChannelScale
+from slts.series.missing import observed_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class RowMap:
 
     def __call__(self, batch: SeriesBatch) -> SeriesBatch:
         """Return rows ready for alignment."""
-        batch = _scaled(batch, self.scale)
+        batch = _scaled(batch, self.scale).steps(observed_steps(batch))
         if self.constant is not None:
             batch = append_constant(batch, self.constant)
         return self.settings.prepare(batch)
@@ -66,7 +69,9 @@ class RowMap:
         """Return the contributions of steps and channels, and of the constant; see `RowMapping`."""
         terms = self(batch).values * slopes
         own = batch.n_channels
-        return terms[:, :, :own], terms[:, :, own:].sum(axis=(1, 2))
+        steps = np.zeros((len(terms), batch.n_steps, own))
+        steps[:, observed_steps(batch)] = terms[:, :, :own]
+        return steps, terms[:, :, own:].sum(axis=(1, 2))
 
 
 def _scaled(batch: SeriesBatch, scale: ChannelScale | None) -> SeriesBatch:

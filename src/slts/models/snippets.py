@@ -2,9 +2,9 @@
 
 A snippet is a window of a training series: a few steps, `dilation` apart, in some channels. Around
 every step of a series, as many steps are compared with it by their squared distance; beyond its
-ends a series keeps its first and last value. The snippet occurs at a step if the distance is below
-a threshold, of which it has several. What the classifier sees is how often it occurs: the share of
-the steps, and the count relative to the longest training series.
+ends a series keeps its first and last value, and gaps are interpolated. The snippet occurs at a
+step if the distance is below a threshold, of which it has several. What the classifier sees is how
+often it occurs: the share of the steps, and the count relative to the longest training series.
 
 In the terms of alignments: a landmark of one step is aligned with every step of a series, and its
 aligned product is the mean of the series' rows. Here a row says which snippets occur at the step.
@@ -26,6 +26,7 @@ from slts.alignment.extension import native, selected_target
 from slts.execution import Block, map_blocks, partition
 from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale
+from slts.series.missing import fill_gaps, give_to_observed
 
 LENGTH = 11
 # Thresholds are these quantiles of the distances to a series of the same class.
@@ -102,6 +103,8 @@ class Snippets:
         `shares` are not known yet.
         """
         rng = np.random.default_rng(seed)
+        scale = ChannelScale.fit(batch, "standard")
+        batch = fill_gaps(batch, scale.centre)
         lengths, longest = batch.lengths, int(batch.lengths.max())
         octaves = np.log2(max(1.0, (longest - 1) / (LENGTH - 1)))
         dilations = np.sort(2.0 ** rng.uniform(0.0, octaves, count)).astype(np.int64)
@@ -131,7 +134,7 @@ class Snippets:
             shares=np.zeros((count, N_THRESHOLDS)),
             series=series,
             starts=starts,
-            scale=ChannelScale.fit(batch, "standard"),
+            scale=scale,
             longest=None if (lengths == longest).all() else longest,
         )
         thresholds = np.empty_like(drawn.thresholds)
@@ -211,6 +214,7 @@ class Snippets:
 
     def counts(self, batch: SeriesBatch, n_jobs: int | None = None) -> npt.NDArray[np.int32]:
         """Return the steps at which each snippet occurs, shape (series, snippets, thresholds)."""
+        batch = fill_gaps(batch, self.scale.centre)
         out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
         target, token = selected_target().index, native.CancelToken()
         workers, (parts, costs) = effective_n_jobs(n_jobs), self._parts
@@ -280,6 +284,7 @@ class Snippets:
         """
         if len(which) and not 0 <= which[0] <= which[-1] < len(self):
             raise IndexError(f"There are {len(self)} snippets, 0 to {len(self) - 1}. Got {which}.")
+        series = fill_gaps(series, self.scale.centre)
         target = selected_target().index
         step = max(1, _DISTANCES // series.n_steps)
         for begin in range(0, len(which), step):
@@ -436,7 +441,8 @@ class SnippetForm:
 
         What a snippet adds at a step, compared with a mean step of the training series, is divided
         evenly among the steps that it is compared with and its channels. With `baseline`, the sum
-        over all snippets is the decision.
+        over all snippets is the decision. What an interpolated value contributes belongs to the
+        values that it comes from, or to no step if its channel is not observed at all.
 
         Returns
         -------
@@ -467,7 +473,7 @@ class SnippetForm:
                     mixed = shares[:, same] @ added[same].reshape(-1, n * c)
                     gap = int(dilations[same.start])
                     _spread_under_windows(terms, mixed.reshape(terms.shape), gap, snippets.n_steps)
-        return terms.transpose(2, 1, 0), np.concatenate(by_snippet).T
+        return give_to_observed(terms.transpose(2, 1, 0), series), np.concatenate(by_snippet).T
 
 
 def _spread_under_windows(

@@ -95,7 +95,7 @@ class Encoder:
 
     def _series(self, batch: SeriesBatch, path: str) -> dict[str, Any]:
         node: dict[str, Any] = {
-            "values": self._tensor(batch.values, f"{path}.values"),
+            "values": self._tensor(batch.values, f"{path}.values", missing=True),
             "offsets": self._tensor(batch.offsets, f"{path}.offsets"),
             "channel_names": _encode_names(batch.channel_names, path),
         }
@@ -135,8 +135,9 @@ class Encoder:
             raise TypeError(f"{path} has an item of type {type(value).__name__}, not a label")
         return self.encode(value, path)
 
-    def _tensor(self, value: AnyArray, path: str) -> str:
-        _check_finite(value, path)
+    def _tensor(self, value: AnyArray, path: str, *, missing: bool = False) -> str:
+        """Store an array; only values of series may be missing."""
+        _check_finite(np.nan_to_num(value, nan=0.0) if missing else value, path)
         assert path not in self.tensors
         stored = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
         self.tensors[path] = np.ascontiguousarray(stored).reshape(value.shape)
@@ -254,7 +255,7 @@ class Decoder:
         if times is not None:
             times = self._take(times, path, "int64" if dates else "float64")
             times = times.view("datetime64[ns]") if dates else times
-        # The constructor checks shapes, offsets and names, and that all values are finite.
+        # The constructor checks shapes, offsets and names, and that no value is infinite.
         return SeriesBatch(
             self._take(values, path, "float64"), self._take(offsets, path, "int64"),
             _decode_names(names, path), series_names=_decode_names(called, path), times=times,

@@ -20,6 +20,7 @@ from slts.plots.axes import (
     signed_image,
     time_axis,
 )
+from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -210,11 +211,12 @@ def plot_contributions(
     bar = divider.append_axes("right", size="3%", pad=0.12)
     ax.figure.colorbar(image, cax=bar, label="contribution")
     values = explanation.series.values
-    spread = np.where(values.std(axis=0) > 0, values.std(axis=0), 1.0)
+    filled = fill_gaps(explanation.series).values
+    spread = np.where(filled.std(axis=0) > 0, filled.std(axis=0), 1.0)
     # Channels of the data; a map can also have the constant channel.
     sums = np.abs(terms.sum(axis=0))[: values.shape[1]]
     for colour, u in zip(CHANNELS, np.argsort(-sums, kind="stable"), strict=False):
-        line = (values[:, u] - values[:, u].mean()) / spread[u]
+        line = (values[:, u] - filled[:, u].mean()) / spread[u]
         below.plot(line, color=colour, linewidth=1.0, label=names[u])
     below.legend(fontsize="small", ncols=3, loc="upper left", bbox_to_anchor=(0.0, -0.25))
     below.set_yticks([])

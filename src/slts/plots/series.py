@@ -20,6 +20,7 @@ from slts.plots.axes import (
     style,
 )
 from slts.series import SeriesBatch, as_series, normalize_rows
+from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,7 @@ def plot_alignment(
     top = divider.append_axes("top", size="25%", pad=0.1, sharex=ax)
     bar = divider.append_axes("bottom", size="4%", pad=0.6)
     names = channel_labels(rows_a.channel_names or rows_b.channel_names, rows_a.n_channels)
-    both = SeriesBatch.concatenate([rows_a.anonymous(), rows_b.anonymous()]).values
+    both = fill_gaps(SeriesBatch.concatenate([rows_a.anonymous(), rows_b.anonymous()])).values
     centre, spread = both.mean(axis=0), np.where(both.std(axis=0) > 0, both.std(axis=0), 1.0)
     # Channels that vary most come first: only they are named in the legend.
     for k, u in enumerate(np.argsort(-both.std(axis=0), kind="stable")):

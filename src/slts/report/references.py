@@ -18,6 +18,7 @@ from slts.report.packing import pack, rounded
 from slts.report.times import clock
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
+from slts.series.missing import fill_gaps, has_missing
 
 # References shown for one class of one series.
 STRONGEST = 4
@@ -291,19 +292,22 @@ def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
     batch
         Otherwise, the mean and standard deviation of these series standardise the channels.
     """
+    gaps = "" if batch is None or not has_missing(batch) else ", and gaps are interpolated"
     if hasattr(model, "row_map_"):
         unit = ", with steps of unit length" if model.row_map_.settings.normalize else ""
-        return model.row_map_, f"Series are drawn as the model aligns them{unit}."
+        note = f"Series are drawn as the model aligns them{unit}{gaps}."
+        return (lambda batch: model.row_map_(fill_gaps(batch))), note
     if batch is None:
-        return (lambda batch: batch), "Series are drawn unchanged."
-    mean, spread = batch.values.mean(axis=0), batch.values.std(axis=0)
+        return fill_gaps, f"Series are drawn unchanged{gaps}."
+    filled = fill_gaps(batch).values
+    mean, spread = filled.mean(axis=0), filled.std(axis=0)
     spread[spread == 0] = 1.0
 
     def standardised(batch: SeriesBatch) -> SeriesBatch:
-        values = np.ascontiguousarray((batch.values - mean) / spread)
+        values = np.ascontiguousarray((fill_gaps(batch).values - mean) / spread)
         return batch.with_values(values, batch.channel_names)
 
-    return standardised, "Series are drawn with standardised channels."
+    return standardised, f"Series are drawn with standardised channels{gaps}."
 
 
 def _effort(rows: SeriesBatch) -> int:

@@ -14,6 +14,7 @@ from slts.report.downsampling import Bins
 from slts.report.packing import pack, rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
+from slts.series.missing import fill_gaps
 
 # Snippets named for one class at one step of one series.
 AT_STEP = 3
@@ -163,7 +164,7 @@ class DrawnSnippets:
         own = snippets.channels_of(snippet)[snippets.prominent_rows(snippet, _MOST_ROWS)]
         terms = form.step_weights(n)[decision, snippet][met[0]]
         place = {"length": n, "bins": bins.count, "centre": int(distances[0].argmin())}
-        return place, bins.sample(series.values[:, own]).T, bins.sums(terms)
+        return place, bins.sample(fill_gaps(series).values[:, own]).T, bins.sums(terms)
 
     def _name(self, snippet: int) -> int:
         return self.named.setdefault(snippet, len(self.named))

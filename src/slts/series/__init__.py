@@ -4,13 +4,15 @@ batch     `SeriesBatch`, the container: values (steps x channels) and offsets
 convert   `as_series`, the public entry: arrays, lists and frames -> `SeriesBatch`
 flatten   lists and arrays of series -> flat values and offsets; checks of the values
 frames    pandas, polars and pyarrow frames -> flat values and offsets
+missing   missing values: what is observed, steps to leave out, interpolation
 channels  maps of steps and channels: unit rows, a constant channel, scales, levels, components
 naming    names of series from their identifiers; times of steps
 preview   the HTML table that notebooks show for a batch
 source    the protocol of sources of series in parts; keys of series and identifiers
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
-batch can rely on finite float64 values and on at least one step in every series.
+batch can rely on float64 values that are finite or, if missing, NaN, and on at least one value in
+every series.
 """
 
 from __future__ import annotations

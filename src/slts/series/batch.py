@@ -14,7 +14,7 @@ from slts._typing import AnyArray, FloatArray, IntArray, Layout
 from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.plural import count
-from slts.series.flatten import as_numbers, check_finite, check_layout, offsets_of
+from slts.series.flatten import as_numbers, check_layout, check_values, offsets_of
 from slts.series.naming import names_of, plain_times
 from slts.series.preview import html_preview
 
@@ -25,8 +25,8 @@ class SeriesBatch:
     """An immutable batch of multivariate series, each with its own length.
 
     `values` holds the steps of all series, one row per step; series i is
-    `values[offsets[i]:offsets[i + 1]]`. Values are finite float64, and every series has at least
-    one step. A selection may have no series.
+    `values[offsets[i]:offsets[i + 1]]`. Values are float64, NaN where a value is missing and finite
+    elsewhere. Every series has at least one value. A selection may have no series.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class SeriesBatch:
     Raises
     ------
     DataError
-        If the arguments are not consistent, or a value is NaN or infinite.
+        If the arguments are not consistent, a value is infinite, or a series is NaN throughout.
 
     See Also
     --------
@@ -101,7 +101,7 @@ class SeriesBatch:
         flat = np.ascontiguousarray(flat, dtype=np.float64)
         bounds = _checked_offsets(offsets, len(flat))
         names = _checked_names(channel_names, flat.shape[1])
-        check_finite(flat, bounds, names)
+        check_values(flat, bounds, names)
         called = None if series_names is None else _checked_series_names(series_names, bounds)
         moments = None if times is None else _checked_times(times, len(flat))
         self._set(flat, bounds, names, called, moments)
@@ -133,8 +133,9 @@ class SeriesBatch:
     ) -> SeriesBatch:
         """Make a batch without checks.
 
-        `values` must be C-contiguous, finite float64, and `offsets` strictly increasing int64 from
-        0 to `len(values)`. `series_names` is an array of text, `times` comes from `plain_times`.
+        `values` must be C-contiguous float64 that `check_values` accepts, and `offsets` strictly
+        increasing int64 from 0 to `len(values)`. `series_names` is an array of text, `times` comes
+        from `plain_times`.
         """
         batch = cls.__new__(cls)
         batch._set(values, offsets, channel_names, series_names, times)
@@ -168,6 +169,16 @@ class SeriesBatch:
         names = _checked_series_names(ids, self._offsets)
         return self.from_checked(
             self._values, self._offsets, self._channel_names, names, self._times
+        )
+
+    def steps(self, keep: AnyArray) -> SeriesBatch:
+        """Return the steps of a mask, which has at least one of every series."""
+        if keep.all():
+            return self
+        lengths = np.add.reduceat(keep, self._offsets[:-1], dtype=np.int64)
+        times = None if self._times is None else self._times[keep]
+        return self.from_checked(
+            self._values[keep], offsets_of(lengths), self._channel_names, self._series_names, times
         )
 
     def anonymous(self) -> SeriesBatch:
@@ -255,6 +266,11 @@ class SeriesBatch:
     def n_steps(self) -> int:
         """Total number of steps."""
         return int(self._values.shape[0])
+
+    @property
+    def n_missing(self) -> IntArray:
+        """Number of missing values of each channel."""
+        return np.asarray(np.count_nonzero(np.isnan(self._values), axis=0), dtype=np.int64)
 
     @property
     def shape(self) -> tuple[int]:
@@ -367,13 +383,13 @@ class SeriesBatch:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Compare values, offsets and channel names."""
+        """Compare values, offsets and channel names; missing values are equal to each other."""
         if not isinstance(other, SeriesBatch):
             return NotImplemented
         return (
             self._channel_names == other._channel_names
             and np.array_equal(self._offsets, other._offsets)
-            and np.array_equal(self._values, other._values)
+            and np.array_equal(self._values, other._values, equal_nan=True)
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -382,14 +398,16 @@ class SeriesBatch:
         return type(self).from_checked, own
 
     def __repr__(self) -> str:
-        """Return a line with number of series, channels, lengths and size."""
+        """Return a line with number of series, channels, lengths, size and missing values."""
         shortest, longest = (
             (int(self.lengths.min()), int(self.lengths.max())) if len(self) else (0, 0)
         )
         span = f"{shortest:,}-{longest:,} steps" if shortest < longest else count(longest, "step")
         channels = count(self.n_channels, "channel")
         size = format_bytes(self._values.nbytes)
-        return f"SeriesBatch({len(self):,} series, {channels}, {span}, {size})"
+        n_missing = int(self.n_missing.sum())
+        gaps = f", {count(n_missing, 'missing value')}" if n_missing else ""
+        return f"SeriesBatch({len(self):,} series, {channels}, {span}, {size}{gaps})"
 
     def _repr_html_(self) -> str:
         names = self.channel_names or tuple(map(str, range(self.n_channels)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.series.batch import SeriesBatch
+from slts.series.missing import interpolate, observed_share, zero_missing
 
 SCALES = ("standard", "robust", "asinh")
 # The quartiles, and the first and last hundredth, of a normal distribution lie this many standard
@@ -20,7 +22,9 @@ _KNOTS = 65
 
 
 def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
-    """Scale every step to unit L2 norm; steps of zeros are unchanged.
+    """Scale every step to unit L2 norm over its observed values; missing values become zero.
+
+    Steps of zeros are unchanged.
 
     Parameters
     ----------
@@ -41,8 +45,9 @@ def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
     """
     # Squares overflow or underflow beyond about 1e+-154. Scaling a row by a power of two, so that
     # its largest entry is in [0.5, 1), is exact: other rows give x / norm(x), bit for bit.
-    _, exponents = np.frexp(np.abs(batch.values).max(axis=1, keepdims=True))
-    scaled = np.ldexp(batch.values, -exponents)
+    values = zero_missing(batch.values)
+    _, exponents = np.frexp(np.abs(values).max(axis=1, keepdims=True))
+    scaled = np.ldexp(values, -exponents)
     norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
     norms[norms == 0.0] = 1.0
     scaled /= norms
@@ -51,6 +56,9 @@ def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
 
 def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:
     """Add a channel with a constant value: after normalisation it represents the amplitude.
+
+    At a step with missing values it is the value times the root of the share that is observed, so
+    that it weighs as much beside the observed values as at other steps.
 
     Parameters
     ----------
@@ -64,19 +72,24 @@ def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:
     SeriesBatch
         The same series with one more channel.
     """
-    column: FloatArray = np.full((batch.n_steps, 1), float(value))
+    column = float(value) * np.sqrt(observed_share(batch.values))[:, np.newaxis]
     names = None if batch.channel_names is None else (*batch.channel_names, "constant")
     values = np.hstack([batch.values, column])
     return SeriesBatch.from_checked(values, batch.offsets, names)
 
 
 def rms_row_norm(batch: SeriesBatch) -> float:
-    """Return the root mean square of the norms of all steps; 1 if every step is zero."""
-    largest = float(np.abs(batch.values).max(initial=0.0))
+    """Return the root mean square of the norms of all steps; 1 if every step is zero.
+
+    A step with missing values counts by the share that is observed.
+    """
+    values = zero_missing(batch.values)
+    largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0:
         return 1.0
-    scaled = batch.values / largest
-    return largest * float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / batch.n_steps))
+    scaled = values / largest
+    n_steps = observed_share(batch.values).sum()
+    return largest * float(np.sqrt(np.einsum("ij,ij->", scaled, scaled) / n_steps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +110,7 @@ class ChannelScale:
 
     @classmethod
     def fit(cls, batch: SeriesBatch, kind: str) -> ChannelScale:
-        """Estimate centre and spread from all training steps.
+        """Estimate centre and spread from all observed values of the training series.
 
         Parameters
         ----------
@@ -111,17 +124,17 @@ class ChannelScale:
         mean, deviation = _moments(values)
         if kind == "standard":
             return cls(mean, deviation, squash=False)
-        low, centre, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+        low, centre, high = _quantiles(values, (0.25, 0.5, 0.75))
         spread = (high - low) / _QUARTILES
         # If half of the steps are equal, the quartiles coincide; outer quantiles may not.
-        wide = np.subtract(*np.quantile(values, (0.99, 0.01), axis=0)) / _HUNDREDTHS
+        wide = np.subtract(*_quantiles(values, (0.99, 0.01))) / _HUNDREDTHS
         for coarser in (wide, deviation):
             tied = spread <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
             spread = np.where(tied, coarser, spread)
         return cls(centre, np.where(spread > 0.0, spread, 1.0), squash=kind == "asinh")
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """Map rows of shape (steps, channels)."""
+        """Map rows of shape (steps, channels); missing values stay missing."""
         with np.errstate(over="ignore"):
             scaled = np.clip((values - self.centre) / self.spread, -_FAR, _FAR)
         return np.arcsinh(scaled) if self.squash else scaled
@@ -147,9 +160,9 @@ class Levels:
 
     @classmethod
     def fit(cls, batch: SeriesBatch, n_levels: int) -> Levels:
-        """Estimate quantiles from all training steps."""
+        """Estimate quantiles from all observed values of the training series."""
         shares = np.linspace(0.0, 1.0, _KNOTS)
-        knots = np.quantile(batch.values, shares, axis=0).T
+        knots = _quantiles(batch.values, shares).T
         ranks = np.empty_like(knots)
         for of_channel, out in zip(knots, ranks, strict=True):
             # Equal knots get their mean rank, so that a frequent value has one rank.
@@ -187,16 +200,16 @@ class Components:
 
     @classmethod
     def fit(cls, values: FloatArray, count: int) -> Components:
-        """Keep the `count` directions of largest variance."""
-        centre = values.mean(axis=0)
-        centred = values - centre
-        return cls(centre, leading_directions(centred, count))
+        """Keep the `count` directions of largest variance; missing values count as the mean."""
+        centre = _moments(values)[0] if np.isnan(values).any() else values.mean(axis=0)
+        return cls(centre, leading_directions(zero_missing(values - centre), count))
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """Return the coordinates of rows (steps, channels)."""
+        """Return the coordinates of rows (steps, channels); missing values add nothing."""
         # Not a BLAS product: the last bits of a row would depend on the other rows, and ties
         # between paths would be broken differently in a batch and alone.
-        coordinates: FloatArray = np.einsum("ij,jk->ik", values - self.centre, self.basis)
+        centred = zero_missing(values - self.centre)
+        coordinates: FloatArray = np.einsum("ij,jk->ik", centred, self.basis)
         return coordinates
 
 
@@ -211,18 +224,25 @@ def leading_directions(values: FloatArray, count: int) -> FloatArray:
 
 
 def differences(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return central differences within each series, one-sided at its ends."""
+    """Return central differences within each series, one-sided at its ends.
+
+    Missing neighbours are interpolated. The difference at a missing value is missing.
+    """
+    missing = np.isnan(values)
+    values = interpolate(values, offsets, np.zeros(values.shape[1]))
     before = np.maximum(np.arange(len(values)) - 1, np.repeat(offsets[:-1], np.diff(offsets)))
     after = np.minimum(np.arange(len(values)) + 1, np.repeat(offsets[1:], np.diff(offsets)) - 1)
     span = np.maximum(after - before, 1)
     change: FloatArray = (values[after] - values[before]) / span[:, np.newaxis]
+    change[missing] = np.nan
     return change
 
 
 def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
     """Average consecutive steps, so that no series is longer than `max_length`.
 
-    Shorter series are unchanged. The last mean of a series may have fewer steps.
+    Shorter series are unchanged. The last mean of a series may have fewer steps. Missing values
+    are left out; a mean of nothing is missing.
     """
     if max_length is None or int(batch.lengths.max(initial=0)) <= max_length:
         return batch
@@ -232,8 +252,9 @@ def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
         for a, b, w in zip(batch.offsets[:-1], batch.offsets[1:], widths, strict=True)
     ]
     cuts = np.concatenate(starts)
-    counts = np.diff(np.append(cuts, batch.n_steps))
-    values = np.add.reduceat(batch.values, cuts, axis=0) / counts[:, np.newaxis]
+    counts = np.add.reduceat(~np.isnan(batch.values), cuts, axis=0, dtype=np.int64)
+    with np.errstate(invalid="ignore"):
+        values = np.add.reduceat(zero_missing(batch.values), cuts, axis=0) / counts
     offsets = np.cumsum([0, *(len(s) for s in starts)], dtype=np.int64)
     return SeriesBatch.from_checked(np.ascontiguousarray(values), offsets, batch.channel_names)
 
@@ -244,12 +265,28 @@ def spread_of(values: FloatArray) -> FloatArray:
 
 
 def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of the observed values; 0 and 1 where there are none."""
+    observed = ~np.isnan(values)
+    count = np.maximum(observed.sum(axis=0), 1)
     # In units of the largest value, so that squares do not overflow.
-    size = np.abs(values).max(axis=0, initial=0.0)
+    size = np.abs(values).max(axis=0, initial=0.0, where=observed)
     unit = np.where(size > 0.0, size, 1.0)
     scaled = values / unit
-    deviation = scaled.std(axis=0)
-    return unit * scaled.mean(axis=0), np.where(deviation > 1e-12, unit * deviation, 1.0)
+    if observed.all():
+        mean, deviation = scaled.mean(axis=0), scaled.std(axis=0)
+    else:
+        mean = zero_missing(scaled).sum(axis=0) / count
+        deviation = np.sqrt(np.square(zero_missing(scaled - mean)).sum(axis=0) / count)
+    return unit * mean, np.where(deviation > 1e-12, unit * deviation, 1.0)
+
+
+def _quantiles(values: FloatArray, shares: Sequence[float] | FloatArray) -> FloatArray:
+    """Quantiles of the observed values of each channel; 0 where there are none."""
+    if not np.isnan(values).any():
+        return np.asarray(np.quantile(values, shares, axis=0))
+    columns = [column[~np.isnan(column)] for column in values.T]
+    found = [np.quantile(c if len(c) else np.zeros(1), shares) for c in columns]
+    return np.stack(found, axis=1)
 
 
 def transform_rows(batch: SeriesBatch, metric: FloatArray) -> SeriesBatch:

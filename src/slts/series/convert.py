@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 
-from slts._typing import AnyArray, Layout
+from slts._typing import AnyArray, Layout, Missing
 from slts.columns import RequestedColumns
 from slts.errors import DataError
 from slts.series import frames
@@ -16,12 +16,14 @@ from slts.series.batch import SeriesBatch
 from slts.series.flatten import (
     as_numbers,
     check_layout,
+    check_missing,
+    check_values,
     flatten_array,
     flatten_cells,
     flatten_list,
     is_sparse,
-    trim_padding,
 )
+from slts.series.missing import fill_gaps, trim_padding
 
 _ACCEPTED = (
     "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
@@ -39,6 +41,7 @@ def as_series(
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: None = ...,
+    missing: Missing = ...,
 ) -> SeriesBatch: ...
 @overload
 def as_series(
@@ -50,6 +53,7 @@ def as_series(
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: str,
+    missing: Missing = ...,
 ) -> tuple[SeriesBatch, AnyArray]: ...
 def as_series(
     X: object,
@@ -60,6 +64,7 @@ def as_series(
     time: str | None = None,
     channels: str | Sequence[str] | None = None,
     label: str | None = None,
+    missing: Missing = "ignore",
 ) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
     """Convert series to a `SeriesBatch`.
 
@@ -68,7 +73,7 @@ def as_series(
     X : object
         One of
 
-        - a `SeriesBatch`, which is returned unchanged;
+        - a `SeriesBatch`, which is returned unchanged, except by `missing`;
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
           single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
@@ -80,8 +85,8 @@ def as_series(
         Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
         (n, time, channels), as tslearn does. The batch always returns its series channels first.
     padded : bool
-        Whether short series are padded with NaN at the end. Trailing steps that are NaN in all
-        channels are then removed; NaN anywhere else is an error.
+        Whether NaN only pads the ends of short series. Trailing steps that are NaN in all channels
+        are then removed, and NaN anywhere else is an error.
     id : str, optional
         Column of a long frame that identifies the series. Series have the order of their first
         rows. Columns that are not named are guessed as `scan_series` does, and a warning states
@@ -93,6 +98,12 @@ def as_series(
         not constant within every series.
     label : str, optional
         Column with the label, which must be constant within a series.
+    missing : {"ignore", "interpolate", "error"}
+        What to do with missing values (NaN, null or masked): "ignore" keeps them, and similarities
+        and classifiers leave them out (see "Missing values" in the user guide); "interpolate" fills
+        gaps within each series, and only channels without any value stay missing; "error" raises an
+        error that names the first one. The first two remove steps at the end of a series at which
+        nothing is observed: they may be padding.
 
     Returns
     -------
@@ -118,32 +129,47 @@ def as_series(
     SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """
     check_layout(layout)
+    check_missing(missing)
     columns = {"id": id, "time": time, "channels": channels, "label": label}
     given = [name for name, value in columns.items() if value is not None]
     if frames.is_frame(X) and (given or frames.has_named_columns(X)):
         if padded:
             raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        return frames.read_table(X, RequestedColumns(id, time, label, channels))
+        requested = RequestedColumns(id, time, label, channels)
+        found = frames.read_table(X, requested, missing=missing)
+        if isinstance(found, SeriesBatch):
+            return _filled(found, missing)
+        return _filled(found[0], missing), found[1]
     if given:
         raise DataError(
             f"{given[0]}= names a column of a pandas or polars DataFrame or a pyarrow Table, got "
             f"{type(X).__name__}"
         )
     if isinstance(X, SeriesBatch):
-        return X
+        if missing == "error":
+            check_values(X.values, X.offsets, X.channel_names, missing=missing)
+        return _filled(X, missing)
     values, offsets, names = _flatten(X, layout)
-    if not padded:
-        return SeriesBatch(values, offsets, names, series_names=frames.instance_names(X))
-    values, offsets = trim_padding(values, offsets)
-    try:
-        return SeriesBatch(values, offsets, names)
-    except DataError as error:
-        if layout == "time_first":
-            raise
-        raise DataError(
-            f"{error}. Padding was removed along the last axis: if X is (n, time, channels), as in "
-            f"tslearn, also pass layout='time_first'"
-        ) from error
+    batch = SeriesBatch(values, offsets, names, series_names=frames.instance_names(X))
+    if padded or missing != "error":
+        batch = trim_padding(batch)
+    if padded or missing == "error":
+        try:
+            check_values(batch.values, batch.offsets, names, missing="error")
+        except DataError as error:
+            if layout == "time_first" or not padded:
+                raise
+            raise DataError(
+                f"{error}. Padding was removed along the last axis: if X is (n, time, channels), "
+                f"as in tslearn, also pass layout='time_first'"
+            ) from error
+    return _filled(batch, missing)
+
+
+def _filled(batch: SeriesBatch, missing: Missing) -> SeriesBatch:
+    if missing != "interpolate":
+        return batch
+    return fill_gaps(batch, np.full(batch.n_channels, np.nan))
 
 
 def _flatten(X: object, layout: Layout) -> frames.Flat:

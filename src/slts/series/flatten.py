@@ -1,4 +1,4 @@
-"""Lists and arrays of series -> flat values and offsets; checks for real, finite numbers."""
+"""Lists and arrays of series -> flat values and offsets; checks for real numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError
 from slts.plural import count
 
@@ -56,7 +56,7 @@ def as_numbers(x: object, where: str) -> AnyArray:
             "convert it with .toarray()"
         )
     if isinstance(x, np.ma.MaskedArray):
-        # A masked entry is a missing value: NaN, so that it is reported.
+        # A masked entry is a missing value.
         x = np.ma.filled(x.astype(np.float64), np.nan) if np.ma.is_masked(x) else x.data
     try:
         array = np.asarray(x)
@@ -91,13 +91,23 @@ def _from_objects(array: AnyArray, where: str) -> FloatArray:
         raise DataError(f"{where} cannot be read as numbers: {error}") from error
 
 
-def check_finite(
+def check_missing(missing: str) -> None:
+    """Raise `DataError` unless `missing` is one of the known words."""
+    if missing not in get_args(Missing):
+        raise DataError(f"missing must be 'ignore', 'interpolate' or 'error', got {missing!r}")
+
+
+def check_values(
     values: FloatArray,
     offsets: IntArray,
     channel_names: Sequence[str] | None = None,
     series_names: Sequence[object] | None = None,
+    *,
+    missing: Missing = "ignore",
 ) -> None:
-    """Raise `DataError` with series, step and channel of the first NaN or infinity.
+    """Raise `DataError` for infinite values and for series in which nothing is observed.
+
+    The message names series, step and channel.
 
     Parameters
     ----------
@@ -109,25 +119,37 @@ def check_finite(
         Names to show next to the channel number.
     series_names : Sequence[object] or None
         Identifiers to show next to the series number.
+    missing : {"ignore", "interpolate", "error"}
+        With "error", any NaN is an error.
     """
     finite = np.isfinite(values)
     if finite.all():
         return
-    row, channel = divmod(int(np.argmin(finite)), values.shape[1])
-    series = int(np.searchsorted(offsets, row, side="right")) - 1
-    place = f"series {series}"
-    if series_names is not None:
-        place += f" (id {series_names[series]!r})"
-    place += f", step {row - int(offsets[series])}, channel {channel}"
-    if channel_names is not None:
-        place += f" ({channel_names[channel]!r})"
-    value = values[row, channel]
-    if np.isnan(value):
+
+    def name(series: int) -> str:
+        known = "" if series_names is None else f" (id {series_names[series]!r})"
+        return f"series {series}{known}"
+
+    wrong = ~finite if missing == "error" else np.isinf(values)
+    if wrong.any():
+        row, channel = divmod(int(np.argmax(wrong)), values.shape[1])
+        series = int(np.searchsorted(offsets, row, side="right")) - 1
+        place = f"{name(series)}, step {row - int(offsets[series])}, channel {channel}"
+        if channel_names is not None:
+            place += f" ({channel_names[channel]!r})"
+        value = values[row, channel]
+        if np.isnan(value):
+            raise DataError(
+                f"{place} is NaN, but missing values are an error here: use missing='ignore', or "
+                "impute them; padded=True is for NaN that only pads the ends of short series"
+            )
+        raise DataError(f"{place} is {value}: no value may be infinite; clip or remove it")
+    observed = np.logical_or.reduceat(finite.any(axis=1), offsets[:-1])
+    if not observed.all():
         raise DataError(
-            f"{place} is NaN: missing values are not dropped silently; impute them, or pass "
-            "padded=True to as_series if NaN only pads the ends of short series"
+            f"{name(int(np.argmin(observed)))} is NaN throughout: at least one value of a series "
+            "must be observed; leave it out, and its label too"
         )
-    raise DataError(f"{place} is {value}: every value must be finite; clip or remove it")
 
 
 def offsets_of(lengths: Iterable[int] | IntArray) -> IntArray:
@@ -290,35 +312,3 @@ def _stack_row(row: AnyArray, index: int) -> AnyArray:
                 f"{len(channels[0])} (as channel 0): resample the channels to the same steps"
             )
     return np.stack(channels)
-
-
-def trim_padding(values: FloatArray, offsets: IntArray) -> tuple[FloatArray, IntArray]:
-    """Remove the steps at the end of each series whose channels are all NaN.
-
-    Parameters
-    ----------
-    values : FloatArray
-        Flat values, shape (steps, channels).
-    offsets : IntArray
-        Bounds of the series; no series may be empty.
-
-    Returns
-    -------
-    values : FloatArray
-        The steps that remain; the same array if there is no padding.
-    offsets : IntArray
-        Their bounds.
-    """
-    steps = np.arange(len(values))
-    starts, old = offsets[:-1], np.diff(offsets)
-    last = np.maximum.reduceat(np.where(np.isnan(values).all(axis=1), -1, steps), starts)
-    lengths = last - starts + 1
-    if (lengths == old).all():
-        return values, offsets
-    if (lengths <= 0).any():
-        raise DataError(
-            f"series {int(np.argmax(lengths <= 0))} is NaN throughout: it consists of padding "
-            "only; leave it out, and its label too"
-        )
-    keep = steps < np.repeat(starts + lengths, old)
-    return values[keep], offsets_of(lengths)

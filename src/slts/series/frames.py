@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray, Layout
+from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.facts import SeriesRows
 from slts.columns.rows import (
@@ -25,12 +25,13 @@ from slts.extras import LazyModule, import_extra
 from slts.series.batch import SeriesBatch
 from slts.series.flatten import (
     as_numbers,
-    check_finite,
+    check_values,
     flatten_array,
     flatten_cells,
     flatten_list,
     offsets_of,
 )
+from slts.series.missing import trim_padding
 from slts.series.naming import names_of, plain_times
 
 pa: Any = LazyModule("pyarrow", "io")
@@ -85,15 +86,18 @@ def has_named_columns(X: Any) -> bool:
     return not (X.size and is_series_like(X.iat[0, 0]))
 
 
-def read_table(X: Any, requested: RequestedColumns) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
+def read_table(
+    X: Any, requested: RequestedColumns, *, missing: Missing
+) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
     """Read a long frame; columns that are not requested are guessed, and a warning names them."""
     if is_pandas_frame(X) and X.index.nlevels == 1 and X.index.name not in (None, *X.columns):
         X = X.reset_index()
     given = requested.channels
     if requested.id is None or requested.time is None or given is None:
-        return read_long(X, _guess(X, requested))
+        return read_long(X, _guess(X, requested), missing=missing)
     channels = (given,) if isinstance(given, str) else tuple(given)
-    return read_long(X, Columns(requested.id, requested.time, requested.label, channels))
+    columns = Columns(requested.id, requested.time, requested.label, channels)
+    return read_long(X, columns, missing=missing)
 
 
 def _guess(X: object, requested: RequestedColumns) -> Columns:
@@ -134,10 +138,13 @@ def _eager(X: object) -> Any:
     return frame
 
 
-def read_long(X: object, columns: Columns) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
+def read_long(
+    X: object, columns: Columns, *, missing: Missing = "ignore", check: bool = True
+) -> SeriesBatch | tuple[SeriesBatch, AnyArray]:
     """Read a long frame, one row per step, and its labels if there is a column for them.
 
-    Raises an error if other rows contradict what was guessed from the first rows.
+    Raises an error if other rows contradict what was guessed from the first rows. Without `check`,
+    the caller checks the values.
     """
     frame, nw = _eager(X), import_extra("narwhals", "io")
     assert columns.id is not None
@@ -163,9 +170,11 @@ def read_long(X: object, columns: Columns) -> SeriesBatch | tuple[SeriesBatch, A
     for j, name in enumerate(chosen):
         values[:, j] = frame[name].cast(nw.Float64).to_numpy()[order]
     offsets = offsets_of(np.bincount(codes))
-    check_finite(values, offsets, chosen, names)
     moments = None if times is None else plain_times(times[order])
     batch = SeriesBatch.from_checked(values, offsets, chosen, names_of(names, columns.id), moments)
+    if check:
+        check_values(values, offsets, chosen, names, missing=missing)
+        batch = trim_padding(batch)
     return batch if labels is None else (batch, labels)
 
 

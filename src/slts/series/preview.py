@@ -58,13 +58,15 @@ def _curves(series: FloatArray) -> str:
     steps = np.unique(np.linspace(0, n_steps - 1, min(n_steps, _MAX_POINTS)).round().astype(int))
     # Halves, because the range of finite numbers may overflow.
     half = series[:, steps] / 2
-    span = float(half.max() - half.min())
-    height = (half.max() - half) / span if span > 0 else np.full_like(half, 0.5)
+    known = half[~np.isnan(half)]
+    low, high = known.min(initial=np.inf), known.max(initial=-np.inf)
+    height = (high - half) / (high - low) if high > low else np.full_like(half, 0.5)
     x = (steps + 0.5) / n_steps * _WIDTH
     y = 2 + height * (_HEIGHT - 4)
     lines = []
     for channel, row in enumerate(y):
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, row, strict=True))
+        known = ~np.isnan(half[channel])
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[known], row[known], strict=True))
         colour = f"hsl({channel * 360 // _MAX_CHANNELS},60%,45%)"
         lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
     return (

@@ -121,8 +121,10 @@ def series_keys(batch: SeriesBatch, seed: int) -> Digests:
     (True, False)
     """
     key = seed.to_bytes(8, "little") + batch.n_channels.to_bytes(4, "little")
-    # Adding zero turns -0.0 into 0.0: equal values must have equal bits.
-    values, bounds = (batch.values + 0.0).reshape(-1), (batch.offsets * batch.n_channels).tolist()
+    # Equal values must have equal bits: adding zero turns -0.0 into 0.0, and NaN has many forms.
+    values = batch.values + 0.0
+    values[np.isnan(values)] = np.nan
+    values, bounds = values.reshape(-1), (batch.offsets * batch.n_channels).tolist()
     digests = (
         blake2b(values[begin:end].data, digest_size=8, key=key).digest()
         for begin, end in pairwise(bounds)

@@ -1,0 +1,156 @@
+"""Missing values: which steps are observed, and series without gaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from slts._typing import FloatArray, IntArray
+from slts.series.batch import SeriesBatch
+
+Mask = npt.NDArray[np.bool_]
+
+
+def has_missing(batch: SeriesBatch) -> bool:
+    """Tell whether some value is missing."""
+    return bool(np.isnan(batch.values).any())
+
+
+def observed_steps(batch: SeriesBatch) -> Mask:
+    """Tell for every step whether at least one of its values is observed."""
+    return np.asarray(~np.isnan(batch.values).all(axis=1))
+
+
+def observed_share(values: FloatArray) -> FloatArray:
+    """Return the share of each row (step) that is observed; 1.0 where nothing is missing."""
+    return np.asarray(1.0 - np.isnan(values).mean(axis=1))
+
+
+def trim_padding(batch: SeriesBatch) -> SeriesBatch:
+    """Remove the steps at the end of each series at which nothing is observed.
+
+    A series of nothing but NaN keeps one step: `check_values` reports it.
+    """
+    values, starts = batch.values, batch.offsets[:-1]
+    if not np.isnan(values[batch.offsets[1:] - 1]).all(axis=1).any():
+        return batch
+    steps = np.arange(len(values))
+    last = np.maximum.reduceat(np.where(observed_steps(batch), steps, -1), starts)
+    return batch.steps(steps <= np.repeat(np.maximum(last, starts), batch.lengths))
+
+
+def leave_out_missing(batch: SeriesBatch) -> SeriesBatch:
+    """Set missing values to zero, and leave out steps at which nothing is observed.
+
+    Products of such rows are sums over the channels that are observed in both.
+
+    Examples
+    --------
+    >>> import slts
+    >>> from slts.series.missing import leave_out_missing
+    >>> nan = float("nan")
+    >>> leave_out_missing(slts.as_series([[[1.0, nan, 3.0], [nan, nan, 4.0]]])).values
+    array([[1., 0.],
+           [3., 4.]])
+    """
+    if not has_missing(batch):
+        return batch
+    kept = batch.steps(observed_steps(batch))
+    return kept.with_values(zero_missing(kept.values), kept.channel_names)
+
+
+def zero_missing(values: FloatArray) -> FloatArray:
+    """Set missing values to zero."""
+    missing = np.isnan(values)
+    return np.where(missing, 0.0, values) if missing.any() else values
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The observed values before and after every value of a batch, shape (steps, channels).
+
+    An observed value is its own neighbour. Where there is none on one side, both are the one on the
+    other side; where a channel is not observed in the whole series, both are -1.
+    """
+
+    before: IntArray
+    after: IntArray
+
+    @classmethod
+    def find(cls, values: FloatArray, offsets: IntArray) -> Neighbours:
+        """Find the neighbours of flat values."""
+        observed, steps = ~np.isnan(values), np.arange(len(values))[:, np.newaxis]
+        lengths = np.diff(offsets)
+        first = np.repeat(offsets[:-1], lengths)[:, np.newaxis]
+        last = np.repeat(offsets[1:], lengths)[:, np.newaxis] - 1
+        before = np.maximum.accumulate(np.where(observed, steps, -1), axis=0)
+        after = np.where(observed, steps, len(values))
+        after = np.minimum.accumulate(after[::-1], axis=0)[::-1]
+        before = np.where(before >= first, before, -1)
+        after = np.where(after <= last, after, before)
+        return cls(np.where(before >= 0, before, after), after)
+
+    def share(self) -> FloatArray:
+        """How far every step is from the neighbour before to the one after, from 0 to 1."""
+        steps = np.arange(len(self.before))[:, np.newaxis]
+        found: FloatArray = (steps - self.before) / np.maximum(self.after - self.before, 1)
+        return found.clip(0.0, 1.0)
+
+
+def interpolate(values: FloatArray, offsets: IntArray, default: FloatArray) -> FloatArray:
+    """Fill gaps by linear interpolation within each series.
+
+    Before the first and after the last observed value, a channel keeps that value. A channel that
+    is not observed in the whole series gets its default.
+    """
+    if not np.isnan(values).any():
+        return values
+    near, channels = Neighbours.find(values, offsets), np.arange(values.shape[1])
+    share = near.share()
+    filled = (1.0 - share) * values[near.before, channels] + share * values[near.after, channels]
+    return np.where(near.before < 0, default, filled)
+
+
+def fill_gaps(batch: SeriesBatch, default: FloatArray | None = None) -> SeriesBatch:
+    """Return series without missing values; see `interpolate`.
+
+    Without a default, a channel that is not observed in a series gets its mean over all series.
+    """
+    if not has_missing(batch):
+        return batch
+    if default is None:
+        count = np.maximum((~np.isnan(batch.values)).sum(axis=0), 1)
+        default = zero_missing(batch.values).sum(axis=0) / count
+    values = interpolate(batch.values, batch.offsets, default)
+    return batch.with_values(values, batch.channel_names)
+
+
+def give_to_observed(terms: FloatArray, series: SeriesBatch) -> FloatArray:
+    """Move what interpolated values of one series contribute to the values they come from.
+
+    Parameters
+    ----------
+    terms
+        Contributions of all values, interpolated or not, shape (problems, steps, channels).
+    series
+        The series, with gaps.
+
+    Returns
+    -------
+    FloatArray
+        Contributions of the same shape, zero for missing values. Those of a channel that is not
+        observed at all are left out.
+    """
+    if not has_missing(series):
+        return terms
+    near = Neighbours.find(series.values, series.offsets)
+    missing = np.isnan(series.values)
+    result = np.where(missing, 0.0, terms)
+    i, c = np.nonzero(missing & (near.before >= 0))
+    share = near.share()[i, c]
+    for steps, part in ((near.before, 1.0 - share), (near.after, share)):
+        for own, all_terms in zip(result, terms, strict=True):
+            np.add.at(own, (steps[i, c], c), part * all_terms[i, c])
+    return result
