@@ -14,7 +14,8 @@ inline constexpr std::int64_t kWindowSlack = kWindowVectors * kMostLanes;
 // Steps that one call compares with all windows of a kind: whole vectors.
 inline constexpr std::int64_t kWindowSteps = 1024;
 
-// Added to the variance of a window, where that of a channel is 1: noise is not scaled up to a shape.
+// Added to the variance of a window, where that of a channel is 1: noise is not scaled up to a
+// shape.
 inline constexpr double kFlat = 1e-2;
 
 // Short windows of some channels. Window w has the channels first[w], ..., first[w + 1] - 1 of
