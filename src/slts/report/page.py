@@ -34,7 +34,7 @@ from slts.report.sets import sets_section
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
     ("errors", "Errors", errors_section),
     ("certificate", "Guarantee", certificate_section),
-    ("sets", "Prediction sets", sets_section),
+    ("sets", "Sets", sets_section),
     ("importance", "Channels", importance_section),
     ("landmarks", "Landmarks", landmarks_section),
     ("snippets", "Snippets", snippets_section),
