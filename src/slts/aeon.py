@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.base import clone
-
-from slts._typing import FloatArray
+from slts.adapter import AdaptedClassifier
 from slts.estimators import SLTSClassifier
 from slts.extras import import_extra
 
@@ -18,7 +14,7 @@ _BaseClassifier: Any = import_extra("aeon.classification.base", "demo").BaseClas
 _check_n_jobs: Any = import_extra("aeon.utils.validation", "demo").check_n_jobs
 
 
-class AeonClassifier(_BaseClassifier):  # type: ignore[misc]
+class AeonClassifier(AdaptedClassifier, _BaseClassifier):  # type: ignore[misc]
     """Any slts classifier with aeon's interface.
 
     Parameters
@@ -55,24 +51,11 @@ class AeonClassifier(_BaseClassifier):  # type: ignore[misc]
         "capability:multithreading": True,
     }
 
-    def __init__(self, estimator: Any = None, *, n_jobs: int = 1) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        super().__init__()
-
-    def _fit(self, X: Any, y: npt.NDArray[Any]) -> Self:
-        self._n_jobs = _check_n_jobs(self.n_jobs)
-        template = SLTSClassifier() if self.estimator is None else self.estimator
-        self.estimator_ = clone(template).set_params(n_jobs=self._n_jobs).fit(X, y)
-        return self
-
-    def _predict(self, X: Any) -> npt.NDArray[Any]:
-        return np.asarray(self.estimator_.predict(X))
-
-    def _predict_proba(self, X: Any) -> FloatArray:
-        if not hasattr(self.estimator_, "predict_proba"):
-            return np.asarray(super()._predict_proba(X))
-        return np.asarray(self.estimator_.predict_proba(X))
+    def _thread_count(self) -> int:
+        # Every aeon classifier has this attribute.
+        count: int = _check_n_jobs(self.n_jobs)
+        self._n_jobs = count
+        return count
 
     @classmethod
     def _get_test_params(cls, parameter_set: str = "default") -> dict[str, Any]:

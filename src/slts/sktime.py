@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.base import clone
-
-from slts._typing import FloatArray
+from slts.adapter import AdaptedClassifier
 from slts.estimators import OneNNClassifier, SLTSClassifier
 from slts.extras import import_extra
 
@@ -17,7 +13,7 @@ __all__ = ["SktimeClassifier"]
 _BaseClassifier: Any = import_extra("sktime.classification.base", "sktime").BaseClassifier
 
 
-class SktimeClassifier(_BaseClassifier):  # type: ignore[misc]
+class SktimeClassifier(AdaptedClassifier, _BaseClassifier):  # type: ignore[misc]
     """Any slts classifier with sktime's interface.
 
     Parameters
@@ -55,24 +51,6 @@ class SktimeClassifier(_BaseClassifier):  # type: ignore[misc]
         "capability:predict_proba": True,
         "capability:categorical_in_X": False,
     }
-
-    def __init__(self, estimator: Any = None, *, n_jobs: int = 1) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        super().__init__()
-
-    def _fit(self, X: Any, y: npt.NDArray[Any]) -> Self:
-        template = SLTSClassifier() if self.estimator is None else self.estimator
-        self.estimator_ = clone(template).set_params(n_jobs=self.n_jobs).fit(X, y)
-        return self
-
-    def _predict(self, X: Any) -> npt.NDArray[Any]:
-        return np.asarray(self.estimator_.predict(X))
-
-    def _predict_proba(self, X: Any) -> FloatArray:
-        if not hasattr(self.estimator_, "predict_proba"):
-            return np.asarray(super()._predict_proba(X))
-        return np.asarray(self.estimator_.predict_proba(X))
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
