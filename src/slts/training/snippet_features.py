@@ -11,6 +11,7 @@ from slts._typing import FloatArray, IntArray
 from slts.models.comparisons import CHUNK_BYTES
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
 from slts.series import SeriesBatch
+from slts.series.missing import fill_gaps
 
 
 def snippet_bytes(n_series: int, n_anchors: int, n_snippets: int) -> float:
@@ -41,7 +42,9 @@ class SnippetFeatures:
     def __init__(
         self, snippets: Snippets, batch: SeriesBatch, anchors: IntArray, n_jobs: int | None
     ) -> None:
-        self.snippets, self._batch, self._anchors, self._n_jobs = snippets, batch, anchors, n_jobs
+        self.snippets, self._anchors, self._n_jobs = snippets, anchors, n_jobs
+        # Once, and not for every part of the snippets.
+        self._batch = fill_gaps(batch, snippets.scale.centre)
         self._all = np.array_equal(anchors, np.arange(len(batch)))
         # Some snippets: counts of the anchors, means and standard deviations of the features.
         self._parts: list[tuple[npt.NDArray[np.int32], FloatArray, FloatArray]] = []
