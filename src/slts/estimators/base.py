@@ -69,12 +69,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray
         The labels, sorted.
-    n_features_in_ : int
-        Number of channels; number of columns if X was a table (a 2-D array of univariate series).
-    n_channels_in_, channel_names_in_
-        Number of channels in training, and their names or None.
-    n_columns_in_ : int or None
-        Number of columns if X was a table.
+    n_features_in_, n_channels_in_, channel_names_in_, n_columns_in_
+        See `SeriesEstimator`.
     n_series_in_, n_steps_in_ : int
         Number of training series, and of their steps.
     probability_scale_ : ndarray or None
@@ -146,8 +142,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
 
     def series_class(self, index: int) -> int | None:
         """Position in `classes_` of the class of a training series that the model keeps."""
-        place = None if self.origins_ is None else self.origins_.place(index)
-        return None if self.origins_ is None or place is None else int(self.origins_.codes[place])
+        return None if self.origins_ is None else self.origins_.code(index)
 
     def decision_of(self, label: Any) -> tuple[int, float]:
         """Find the decision value of a class and its sign.

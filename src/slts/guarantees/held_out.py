@@ -159,8 +159,12 @@ def _inner_model(model: Any) -> SeriesClassifier | None:
 
 def kept_from_training(model: Any, batch: SeriesBatch) -> npt.NDArray[np.bool_]:
     """Whether each series is one that the model keeps from training."""
-    kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
-    return np.isin(_keys(model, batch), _rounded_keys(kept))
+    return np.isin(_keys(model, batch), _rounded_keys(_kept_series(model)))
+
+
+def _kept_series(model: Any) -> SeriesBatch:
+    kept: SeriesBatch = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
+    return kept
 
 
 def _keys(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
@@ -177,10 +181,10 @@ def _rounded_keys(batch: SeriesBatch) -> Digests:
 
 def _overlap(model: SeriesClassifier, keys: Digests) -> DataError | None:
     """Return the error for the first series that the model keeps from training, if any."""
-    if hasattr(model, "landmarks_"):
-        kind, kept, numbers = "landmark", model.landmarks_, range(len(model.landmarks_))
-    else:
-        kind, kept, numbers = "training series", model.training_rows_, model.training_indices_
+    kind, kept = "landmark", _kept_series(model)
+    numbers: Any = range(len(kept))
+    if not hasattr(model, "landmarks_"):
+        kind, numbers = "training series", model.training_indices_
     positions = dict(zip(_rounded_keys(kept).tolist(), numbers, strict=True))
     found = next((i for i, key in enumerate(keys.tolist()) if key in positions), None)
     if found is None:

@@ -43,6 +43,11 @@ class Origins:
     def _places(self) -> dict[int, int]:
         return {index: place for place, index in enumerate(self.indices.tolist())}
 
+    def code(self, index: int) -> int | None:
+        """Return the class of a training series; None if it is unknown."""
+        place = self.place(index)
+        return None if place is None else int(self.codes[place])
+
     def name(self, index: int) -> str:
         """Return the name of a training series, such as "recording 17"."""
         place = self.place(index)

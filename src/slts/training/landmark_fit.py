@@ -8,6 +8,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,19 +103,22 @@ def fit_landmarks(
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
         searched = _searched(found.codes[tuning])
         groups = None if sample.groups is None else sample.groups[tuning][searched]
-        splits = make_splits(
-            options.cv, found.codes[tuning][searched], sample.keys[tuning][searched],
-            name=options.cv_name, groups=groups,
+        divide = partial(
+            make_splits,
+            codes=found.codes[tuning][searched],
+            keys=sample.keys[tuning][searched],
+            name=options.cv_name,
+            groups=groups,
+        )
+        splits = divide(
+            options.cv,
             indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
             n_series=found.n_series,
-        )  # fmt: skip
+        )
         # A hold-out fraction is enough to choose parameters, but few series to calibrate on.
         calibration = splits
         if options.cv_name == "cv" and isinstance(options.cv, numbers.Real) and options.cv < 1:
-            calibration = make_splits(
-                _CALIBRATION_FOLDS, found.codes[tuning][searched], sample.keys[tuning][searched],
-                name=options.cv_name, groups=groups,
-            )  # fmt: skip
+            calibration = divide(_CALIBRATION_FOLDS)
         multiplicities = found.multiplicities(tuning)
         by_class = class_weights(options.class_weight, classes, found.totals)
         weights = multiplicities * by_class[found.codes[tuning]]
