@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
+from slts.execution.blas import one_blas_thread
 from slts.execution.progress import Progress, silent
 
 # The last blocks to finish leave at most about 1/6 of a worker's time idle, and largest go first.
@@ -108,7 +109,7 @@ def map_blocks(
     # Largest first, so that no thread is left with a large block at the end.
     waiting = sorted(blocks, key=lambda block: block.cost)
     done, running = 0.0, dict[Future[None], float]()
-    with ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
             while waiting or running:
                 # Few at a time: what is queued cannot be taken back quickly.
