@@ -25,7 +25,7 @@ from slts.bytesize import format_bytes
 from slts.errors import DataError
 from slts.estimators.prediction import Method, apply_to_source, apply_with_labels
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
-from slts.execution import progress_bar, usable_memory
+from slts.execution import blas_threads, progress_bar, usable_memory
 from slts.files.tables import first_missing
 from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
 from slts.learning.conformal import HeldOutMargins
@@ -337,7 +337,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
-            yield
+            with blas_threads(self.n_jobs):
+                yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
