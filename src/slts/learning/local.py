@@ -59,7 +59,8 @@ class FeatureGram:
         self._anchors = anchors
         self._all = np.array_equal(anchors, np.arange(n_series))
         self._total = np.zeros((n_series, len(anchors)))
-        self._comparison = np.zeros((n_series, len(anchors)))
+        # Of the current comparison; whatever it holds counts for nothing while it is new.
+        self._comparison, self._new = np.zeros((n_series, len(anchors))), True
         self.comparison_weights: list[float] = []
         self._norm = 0.0
 
@@ -72,13 +73,18 @@ class FeatureGram:
             return
         # In place: the product is as large as the sum. BLAS takes the transposes without copies.
         dgemm(
-            1.0, flat[self._anchors].T, flat.T, 1.0, self._comparison.T, trans_a=True,
-            overwrite_c=True,
+            1.0, flat[self._anchors].T, flat.T, 0.0 if self._new else 1.0, self._comparison.T,
+            trans_a=True, overwrite_c=True,
         )  # fmt: skip
+        self._new = False
 
     def add_products(self, products: AnyArray) -> None:
         """Add inner products of the current comparison, shape (series, anchors)."""
-        self._comparison += products
+        if self._new:
+            self._comparison[:] = products
+        else:
+            self._comparison += products
+        self._new = False
 
     def end_comparison(self, share: float = 1.0) -> None:
         """Scale the current comparison: its centred features get the mean squared norm `share`."""
@@ -88,7 +94,7 @@ class FeatureGram:
         weight = share / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
         # BLAS adds in threads.
         daxpy(self._comparison.ravel(), self._total.ravel(), a=weight)
-        self._comparison[:] = 0.0
+        self._new = True
         self.comparison_weights.append(weight)
         self._norm += share if weight > 0.0 else 0.0
 
