@@ -20,7 +20,7 @@ _THREADS_PER_CORE = 4
 
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads by joblib's convention, at most four for each core."""
-    return min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count())
+    return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
 
 
 @dataclass(frozen=True, slots=True)
