@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from joblib import effective_n_jobs
-
-from slts.execution.blas import one_blas_thread
 from slts.execution.memory import release_memory
 from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock, Spill, StoredBlocks
+from slts.execution.threads import one_blas_thread, thread_count
 
 Result = TypeVar("Result")
 # (part, argument shared by all parts, argument of this part) -> result
@@ -155,12 +153,12 @@ class ThreadRunner(TaskRunner):
     Parameters
     ----------
     n_jobs
-        Number of threads, by joblib's convention.
+        Number of threads, by joblib's convention; see `thread_count` for the limit.
     """
 
     def __init__(self, n_jobs: int | None) -> None:
         super().__init__()
-        self._workers = int(effective_n_jobs(n_jobs))
+        self._workers = thread_count(n_jobs)
 
     @property
     def n_workers(self) -> int:

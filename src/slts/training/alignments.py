@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, ThreadRunner, one_blas_thread, silent
+from slts.execution import Progress, ThreadRunner, one_blas_thread, silent, thread_count
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -280,7 +279,7 @@ class SampleAlignments:
             own = self.similarities_of(0, None)
             return self._map(lambda k: task(k, 0, own), range(n_problems), progress)
         size = stacks.shape[1]
-        workers = effective_n_jobs(self.n_jobs)
+        workers = thread_count(self.n_jobs)
         # Half as large as T, or what the threads work on.
         step = -(-max(stacks.shape[2] ** 2 // 2, workers) // size)
         found: list[Item] = []

@@ -1,4 +1,4 @@
-"""How many threads BLAS has.
+"""How many threads there are: ours, by `n_jobs`, and those of BLAS.
 
 A fit gives BLAS the threads of `n_jobs` (`blas_threads`, around a whole fit), for the few large
 products and factorisations that run one after the other. Wherever this package starts threads of
@@ -14,13 +14,21 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+# More threads than this only wait for each other; each needs memory for its stack and its batch.
+_THREADS_PER_CORE = 4
 
 _LOCK = threading.Lock()
 # Limits in force, the newest last, and what restores the number before all of them.
 _LIMITS: list[tuple[object, int]] = []
 _ORIGINAL: list[Any] = []
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads by joblib's convention, at most four for each core."""
+    return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
 
 
 @contextmanager
@@ -29,7 +37,7 @@ def blas_threads(n_jobs: int | None) -> Iterator[None]:
     if n_jobs is None:
         yield
         return
-    own = object(), int(effective_n_jobs(n_jobs))
+    own = object(), thread_count(n_jobs)
     # Limits hold for the whole process, so those of several threads may overlap in any order.
     with _LOCK:
         limiter = _libraries().limit(limits=own[1], user_api="blas")
