@@ -196,7 +196,7 @@ def iter_series(
     batch_size : int
         Largest number of series in a batch.
     on_error : {"raise", "skip"}
-        What to do with a series of a table that has an infinite value, a cell that is not a number,
+        What to do with a series that has an infinite value, a cell that is not a number,
         or no value at all: raise an error, or leave it out and say why in `Dataset.unusable`.
 
     Yields
@@ -254,7 +254,7 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
         return ParquetScan(files, requested)
     if suffix in (".ts", ".npz"):
         requested.require_none(name)
-        return FileScan(WholePart(name, path, requested.expect), [path])
+        return FileScan(WholePart(name, path, requested.expect, requested.skip), [path])
     return FileScan(FilePart.at(name, path, requested), [path])
 
 

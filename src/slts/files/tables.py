@@ -194,7 +194,7 @@ def _assemble(
         classes = np.asarray(classes.tolist())
     groups = _groups(rows, part) if labels and columns.groups is not None else None
     found = Dataset(series, classes, ids, part.source, columns, notes, share, groups=groups)
-    return _usable(found, columns)
+    return usable(found, columns.channels, skip=columns.skip)
 
 
 def _groups(rows: Any, part: TablePart) -> AnyArray:
@@ -214,23 +214,30 @@ def _groups(rows: Any, part: TablePart) -> AnyArray:
     return np.asarray(groups.to_pylist())
 
 
-def _usable(found: Dataset, columns: Columns) -> Dataset:
+def usable(
+    found: Dataset,
+    channels: Sequence[str] | None,
+    *,
+    skip: bool,
+    steps: Sequence[str] | None = None,
+) -> Dataset:
     """Trim series to the last step with a value; raise an error for those that cannot be used.
 
-    Or leave these out, if `columns` say so.
+    With `skip`, these are left out. Messages have the names of the channels or, in wide form, of
+    the columns of the steps.
     """
     found = replace(found, series=trim_padding(found.series))
     values, offsets = found.series.values, found.series.offsets
     ids = None if found.ids is None else found.ids.tolist()
-    if not columns.skip:
+    if not skip:
         try:
-            check_values(values, offsets, None if columns.wide else columns.channels, ids)
+            check_values(values, offsets, channels, ids)
         except DataError as error:
             raise DataError(f"{found.source}: {error}") from error
         return found
     unusable = []
     for position, (begin, end) in enumerate(pairwise(offsets.tolist())):
-        reason = _why_unusable(values[begin:end], columns)
+        reason = _why_unusable(values[begin:end], channels, steps)
         if reason is not None:
             unusable.append(Unusable(position, None if ids is None else ids[position], reason))
     keep = np.ones(len(found), dtype=bool)
@@ -238,12 +245,14 @@ def _usable(found: Dataset, columns: Columns) -> Dataset:
     return replace(found[keep], unusable=tuple(unusable)) if unusable else found
 
 
-def _why_unusable(series: FloatArray, columns: Columns) -> str | None:
+def _why_unusable(
+    series: FloatArray, channels: Sequence[str] | None, steps: Sequence[str] | None
+) -> str | None:
     infinite = np.argwhere(np.isinf(series))
     if len(infinite):
         step, channel = infinite[0]
-        place = f"({columns.channels[step]!r})" if columns.wide else ""
-        place = place or f"of {columns.channels[channel]!r}"
+        place = f"({steps[step]!r})" if steps is not None else f"of channel {channel}"
+        place = place if channels is None else f"of {channels[channel]!r}"
         return f"step {step} {place} is infinite or not a number"
     return "it has no values" if np.isnan(series).all() else None
 
@@ -374,7 +383,13 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
             share=chunk.share,
             groups=_scalars(chunk, columns.groups, columns) if labels and columns.groups else None,
         )
-        yield _usable(found, columns)
+        wide = columns.wide
+        yield usable(
+            found,
+            None if wide else columns.channels,
+            skip=columns.skip,
+            steps=columns.channels if wide else None,
+        )
 
 
 def _cut_by_size(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
