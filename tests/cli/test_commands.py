@@ -429,7 +429,7 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         (["predict", test, model], "data.csv"),
         (["predict", model, narrow], "2 channels"),
         (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
-        (["evaluate", model, unlabelled], "has no label column: name it with --label"),
+        (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
         (["evaluate", model, strange], "label 'odd' of series 'r002' is not a class"),
         (["evaluate", model, test, "--label", "nope"], "no column 'nope' (label)"),
         (["explain", model, test, "--series", "r999"], "has 30 series, and none of them is 'r999'"),
@@ -623,6 +623,22 @@ def test_commands_say_how_many_values_are_missing(model, tmp_path, run):
         assert code == 0, messages
         assert messages.count("missing values") == 1
         assert message in messages
+
+
+def test_text_that_holds_no_class_of_the_model_is_not_the_label(model, tmp_path, run):
+    X, _, ids = draw(12, 5)
+    machines = np.array(["press", "lathe"])[np.arange(12) % 2]
+    table = long_table(X, machines, ids)
+    table = table.rename_columns([n.replace("speaker", "machine") for n in table.column_names])
+    (tmp_path / "data.csv").write_text(csv_text(table))
+    code, _, messages = run("evaluate", model, tmp_path / "data.csv")
+    assert code == 1
+    assert "no column that holds the classes of the model (high, low, mid)" in messages
+    assert "may be" not in messages
+    page = tmp_path / "r.html"
+    code, _, messages = run("report", model, "--data", tmp_path / "data.csv", "--out", page)
+    assert code == 0, messages
+    assert "holds the classes of the model: the report has no scores" in messages
 
 
 def test_fit_counts_missing_values_in_its_json(tmp_path, run):

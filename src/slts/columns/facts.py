@@ -18,6 +18,7 @@ from slts.columns.rows import (
     is_moment,
     is_number,
     kind_of,
+    parse_times,
     time_form,
 )
 from slts.errors import DataError
@@ -105,6 +106,17 @@ class SeriesRows:
         n_rising = n_series - len(self.falling(values))
         return Rises(n_rising, n_series, int(np.count_nonzero(self._same)))
 
+    def is_affine(self, values: AnyArray, times: AnyArray) -> bool:
+        """Whether numbers change in proportion to the times, by the same factor in every series."""
+        changes = np.diff(values[self._order].astype(np.float64))[self._same]
+        passed = np.diff(times[self._order])[self._same].astype(np.float64)
+        if not np.isfinite(changes).all() or not np.any(passed):
+            return False
+        factor = changes @ passed / (passed @ passed)
+        error = np.abs(changes - factor * passed).max(initial=0.0)
+        # Both may be rounded, to about a hundredth of a step.
+        return bool(factor != 0.0 and error <= 0.01 * np.abs(changes).mean())
+
     def counts(self, values: AnyArray) -> bool:
         """Whether integers grow by one from each row to the next."""
         return bool((np.diff(values[self._order])[self._same] == 1).all())
@@ -144,6 +156,18 @@ class ColumnFacts:
         if self.kinds[name] == "integer" and column.null_count == 0:
             integers: AnyArray = column.to_numpy(zero_copy_only=False)
             return integers
+        numbers: AnyArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        return numbers
+
+    def times(self, name: str) -> AnyArray:
+        """Values of a column that can be the time, as numbers; missing ones are NaN."""
+        column = self._rows[name].combine_chunks()
+        form = self.time_form(name)
+        if form is not None:
+            column = parse_times(column.cast("string"), form)
+        if self.kinds[name] == "moment" or form not in (None, "number"):
+            # A moment, a day or a time of day, each counted in its own unit.
+            column = column.cast("int64" if column.type.bit_width == 64 else "int32")
         numbers: AnyArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return numbers
 

@@ -107,8 +107,8 @@ class _Resolver:
         label = requested.label
         if label is None and (self._has_header or requested.channels is None):
             label = self._guess_label(None, steps)
-            if (channels is not None or steps) and requested.classes is not None:
-                label = self._label_of_model(label, None, steps)
+            if requested.classes is not None:
+                label = self._label_of_model(label, None, steps, channels is not None)
         self._taken.add(label)
         if channels is None:
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
@@ -127,8 +127,8 @@ class _Resolver:
         label = requested.label
         if label is None:
             label = self._guess_label(rows, ())
-            if channels is not None and requested.classes is not None:
-                label = self._label_of_model(label, rows, ())
+            if requested.classes is not None:
+                label = self._label_of_model(label, rows, (), channels is not None)
         self._taken.add(label)
         constant: tuple[str, ...] = ()
         if channels is None:
@@ -426,19 +426,23 @@ class _Resolver:
         guess: str | None,
         rows: SeriesRows | None,
         steps: Sequence[str],
+        has_channels: bool,
     ) -> str | None:
         """Keep a guess that holds classes of the model, or take the only column that does.
 
+        A text column with no class of the model is not its label, unless it is named like one.
         Numbers must be all of the classes: numbers of folds and sessions are often some of them.
+        If the channels are not known, numbers may be channels.
         """
         known = {_comparable(name) for name in self._requested.classes or ()}
         values = {
             name: {_comparable(value) for value in self._rows[name].unique().to_pylist()}
             for name in self._free(("text", "number", "integer", "boolean"))
-            if name == guess or name not in steps
+            if name == guess
+            or (name not in steps and (has_channels or steps or self._kinds[name] == "text"))
         }
+        named = guess is not None and (not self._has_header or guess in self._named_labels())
         if guess is not None:
-            named = not self._has_header or guess in self._named_labels()
             # A column that is named like a label may hold classes that the model does not know.
             if values[guess] & known if named else values[guess] <= known:
                 return guess
@@ -450,7 +454,10 @@ class _Resolver:
         if rows is not None:
             found = [name for name in found if self._facts.is_constant(name, rows.codes)]
         complete = [name for name in found if values[name] == known]
-        return next((only[0] for only in (found, complete) if len(only) == 1), guess)
+        only = next((some[0] for some in (found, complete) if len(some) == 1), None)
+        if only is None and guess is not None and (named or values[guess] & known):
+            return guess
+        return only
 
     def _label_candidates(self, ignored: Sequence[str], rows: SeriesRows | None) -> tuple[str, ...]:
         """Return unused columns with few whole numbers or words, one for each series."""
