@@ -200,6 +200,13 @@ class ColumnFacts:
         """Whether equal values are always in consecutive rows."""
         return self.n_blocks(name) == self.n_distinct(name)
 
+    def is_divided(self, name: str, by: str) -> bool:
+        """Whether the rows of a value of `name` are several blocks of equal values of `by`."""
+        pairs = np.stack([self.codes(name), self.codes(by)])
+        n_blocks = 1 + int(np.count_nonzero(np.diff(pairs, axis=1).any(axis=0)))
+        n_pairs = np.unique(pairs, axis=1).shape[1]
+        return bool(self.n_distinct(name) < n_pairs == n_blocks <= self.n_rows // 2)
+
     def has_blocks(self, name: str) -> bool:
         """Whether a column has several values, each in one block of about two rows or more."""
         if self.kinds[name] not in ("text", "integer"):

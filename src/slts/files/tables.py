@@ -20,7 +20,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.columns import Columns
-from slts.columns.rows import Chunk, TimeForm, parse_times
+from slts.columns.rows import Chunk, TimeForm, joined_identifier, parse_times
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.dataset import Dataset, Unusable
@@ -372,7 +372,9 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
     for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in cut):
         series, ids = read(chunk, columns), None
         if columns.id is not None:
-            ids = _scalars(chunk, columns.id, columns)
+            found_ids = identifiers(chunk.rows, columns)
+            _require_present(chunk, columns, columns.id, _missing(found_ids))
+            ids = np.asarray(found_ids.to_pylist())
             series = series.named(names_of(ids, columns.id))
         found = Dataset(
             series,
@@ -483,7 +485,12 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
     In the result, channels are float64 and other columns have the type of `plain_type`.
     """
     arrays = []
-    for name in names:
+    kept = [name for name in names if name not in columns.id_columns or name == columns.groups]
+    if columns.id_columns:
+        ids = identifiers(chunk.rows, columns)
+        _require_present(chunk, columns, str(columns.id), ids.is_null())
+        arrays.append(ids)
+    for name in kept:
         column = chunk.rows[name]
         if name in columns.constant:
             column = column.cast(pa.float64(), safe=False)
@@ -500,7 +507,8 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
             if name == columns.time:
                 column = _times(chunk, columns, column)
         arrays.append(column)
-    return replace(chunk, rows=pa.table(arrays, names=list(names)))
+    joined = [str(columns.id)] if columns.id_columns else []
+    return replace(chunk, rows=pa.table(arrays, names=[*joined, *kept]))
 
 
 def _times(chunk: Chunk, columns: Columns, column: Any) -> Any:
@@ -586,6 +594,13 @@ def _require_present(chunk: Chunk, columns: Columns, name: str, missing: Any) ->
     raise DataError(f"{place}: {name!r} ({role}) is missing; fill it in or drop the row")
 
 
+def identifiers(rows: Any, columns: Columns) -> Any:
+    """Return the column of identifiers of rows as they were read."""
+    if columns.id_columns:
+        return joined_identifier(rows, columns.id_columns)
+    return plain_column(rows[columns.id])
+
+
 def _place_in_series(chunk: Chunk, columns: Columns, row: int) -> str:
-    id = None if columns.id is None else chunk.rows[columns.id][row].as_py()
+    id = None if columns.id is None else identifiers(chunk.rows, columns)[row].as_py()
     return chunk.place(row) if id is None or id == "" else f"{chunk.place(row)} (series {id!r})"
