@@ -215,7 +215,7 @@ def _groups(rows: Any, part: TablePart) -> AnyArray:
 
 
 def usable(
-    found: Dataset,
+    dataset: Dataset,
     channels: Sequence[str] | None,
     *,
     skip: bool,
@@ -226,23 +226,23 @@ def usable(
     With `skip`, these are left out. Messages have the names of the channels or, in wide form, of
     the columns of the steps.
     """
-    found = replace(found, series=trim_padding(found.series))
-    values, offsets = found.series.values, found.series.offsets
-    ids = None if found.ids is None else found.ids.tolist()
+    dataset = replace(dataset, series=trim_padding(dataset.series))
+    values, offsets = dataset.series.values, dataset.series.offsets
+    ids = None if dataset.ids is None else dataset.ids.tolist()
     if not skip:
         try:
             check_values(values, offsets, channels, ids)
         except DataError as error:
-            raise DataError(f"{found.source}: {error}") from error
-        return found
+            raise DataError(f"{dataset.source}: {error}") from error
+        return dataset
     unusable = []
     for position, (begin, end) in enumerate(pairwise(offsets.tolist())):
         reason = _why_unusable(values[begin:end], channels, steps)
         if reason is not None:
             unusable.append(Unusable(position, None if ids is None else ids[position], reason))
-    keep = np.ones(len(found), dtype=bool)
+    keep = np.ones(len(dataset), dtype=bool)
     keep[[one.position for one in unusable]] = False
-    return replace(found[keep], unusable=tuple(unusable)) if unusable else found
+    return replace(dataset[keep], unusable=tuple(unusable)) if unusable else dataset
 
 
 def _why_unusable(
