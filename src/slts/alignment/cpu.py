@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from slts._typing import AnyArray
 from slts.alignment.band import native_band
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts
-from slts.execution import Block, Progress, map_blocks, partition, silent
+from slts.execution import Block, Progress, map_blocks, partition, silent, thread_count
 from slts.series import SeriesBatch
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class CpuBackend:
         """
         target, band = selected_target(), native_band(self.settings.band)
         landmarks, series = self._packed_landmarks(traced=traced), self._lay_out_series()
-        token, workers = native.CancelToken(), effective_n_jobs(self._n_jobs)
+        token, workers = native.CancelToken(), thread_count(self._n_jobs)
 
         def task(block: Block) -> None:
             where = (block.row_begin, block.row_end, block.column_begin, block.column_end)

@@ -10,7 +10,7 @@ progress.py     progress bars, and lines of progress for logs
 Knows nothing of alignments: work is a callable, its size is a number.
 """
 
-from slts.execution.blocks import Block, map_blocks, partition
+from slts.execution.blocks import Block, map_blocks, partition, thread_count
 from slts.execution.dask_runner import DaskRunner
 from slts.execution.memory import release_memory, usable_memory
 from slts.execution.progress import Progress, duration, progress_bar, progress_lines, silent
@@ -33,5 +33,6 @@ __all__ = [
     "progress_lines",
     "release_memory",
     "silent",
+    "thread_count",
     "usable_memory",
 ]

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 
 from slts.execution.progress import Progress, silent
 
 # The last blocks to finish leave at most about 1/6 of a worker's time idle, and largest go first.
 _BLOCKS_PER_WORKER = 6
+# More threads than this only wait for each other; each needs memory for its stack and its batch.
+_THREADS_PER_CORE = 4
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads by joblib's convention, at most four for each core."""
+    return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,7 @@ def map_blocks(
         What to work on.
     n_jobs
         joblib's convention: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is
-        every core, -2 all but one.
+        every core, -2 all but one. See `thread_count` for the limit.
     cancel
         Called when the work is cancelled (an error, Ctrl-C), so that a running `task` can return
         early.
@@ -97,7 +104,7 @@ def map_blocks(
         Called with (cost done, cost in all) as blocks finish.
     """
     total = sum(block.cost for block in blocks)
-    workers = min(effective_n_jobs(n_jobs), len(blocks))
+    workers = min(thread_count(n_jobs), len(blocks))
     if workers <= 1:
         done = 0.0
         for block in blocks:

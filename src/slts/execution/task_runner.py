@@ -13,9 +13,9 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+from slts.execution.blocks import thread_count
 from slts.execution.memory import release_memory
 from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock, Spill, StoredBlocks
@@ -168,12 +168,12 @@ class ThreadRunner(TaskRunner):
     Parameters
     ----------
     n_jobs
-        Number of threads, by joblib's convention.
+        Number of threads, by joblib's convention; see `thread_count` for the limit.
     """
 
     def __init__(self, n_jobs: int | None) -> None:
         super().__init__()
-        self._workers = int(effective_n_jobs(n_jobs))
+        self._workers = thread_count(n_jobs)
 
     @property
     def n_workers(self) -> int:

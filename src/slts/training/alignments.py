@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, one_blas_thread, silent
+from slts.execution import Progress, one_blas_thread, silent, thread_count
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -221,7 +221,8 @@ class SampleAlignments:
     ) -> list[Item]:
         """Solve the problems in threads, each with one BLAS thread."""
         with one_blas_thread():
-            pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+            n_jobs = min(thread_count(self.n_jobs), len(self.positives))
+            pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
             results = []
             for result in pool(delayed(solve)(positive) for positive in self.positives):
                 results.append(result)
