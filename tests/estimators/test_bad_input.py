@@ -146,7 +146,7 @@ WRONG = {
     "metrics": ["all", None],
     "n_components": _NOT_INTEGERS,
     "n_cycles": _NOT_INTEGERS,
-    "n_jobs": [0, 1.5, "all", 10**6],
+    "n_jobs": [0, 1.5, "all", 2**31],
     "n_landmarks": [*_NOT_COUNTS, []],
     "n_landmarks_per_class": _NOT_INTEGERS,
     "n_phases": [*_NOT_INTEGERS, "many"],

@@ -23,7 +23,7 @@ from slts.learning.regularized_metric import REGULARIZERS
 from slts.models.representations import REPRESENTATIONS
 from slts.series.channels import SCALES
 
-_MOST_JOBS = 4096
+_MOST_JOBS = 2**31 - 1
 
 
 def _nothing_inside(name: str, value: Any, sizes: Any) -> None:
