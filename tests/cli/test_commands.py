@@ -1,7 +1,9 @@
 import csv
 import io
 import json
+import os
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -136,6 +138,21 @@ def test_standard_input_and_output(model, run, monkeypatch):
     assert code == 0
     assert [row["prediction"] for row in table(output)] == y.tolist()
     assert messages == "columns: id=recording, time=t, channels=c1..c3\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs of POSIX")
+def test_the_reader_of_a_fifo_gets_the_predictions(problem, model, tmp_path, run):
+    fifo, found = tmp_path / "out", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: found.append(fifo.read_text()), daemon=True)
+    reader.start()
+    _, test = problem[".parquet"]
+    assert run("predict", model, test, "--out", fifo, "--quiet")[0] == 0
+    reader.join(20)
+    _, output, _ = run("predict", model, test, "--out", "/dev/stdout", "--quiet")
+    assert len(table(output)) == 30
+    assert table(found[0]) == table(output)
+    assert fifo.is_fifo()
 
 
 def test_channels_are_taken_by_the_names_of_the_model(model, tmp_path, run):

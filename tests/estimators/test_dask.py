@@ -66,7 +66,7 @@ def client(threads):
 def in_parts(monkeypatch):
     """A sample of 50 series, so that alignments lie on the workers."""
     monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
-    monkeypatch.setattr(landmark_fit, "_PER_CLASS", 5)
+    monkeypatch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
 
 
 def make(**options):
@@ -78,7 +78,7 @@ def local(scan):
     """The model of the same file without a cluster."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
-        patch.setattr(landmark_fit, "_PER_CLASS", 5)
+        patch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
         return make().fit(scan)
 
 

@@ -201,7 +201,7 @@ def test_files_of_the_ucr_archive(suffix, last, classes, tmp_path):
     batches = list(iter_series(path, batch_size=4))
     assert [len(batch) for batch in batches] == [4, 2]
     scan = scan_series(path)
-    assert not scan.in_rows
+    assert not scan.requires_unique_ids
     assert_wide(read_parts(scan), series, labels)
 
 

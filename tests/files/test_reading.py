@@ -168,10 +168,10 @@ def test_identifiers_in_list_form_may_be_repeated(suffix, tmp_path):
     write = pa.feather.write_feather if suffix == ".feather" else pq.write_table
     write(list_table(batch, labels, ids), path)
     scan = scan_series(path, id="id")
-    assert not scan.in_rows
+    assert not scan.requires_unique_ids
     assert scan.read().ids.tolist() == [5, 5, 5]
     write(long_table(*series_of_lengths([2, 3, 4])), path)
-    assert scan_series(path).in_rows
+    assert scan_series(path).requires_unique_ids
 
 
 def test_dictionaries_are_read_as_their_values(tmp_path):

@@ -33,7 +33,7 @@ from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
 from slts.plural import count
 
-METHODS = {
+CLASSIFIERS = {
     "local": "LocalSLTSClassifier",
     "slts-cv": "SLTSClassifierCV",
     "slts": "SLTSClassifier",
@@ -52,7 +52,7 @@ def fit(
         Path,
         typer.Option("--model", "-m", help="File to write; ends in .slts.", show_default=False),
     ],
-    method: Annotated[str, options.choice("--method", METHODS, "Classifier.")] = "local",
+    method: Annotated[str, options.choice("--method", CLASSIFIERS, "Classifier.")] = "local",
     test_size: Annotated[
         float | None,
         typer.Option(
@@ -173,7 +173,7 @@ def _make_estimator(
 
     Settings that the classifier does not have are left out.
     """
-    estimator = getattr(estimators, METHODS[method])()
+    estimator = getattr(estimators, CLASSIFIERS[method])()
     owner, known = type(estimator).__name__, estimator.get_params()
     given = {}
     for text in parameters:

@@ -36,7 +36,7 @@ class MemoryScan(SeriesScan):
         self._dataset = dataset
 
     @property
-    def in_rows(self) -> bool:
+    def requires_unique_ids(self) -> bool:
         """False: the rows have been assembled."""
         return False
 
@@ -108,9 +108,9 @@ class CommandScan:
         return self.scan.name
 
     @property
-    def in_rows(self) -> bool:
+    def requires_unique_ids(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
-        return self.scan.in_rows
+        return self.scan.requires_unique_ids
 
     @property
     def columns(self) -> Columns | None:

@@ -235,12 +235,12 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); rows sum to one. See "Probabilities" in the user guide.
         """
-        found = self.outputs(X).probabilities
-        if found is None:
+        probabilities = self.outputs(X).probabilities
+        if probabilities is None:
             raise NotFittedError(
                 f"This {type(self).__name__} was fitted without calibration: fit it again."
             )
-        return found
+        return probabilities
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy on labelled series.
@@ -321,11 +321,11 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         """
         kept = self._shared()
         with _MAKING:
-            known, found = kept.get(name, ((), None))
+            known, made = kept.get(name, ((), None))
             if not known or any(a is not b for a, b in zip(known, inputs, strict=True)):
-                found = make()
-                kept[name] = inputs, found
-        return cast(T, found)
+                made = make()
+                kept[name] = inputs, made
+        return cast(T, made)
 
     def _aligner(
         self,
@@ -427,13 +427,14 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 f"instead."
             )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
-            found = read_everything(source, runner, seed=self._seed(), progress=progress)
-        classes = found.classes if class_names is None else class_names
-        origins = Origins.of(found.sample.series, found.indices, found.codes)
+            first_pass = read_everything(source, runner, seed=self._seed(), progress=progress)
+        classes = first_pass.classes if class_names is None else class_names
+        origins = Origins.of(first_pass.sample.series, first_pass.indices, first_pass.codes)
         self._remember(
-            classes, found.n_series, found.n_steps, found.sample.series, origins, found.outlines
-        )
-        return found
+            classes, first_pass.n_series, first_pass.n_steps, first_pass.sample.series, origins,
+            first_pass.outlines,
+        )  # fmt: skip
+        return first_pass
 
     def _remember(
         self,
@@ -492,15 +493,15 @@ def checked_settings(
 
 def check_groups(groups: Any, n_series: int) -> AnyArray:
     """Return one group per series, or raise an error."""
-    found: AnyArray = column_or_1d(groups)
-    if len(found) != n_series:
+    column: AnyArray = column_or_1d(groups)
+    if len(column) != n_series:
         raise DataError(
-            f"X and groups have inconsistent lengths: {n_series} series and {len(found)} groups."
+            f"X and groups have inconsistent lengths: {n_series} series and {len(column)} groups."
         )
-    missing = first_missing(found.tolist())
+    missing = first_missing(column.tolist())
     if missing is not None:
         raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
-    return np.asarray(found.tolist()) if found.dtype == object else found
+    return np.asarray(column.tolist()) if column.dtype == object else column
 
 
 def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:

@@ -72,7 +72,7 @@ def _over_parts(
     quiet._prepared = model._shared()
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
-    shared = (quiet, methods, labels, source.in_rows)
+    shared = (quiet, methods, labels, source.requires_unique_ids)
     with (
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
         task_runner(model.n_jobs, source) as runner,
@@ -87,13 +87,13 @@ def _over_parts(
 def _apply(
     part: Part, shared: tuple[Any, tuple[Method, ...], bool, bool], _: None
 ) -> tuple[list[AnyArray], Digests]:
-    model, methods, labels, in_rows = shared
+    model, methods, labels, requires_unique_ids = shared
     rows: list[list[AnyArray]] = []
     digests = []
     for piece in pieces(part, labels=labels):
         series = model.check_series(piece.series)
         rows.append([method(model, series) for method in methods])
-        if in_rows:
+        if requires_unique_ids:
             digests.append(digests_in(piece))
         if labels:
             assert piece.labels is not None

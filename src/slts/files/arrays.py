@@ -57,15 +57,15 @@ class WholePart:
         return whole.batches(labels=labels, batch_size=batch_size)
 
 
-def _in_order(found: Dataset, expect: Sequence[str] | None) -> Dataset:
+def _in_order(dataset: Dataset, expect: Sequence[str] | None) -> Dataset:
     """Put named channels in the order of a model, which warns if they have other names."""
-    series, names = found.series, found.series.channel_names
+    series, names = dataset.series, dataset.series.channel_names
     if names is None or expect is None or tuple(expect) == names:
-        return found
+        return dataset
     if set(expect) != set(names):
-        return found
+        return dataset
     values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
-    return replace(found, series=series.with_values(values, tuple(expect)))
+    return replace(dataset, series=series.with_values(values, tuple(expect)))
 
 
 def _read_published(name: str) -> Dataset:

@@ -214,28 +214,28 @@ def _groups(rows: Any, part: TablePart) -> AnyArray:
     return np.asarray(groups.to_pylist())
 
 
-def _usable(found: Dataset, columns: Columns) -> Dataset:
+def _usable(dataset: Dataset, columns: Columns) -> Dataset:
     """Trim series to the last step with a value; raise an error for those that cannot be used.
 
     Or leave these out, if `columns` say so.
     """
-    found = replace(found, series=trim_padding(found.series))
-    values, offsets = found.series.values, found.series.offsets
-    ids = None if found.ids is None else found.ids.tolist()
+    dataset = replace(dataset, series=trim_padding(dataset.series))
+    values, offsets = dataset.series.values, dataset.series.offsets
+    ids = None if dataset.ids is None else dataset.ids.tolist()
     if not columns.skip:
         try:
             check_values(values, offsets, None if columns.wide else columns.channels, ids)
         except DataError as error:
-            raise DataError(f"{found.source}: {error}") from error
-        return found
+            raise DataError(f"{dataset.source}: {error}") from error
+        return dataset
     unusable = []
     for position, (begin, end) in enumerate(pairwise(offsets.tolist())):
         reason = _why_unusable(values[begin:end], columns)
         if reason is not None:
             unusable.append(Unusable(position, None if ids is None else ids[position], reason))
-    keep = np.ones(len(found), dtype=bool)
+    keep = np.ones(len(dataset), dtype=bool)
     keep[[one.position for one in unusable]] = False
-    return replace(found[keep], unusable=tuple(unusable)) if unusable else found
+    return replace(dataset[keep], unusable=tuple(unusable)) if unusable else dataset
 
 
 def _why_unusable(series: FloatArray, columns: Columns) -> str | None:

@@ -124,7 +124,7 @@ class _Outlines:
         return np.stack([keys, digests[first]])[:, :MOST_DIGESTS]
 
 
-def first_pass(
+def count_and_sample(
     source: SeriesSource,
     runner: TaskRunner,
     size: SampleSize,
@@ -138,7 +138,7 @@ def first_pass(
     reservoir, outlines = Reservoir(size), _Outlines()
     counts: list[_PartCounts] = []
     results = runner.map(
-        _count, parts, (size, seed, source.in_rows),
+        _count, parts, (size, seed, source.requires_unique_ids),
         lambda number: (number, reservoir.ceilings), progress=progress,
     )  # fmt: skip
     for result in results:
@@ -178,7 +178,9 @@ def read_everything(
     source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress = silent
 ) -> FirstPass:
     """Read all series into memory: a first pass whose sample is complete."""
-    return first_pass(source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress)
+    return count_and_sample(
+        source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress
+    )
 
 
 def class_weights(given: Any, classes: AnyArray, totals: FloatArray) -> FloatArray:
@@ -228,7 +230,7 @@ def _pick(part: Part, _: None, positions: IntArray) -> tuple[SeriesBatch, AnyArr
 def _count(
     part: Part, shared: tuple[SampleSize, int, bool], own: tuple[int, Ceilings]
 ) -> _PartCounts:
-    size, seed, in_rows = shared
+    size, seed, requires_unique_ids = shared
     number, ceilings = own
     reservoir, outlines = Reservoir(size, ceilings), _Outlines()
     n_series = n_steps = 0
@@ -243,7 +245,7 @@ def _count(
         keys, used = series_keys(series, seed), weights > 0.0
         reservoir.add(keys, labels, weights, number, n_series, series, piece.groups)
         outlines.add(np.stack([keys, outline_digests(series)])[:, used])
-        if in_rows:
+        if requires_unique_ids:
             digests.append(digests_in(piece))
         names, which = np.unique(labels, return_inverse=True)
         sums = np.bincount(which.reshape(-1), weights=weights)
