@@ -67,8 +67,7 @@ def predict(
         typer.Option(
             "--alpha",
             help="Also write the set of classes that has the true one with probability 1 - ALPHA: "
-            "the set, its size, and whether it is a single class, several, or unlike anything "
-            "seen (none).",
+            "the set, its size, and whether it is empty, a single class or several.",
         ),
     ] = None,
     on_error: Annotated[
@@ -76,7 +75,7 @@ def predict(
         options.choice(
             "--on-error",
             _ON_ERROR,
-            "If a series of a table has an infinite value, a cell that is not a number, or no "
+            "If a series has an infinite value, a cell that is not a number, or no "
             "value at all: stop, or skip it and give the reason in a column `error`.",
         ),
     ] = "raise",

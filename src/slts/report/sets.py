@@ -106,7 +106,10 @@ def sets_section(content: Content) -> str:
     return (
         heading("sets", "Prediction sets")
         + f"<p>A set has the true class in {confidence} of cases. Several classes: the series "
-        f"could be any of them. No class: the series is unlike anything seen.</p>"
+        f"could be any of them. No class: every class is unusual for the series. At most "
+        f"{percent(sets['alpha'], 0)} of the series of known classes have such a set, and their "
+        f"prediction may still be right. Look at these series; an empty set does not prove that "
+        f"the class is unknown.</p>"
         f"<p>{escape(sets['guarantee'])}</p>"
         f'<div class="beside">{sizes}{_odd_table(sets, labels, labelled)}</div>'
     )
@@ -117,7 +120,7 @@ def _odd_table(sets: dict[str, Any], labels: list[str], labelled: bool) -> str:
         return ""
     rows = []
     for one in sets["odd"]:
-        names = ", ".join(labels[c] for c in one["set"]) or "none: unlike anything seen"
+        names = ", ".join(labels[c] for c in one["set"]) or "no class"
         truth = [labels[one["truth"]]] if labelled else []
         rows.append([one["id"], names, labels[one["predicted"]], *truth])
     head = ["Series", "Set", "Predicted class", *(["True class"] if labelled else [])]
