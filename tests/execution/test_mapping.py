@@ -55,7 +55,7 @@ def test_no_blocks_are_no_work(n_jobs):
 
 
 def test_threads_are_limited_by_the_cores(monkeypatch):
-    monkeypatch.setattr("slts.execution.blocks.cpu_count", lambda: 3)
+    monkeypatch.setattr("slts.execution.threads.cpu_count", lambda: 3)
     assert [thread_count(n_jobs) for n_jobs in (None, 2, 12, 13, 4096)] == [1, 2, 12, 12, 12]
     assert ThreadRunner(4096).n_workers == 12
 

@@ -23,9 +23,14 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
-from slts.estimators.prediction import Method, apply_to_source, apply_with_labels
+from slts.estimators.prediction import (
+    Method,
+    apply_to_series,
+    apply_to_source,
+    apply_with_labels,
+)
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
-from slts.execution import progress_bar, usable_memory
+from slts.execution import blas_threads, progress_bar, usable_memory
 from slts.files.tables import first_missing
 from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
 from slts.learning.conformal import HeldOutMargins
@@ -284,7 +289,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         require_device(self.device, type(self).__name__)
         if is_source(X):
             return apply_to_source(self, X, method)
-        return method(self, self.check_series(X))
+        return apply_to_series(self, self.check_series(X), method)
 
     def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
         """Fit probabilities and keep margins, from decision values of held-out series."""
@@ -340,7 +345,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
-            yield
+            with blas_threads(self.n_jobs):
+                yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)

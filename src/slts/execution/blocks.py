@@ -8,19 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from joblib import cpu_count, effective_n_jobs
 
 from slts.execution.progress import Progress, silent
+from slts.execution.threads import one_blas_thread, thread_count
 
 # The last blocks to finish leave at most about 1/6 of a worker's time idle, and largest go first.
 _BLOCKS_PER_WORKER = 6
-# More threads than this only wait for each other; each needs memory for its stack and its batch.
-_THREADS_PER_CORE = 4
-
-
-def thread_count(n_jobs: int | None) -> int:
-    """Return the number of threads by joblib's convention, at most four for each core."""
-    return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +108,7 @@ def map_blocks(
     # Largest first, so that no thread is left with a large block at the end.
     waiting = sorted(blocks, key=lambda block: block.cost)
     done, running = 0.0, dict[Future[None], float]()
-    with ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
             while waiting or running:
                 # Few at a time: what is queued cannot be taken back quickly.

@@ -6,7 +6,7 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -206,22 +206,25 @@ def _choose_parameters(
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
     candidates = [{"n_landmarks": n, **given} for n in counts for given in options.parameters]
 
-    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+    by_count: list[list[FloatArray]] = []
+    with options.bar("Trying parameters on held-out series") as progress:
+
+        def advance(done: float, total: float) -> None:
+            progress(len(by_count) * total + done, len(counts) * total)
+
         for count in counts:
             first = data.first_landmarks(count)
-            yield from first.held_out_decisions(train, test, options.parameters)
-
-    with options.bar("Trying parameters on held-out series") as progress:
-        best = search(
-            decide, candidates, splits, data.codes, data.weights, multiplicities, groups=groups,
-            progress=progress,
-        )  # fmt: skip
+            by_count.append(first.held_out_decisions(splits, options.parameters, advance))
+    decisions = [np.concatenate(of_split) for of_split in zip(*by_count, strict=True)]
+    best = search(
+        decisions, candidates, splits, data.codes, data.weights, multiplicities, groups=groups
+    )
     if calibration is not splits:
         chosen = data.first_landmarks(int(best.best_params["n_landmarks"]))
         pair = [options.parameters[best.best % len(options.parameters)]]
-        found_on = [chosen.held_out_decisions(*split, pair)[0] for split in calibration]
-        decisions = held_out_decisions(found_on, calibration, data.codes, multiplicities)
-        best = replace(best, held_out=decisions)
+        found_on = [of_split[0] for of_split in chosen.held_out_decisions(calibration, pair)]
+        held_out = held_out_decisions(found_on, calibration, data.codes, multiplicities)
+        best = replace(best, held_out=held_out)
     return best.best_params, best
 
 

@@ -139,7 +139,7 @@ class PartitionedAlignments:
         groups = np.zeros((sample.n_classes, sample.n_landmarks))
         groups[sample.landmark_codes, np.arange(sample.n_landmarks)] = 1.0
         kept = self._keep(keep_class_sums, (self.part_aligner, groups))
-        of_sample = sample.class_sums()
+        of_sample = sample.class_sums
         d = of_sample.shape[-1]
         solvers = {
             c: metric_in_parts(

@@ -80,8 +80,9 @@ def fit_svm(
     if splits:
         with options.bar("Training on parts") as progress:
             best = search(
-                decide, [{"C": C} for C in options.C], splits, codes, weights,
-                first_pass.sample.weights, groups=first_pass.sample.groups, progress=progress,
+                (decide(*split) for split in splits), [{"C": C} for C in options.C], splits, codes,
+                weights, first_pass.sample.weights, groups=first_pass.sample.groups,
+                progress=progress,
             )  # fmt: skip
         C, validation = best.best_params["C"], best.validation
         held_out = None if options.calibration_cv is None else best.held_out
