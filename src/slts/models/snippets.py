@@ -170,14 +170,15 @@ class Snippets:
     def prominent_rows(self, snippet: int, most: int) -> IntArray:
         """Return the rows of `values_of` to show first, in ascending order of their channels.
 
-        They are farthest from the mean of their channel, or vary most if only the shape counts.
+        They are farthest from the mean of their channel, or bend most if only the shape counts.
         """
         spread = self.scale.spread[self.channels_of(snippet), np.newaxis]
-        values = self.values_of(snippet)
-        centre = self.scale.centre[self.channels_of(snippet), np.newaxis]
         if self.shape_only[snippet]:
-            centre = values.mean(axis=1, keepdims=True)
-        size = np.square((values - centre) / spread).sum(axis=1)
+            shown = np.diff(self.values_of(snippet), 2, axis=1)
+        else:
+            centre = self.scale.centre[self.channels_of(snippet), np.newaxis]
+            shown = self.values_of(snippet) - centre
+        size = np.square(shown / spread).sum(axis=1)
         return np.sort(np.argsort(-size, kind="stable")[:most])
 
     def describe(
