@@ -288,7 +288,7 @@ _EVERY = Structure(
     origins_=NOTHING | _ORIGINS,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
-    | array("uint64", "digests").where("sorted", lambda v: (v[1:] >= v[:-1]).all()),
+    | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
 )
