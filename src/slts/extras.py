@@ -62,6 +62,11 @@ def dask_client() -> Any | None:
         client = None if distributed is None else distributed.default_client()
     except ValueError:
         return None
+    if client is not None and client.status == "connecting":
+        raise ConnectionError(
+            f"The connection to the Dask scheduler {client.scheduler.address} is lost. Connect to "
+            "a running cluster, or close the client to use the threads of this machine."
+        )
     return client if client is not None and client.status == "running" else None
 
 

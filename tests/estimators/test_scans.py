@@ -242,7 +242,7 @@ def test_a_series_in_two_places_is_an_error(data, tmp_path):
 def in_parts(monkeypatch):
     """A sample of 40 series: alignments lie in parts."""
     monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(40, np.inf, 1, 20))
-    monkeypatch.setattr(landmark_fit, "_PER_CLASS", 5)
+    monkeypatch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
 
 
 LABELS = {

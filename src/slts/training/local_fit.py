@@ -14,14 +14,14 @@ from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
-from slts.landmarks.selection import METHODS, check_landmarks
+from slts.landmarks.selection import SELECTION_METHODS, check_landmarks
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
-from slts.training.first_pass import FirstPass, class_weights, first_pass
+from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
     choose_landmarks,
     landmark_positions,
@@ -43,7 +43,7 @@ from slts.training.source import memory_limit, task_runner
 _LOGGER = logging.getLogger("slts")
 
 # Landmarks of each class; fewer if there are many classes.
-_PER_CLASS, _LANDMARKS = 10, 200
+_LANDMARKS_PER_CLASS, _LANDMARKS = 10, 200
 # Metrics grow with classes times groups: beyond this number, classes share groups.
 _MOST_GROUPS = 32
 # Ridge regression is exact up to this many series; beyond, this many span the solution.
@@ -87,8 +87,8 @@ def fit_local(
     size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
     with task_runner(options.n_jobs, source) as runner:
         with options.bar("Reading") as progress:
-            found = first_pass(source, runner, size, seed=options.seed, progress=progress)
-        found = _what_fits(found, options, limit)
+            found = count_and_sample(source, runner, size, seed=options.seed, progress=progress)
+        found = _cap_sample_to_memory(found, options, limit)
         batch, codes = found.sample.series, found.codes
         classes = found.classes if class_names is None else class_names
         multiplicities = found.multiplicities(np.arange(len(batch)))
@@ -164,11 +164,11 @@ def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
     return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
 
 
-def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
+def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
     """Return as much of the sample as can be learned from in `limit` bytes."""
     sample, n_classes = found.sample, len(found.classes)
     n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
-        options.metrics, n_classes * _per_class(n_classes)
+        options.metrics, n_classes * _landmarks_per_class(n_classes)
     )
 
     def needed(count: int) -> float:
@@ -232,15 +232,15 @@ def _longest(batch: SeriesBatch, n_alignments: int) -> int | None:
     return int(lengths[max(0, fits - 1)])
 
 
-def _per_class(n_classes: int) -> int:
-    return max(4, min(_PER_CLASS, _LANDMARKS // n_classes))
+def _landmarks_per_class(n_classes: int) -> int:
+    return max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // n_classes))
 
 
 def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> int:
-    if not isinstance(options.landmarks, str) or options.landmarks not in METHODS:
+    if not isinstance(options.landmarks, str) or options.landmarks not in SELECTION_METHODS:
         return len(check_landmarks(options.landmarks, n_series, options.owner))
     if options.n_landmarks is None:
-        most = options.n_landmarks_per_class or _per_class(int(codes.max()) + 1)
+        most = options.n_landmarks_per_class or _landmarks_per_class(int(codes.max()) + 1)
         return int(np.minimum(np.bincount(codes), most).sum())
     is_fraction = isinstance(options.n_landmarks, float | np.floating)
     return min(

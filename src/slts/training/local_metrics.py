@@ -176,7 +176,8 @@ def _align(
     kept: list[list[GroupFeatures]] | None = []
     with options.bar("Aligning with landmarks") as progress:
         for representation in representations:
-            rows, landmarks = representation(training.batch), representation(training.landmarks)
+            rows = representation(training.batch, options.n_jobs)
+            landmarks = representation(training.landmarks)
             for how in options.settings:
                 comparison = Comparison.fit(representation, how, landmarks, options.metric_rank)
                 aligner = replace(
