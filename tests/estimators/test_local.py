@@ -313,7 +313,14 @@ def test_many_classes_share_groups(monkeypatch):
 
 
 def test_many_classes_have_few_landmarks_each_and_at_most_32_groups():
-    assert [local_fit._per_class(n) for n in (2, 20, 25, 49, 51, 200)] == [10, 10, 8, 4, 4, 4]
+    assert [local_fit._landmarks_per_class(n) for n in (2, 20, 25, 49, 51, 200)] == [
+        10,
+        10,
+        8,
+        4,
+        4,
+        4,
+    ]
     X, y = make_ragged(34, 3, seed=0, noise=0.1)
     model = slts.LocalSLTSClassifier(
         n_snippets=0, representations="values", objective="cost", n_phases=1, random_state=0
