@@ -74,7 +74,7 @@ from slts.series.channels import ChannelScale, Components, Levels, transform_row
 
 # Rounding can make the norm of a unit row slightly larger than 1.
 _UNIT = 1.0 + 1e-6
-_MOST_STEPS, _LONGEST_SNIPPET = 10**7, 999
+_MOST_STEPS, _SHORTEST_SNIPPET, _LONGEST_SNIPPET = 10**7, 3, 999
 
 # ---- dataclasses that files can store, by name
 
@@ -181,8 +181,8 @@ def _check_snippets(snippets: Snippets) -> None:
         f"dilations of snippets must be from 1 to {_MOST_STEPS}, in ascending order",
     )
     require(
-        snippets.n_steps % 2 == 1 and snippets.n_steps <= _LONGEST_SNIPPET,
-        f"snippets must have an odd number of steps, at most {_LONGEST_SNIPPET}",
+        snippets.n_steps % 2 == 1 and _SHORTEST_SNIPPET <= snippets.n_steps <= _LONGEST_SNIPPET,
+        f"snippets must have an odd number of steps, {_SHORTEST_SNIPPET} to {_LONGEST_SNIPPET}",
     )
     require((np.diff(snippets.thresholds) >= 0).all(), "thresholds of snippets must ascend")
     require(not snippets.scale.squash, "the scale of snippets must be linear")
@@ -286,6 +286,7 @@ _EVERY = Structure(
     n_series_in_=size(2, "series"),
     n_steps_in_=at_least(2),
     origins_=NOTHING | _ORIGINS,
+    every_=NOTHING | TEXT,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
     | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
@@ -505,6 +506,7 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
 # Attributes and parameters that older files of this format lack, and their values in such models.
 LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
+    "every_": lambda model: None,
     "fit_params_": _fit_params,
     "held_out_margins_": lambda model: None,
     "origins_": lambda model: None,
