@@ -127,7 +127,7 @@ def test_joining_phases_adds_neighbours(rng):
 
 def fit_with(left_out):
     return RidgeFit(
-        weights=np.zeros((1, 1)), intercept=np.zeros(1), penalties=PENALTIES,
+        weights=np.zeros((1, 1)), slope=np.zeros((1, 1)), intercept=np.zeros(1), penalties=PENALTIES,
         errors=np.zeros(3), best=1, left_out=left_out, objective=1.0, gap=0.0,
     )  # fmt: skip
 
