@@ -29,7 +29,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.bytesize import parse_bytes
 from slts.execution import ThreadRunner
 from slts.execution.spill import Spill
-from slts.learning.hinge import HingeRows
+from slts.learning.hinge import HingeExamples
 from slts.training.memory_plan import MOST_TUNING, LandmarkWork, MemoryPlan
 
 _LANDMARKS, _CHANNELS, _MEAN_STEPS = 100, 6, 40
@@ -117,7 +117,7 @@ def solver_costs(dtype: str) -> dict[str, float]:
     costs = {}
     for name, width in (("metric", _CHANNELS**2), ("separator", _LANDMARKS)):
         features, coef = rng.normal(size=(n, width)).astype(dtype), rng.normal(size=width)
-        rows = HingeRows(features, np.sign(rng.normal(size=n)), np.full(n, 1 / n))
+        rows = HingeExamples(features, np.sign(rng.normal(size=n)), np.full(n, 1 / n))
         below = (rows.margins(coef) < 1.0) / n
         costs[name] = best_of(lambda r=rows, c=coef, b=below: (r.margins(c), r.combine(b))) / n
     return {name: 1e6 * seconds for name, seconds in costs.items()}

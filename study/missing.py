@@ -28,7 +28,7 @@ _FEWER_SPLITS = {"auslan": 2}
 
 Batch = slts.SeriesBatch
 Values = npt.NDArray[np.float64]
-METHODS: dict[str, Callable[[int], Any]] = {
+CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     "LocalSLTS": lambda seed: slts.LocalSLTSClassifier(random_state=seed),
     "1NN of scaled channels": lambda seed: slts.OneNNClassifier(
         scale="standard", calibration_size=None, random_state=seed
@@ -77,7 +77,7 @@ def accuracies(data: LabelledSeries, name: str, split: int) -> dict[tuple[str, s
         X = [remove(x, share, how, rng) for x in everything] if how else everything
         for filled in (False, True) if how else (False,):
             series = slts.as_series(X, missing="interpolate" if filled else "ignore")
-            for method, make in METHODS.items():
+            for method, make in CLASSIFIERS.items():
                 model = make(seed_of("model", name, split)).fit(series[train], data.labels[train])
                 right = model.predict(series[test]) == data.labels[test]
                 found[method, condition, filled] = 100.0 * float(right.mean())
@@ -106,7 +106,7 @@ def document(
             if key in found[names[0]][0]
         )
 
-    for method in METHODS:
+    for method in CLASSIFIERS:
         groups = {DATASET_TITLES[name]: [name] for name in found} | {"mean": list(found)}
         rows = tuple(
             (title, *(cell(names, method, condition) for condition in conditions))

@@ -61,7 +61,7 @@ TABLE_1 = {
 }
 
 COLUMNS = ("japanese_vowels", "auslan", "arabic_digits", "robot")
-METHODS = ("1nn", "ldmlt", "svm", "bbs", "slts")
+PAPER_METHODS = ("1nn", "ldmlt", "svm", "bbs", "slts")
 
 # Number of test series of each column. The mean with these weights is close to the paper's "Avg.".
 WEIGHTS = {"japanese_vowels": 370, "auslan": 202, "arabic_digits": 2200, "robot": 139}

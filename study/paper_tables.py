@@ -10,7 +10,7 @@ from study.paper import (
     CLAIMS,
     COLUMNS,
     LANDMARK_TABLES,
-    METHODS,
+    PAPER_METHODS,
     ROBOT_TASKS,
     SELECTIONS,
     TABLE_1,
@@ -147,7 +147,7 @@ def _table_1(results: Sequence[Mapping[str, Any]]) -> list[Table]:
 
 def _table_2(columns: _Columns, names: Sequence[str]) -> list[Table]:
     rows = []
-    for method in METHODS:
+    for method in PAPER_METHODS:
         cells = {
             name: compare(summary_by_split(columns.of(method, name)), TABLE_2[method][name])
             for name in names
@@ -160,7 +160,7 @@ def _table_2(columns: _Columns, names: Sequence[str]) -> list[Table]:
 def _robot(columns: _Columns) -> list[Table]:
     """The robot tasks one by one, and the mean of their intervals, which the paper may print."""
     rows = []
-    for method in METHODS:
+    for method in PAPER_METHODS:
         cells = {task: compare(summary_by_split(columns.of(method, task))) for task in ROBOT_TASKS}
         if all(cells.values()):
             widths = [cell["interval"] for cell in cells.values() if cell and cell["interval"]]

@@ -1,11 +1,13 @@
 """Files are written completely or not at all."""
 
+import contextlib
 import errno
 import os
 import signal
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -46,6 +48,15 @@ def test_a_killed_process_leaves_the_old_file(old):
     done = subprocess.run([sys.executable, "-c", program, atomic_files.__file__, str(old)])
     assert done.returncode == -signal.SIGKILL
     assert old.read_bytes() == b"the old file"
+    # The next writer removes what the killed one left, and nothing else.
+    assert len(os.listdir(old.parent)) == 2
+    others = {".n.0123456789abcdef.part.slts", ".m.notes.part.slts"}
+    for name in others:
+        (old.parent / name).touch()
+    with atomic_files.whole_file(old) as running:
+        write_whole(old, b"new")
+        assert {*os.listdir(old.parent)} == {old.name, running.name, *others}
+    assert {*os.listdir(old.parent)} == {old.name, *others}
 
 
 def test_a_new_file_replaces_the_old_one(old):
@@ -71,6 +82,33 @@ def test_a_link_stays_a_link(tmp_path):
     write_whole(link, b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
+
+
+@needs_posix
+def test_a_fifo_stays_a_fifo_and_its_reader_gets_all_or_nothing(tmp_path):
+    fifo, found = tmp_path / "m.slts", []
+    os.mkfifo(fifo)
+
+    def fail_later():
+        with atomic_files.whole_file(fifo) as new:
+            new.write_bytes(b"incomplete")
+            raise KeyboardInterrupt
+
+    for write in (lambda: write_whole(fifo, b"new"), fail_later):
+        reader = threading.Thread(target=lambda: found.append(fifo.read_bytes()), daemon=True)
+        reader.start()
+        with contextlib.suppress(KeyboardInterrupt):
+            write()
+        reader.join(20)
+    assert found == [b"new", b""]
+    assert fifo.is_fifo()
+    assert os.listdir(tmp_path) == [fifo.name]
+
+
+def test_devices_are_streams(old):
+    # Nothing is written: a mistake would replace the device of the machine that runs the tests.
+    assert atomic_files.is_stream(os.devnull)
+    assert not any(map(atomic_files.is_stream, [old, old.parent, old.parent / "new"]))
 
 
 @pytest.mark.parametrize("name", ["ä" * 120 + ".slts", "長" * 80 + ".slts"])
@@ -100,8 +138,7 @@ def test_a_relative_name_is_enough(tmp_path, monkeypatch):
 def test_a_full_disk_names_the_file(old, code):
     with (
         pytest.raises(OSError, match=r"m\.slts") as caught,
-        atomic_files.whole_file(old) as temporary,
-        open(temporary, "xb"),
+        atomic_files.whole_file(old),
     ):
         raise OSError(code, "Error writing bytes to file")
     assert (caught.value.errno, caught.value.filename) == (code, str(old))

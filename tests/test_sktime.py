@@ -45,6 +45,16 @@ def test_ragged_series_are_classified_as_without_the_adapter(ragged):
     assert adapted.estimator_.feature_names_in_.tolist() == ["u", "v"]
 
 
+def test_series_with_missing_values_are_passed_on(ragged):
+    panel, _, y = ragged
+    gaps = panel.copy()
+    gaps.iloc[::5, 0] = np.nan
+    adapted = SktimeClassifier(slts.SLTSClassifier(20, random_state=0)).fit(gaps, y)
+    assert adapted.get_tag("capability:missing_values")
+    plain = slts.SLTSClassifier(20, random_state=0).fit(gaps, y)
+    np.testing.assert_array_equal(adapted.predict(gaps), plain.predict(gaps))
+
+
 def test_threads_are_those_of_the_adapter_and_the_template_does_not_change(ragged):
     panel, _, y = ragged
     template = slts.OneNNClassifier(n_jobs=None)

@@ -47,6 +47,7 @@ class SktimeClassifier(AdaptedClassifier, _BaseClassifier):  # type: ignore[misc
         "X_inner_mtype": ["df-list", "numpy3D"],
         "capability:multivariate": True,
         "capability:unequal_length": True,
+        "capability:missing_values": True,
         "capability:multithreading": True,
         "capability:predict_proba": True,
         "capability:categorical_in_X": False,

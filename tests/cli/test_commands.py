@@ -1,7 +1,9 @@
 import csv
 import io
 import json
+import os
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -136,6 +138,21 @@ def test_standard_input_and_output(model, run, monkeypatch):
     assert code == 0
     assert [row["prediction"] for row in table(output)] == y.tolist()
     assert messages == "columns: id=recording, time=t, channels=c1..c3\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs of POSIX")
+def test_the_reader_of_a_fifo_gets_the_predictions(problem, model, tmp_path, run):
+    fifo, found = tmp_path / "out", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: found.append(fifo.read_text()), daemon=True)
+    reader.start()
+    _, test = problem[".parquet"]
+    assert run("predict", model, test, "--out", fifo, "--quiet")[0] == 0
+    reader.join(20)
+    _, output, _ = run("predict", model, test, "--out", "/dev/stdout", "--quiet")
+    assert len(table(output)) == 30
+    assert table(found[0]) == table(output)
+    assert fifo.is_fifo()
 
 
 def test_channels_are_taken_by_the_names_of_the_model(model, tmp_path, run):
@@ -429,7 +446,7 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         (["predict", test, model], "data.csv"),
         (["predict", model, narrow], "2 channels"),
         (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
-        (["evaluate", model, unlabelled], "has no label column: name it with --label"),
+        (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
         (["evaluate", model, strange], "label 'odd' of series 'r002' is not a class"),
         (["evaluate", model, test, "--label", "nope"], "no column 'nope' (label)"),
         (["explain", model, test, "--series", "r999"], "has 30 series, and none of them is 'r999'"),
@@ -561,7 +578,7 @@ def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
     assert [row["set"] for row in rows] == ["|".join(row) for row in labels]
     assert [int(row["set_size"]) for row in rows] == expected.sizes.tolist()
     assert [row["set_flag"] for row in rows] == expected.flags
-    assert messages.count("No proven guarantee") == 1
+    assert messages.count("without a proven guarantee") == 1
     _, output, _ = run("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
     assert [json.loads(line)["set"] for line in output.splitlines()] == labels
     out = tmp_path / "p.parquet"
@@ -571,7 +588,7 @@ def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
     assert found["set_flag"].to_pylist() == expected.flags
     assert sum(json.loads(output)["sets"].values()) == 30
     code, output, _ = run("predict", model, test, "--alpha", "0.2", "--out", tmp_path / "p.csv")
-    assert re.search(r"\d+ unlike, \d+ single, \d+ several", output)
+    assert re.search(r"\d+ empty, \d+ single, \d+ several", output)
 
 
 @pytest.mark.parametrize("alpha", ["0", "1", "-2", "nan"])
@@ -625,6 +642,32 @@ def test_commands_say_how_many_values_are_missing(model, tmp_path, run):
         assert message in messages
 
 
+def test_text_that_holds_no_class_of_the_model_is_not_the_label(model, tmp_path, run):
+    X, _, ids = draw(12, 5)
+    machines = np.array(["press", "lathe"])[np.arange(12) % 2]
+    table = long_table(X, machines, ids)
+    table = table.rename_columns([n.replace("speaker", "machine") for n in table.column_names])
+    (tmp_path / "data.csv").write_text(csv_text(table))
+    code, _, messages = run("evaluate", model, tmp_path / "data.csv")
+    assert code == 1
+    assert "no column that holds the classes of the model (high, low, mid)" in messages
+    assert "may be" not in messages
+    page = tmp_path / "r.html"
+    code, _, messages = run("report", model, "--data", tmp_path / "data.csv", "--out", page)
+    assert code == 0, messages
+    assert "holds the classes of the model: the report has no scores" in messages
+
+
+def test_fit_counts_missing_values_in_its_json(tmp_path, run):
+    data = tmp_path / "data.csv"
+    X, _, _ = gappy(data, run)
+    n_missing = len(range(0, X.n_steps, 4)) + (int(X.offsets[3]) % 4 != 0)
+    command = ["fit", data, "--model", tmp_path / "m.slts", "--method", "bbs"]
+    found = json.loads(run(*command, "--json")[1])
+    assert found["missing"] == {"c1": 0, "c2": n_missing, "c3": 0}
+    assert found["n_steps"] == X.n_steps
+
+
 def test_complete_data_have_no_message_about_missing_values(problem, model, run):
     assert "missing" not in run("evaluate", model, problem[".csv"][1])[2]
 
@@ -655,6 +698,30 @@ def test_a_bad_cell_stops_or_is_skipped(cell, model, tmp_path, run):
     assert pq.read_table(out)["prediction"].to_pylist()[2:5] == [y[2], None, y[4]]
 
 
+def test_bad_series_of_sources_without_columns_are_skipped(model, tmp_path, run):
+    X, y, _ = draw(6, 5)
+    values = X.values.copy()
+    values[X.offsets[3], 1] = np.inf
+    values[X.offsets[4] : X.offsets[5]] = np.nan
+    np.savez(tmp_path / "data.npz", values=values, offsets=X.offsets, y=y)
+    lines = [":".join(",".join(map(str, channel)) for channel in x) for x in X]
+    lines[3] = "oops" + lines[3][lines[3].index(",") :]
+    lines[4] = "?:?:?"
+    header = "@dimensions 3\n@classLabel true high low mid\n@data"
+    rows = [f"{line}:{label}" for line, label in zip(lines, y, strict=True)]
+    (tmp_path / "data.ts").write_text("\n".join([header, *rows]))
+    reasons = {
+        "data.npz": "step 0 of channel 1 is infinite or not a number",
+        "data.ts": "channel 0, step 0: 'oops' is not a number",
+    }
+    for name, reason in reasons.items():
+        assert run("predict", model, tmp_path / name)[0] == 1
+        code, output, messages = run("predict", model, tmp_path / name, "--on-error", "skip")
+        assert code == 0, messages
+        errors = [row["error"] for row in table(output)]
+        assert errors == ["", "", "", reason, "it has no values", ""]
+
+
 def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):
     data, out = tmp_path / "data.csv", tmp_path / "p.parquet"
     gappy(data, run, cell="oops")
@@ -666,7 +733,7 @@ def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):
     assert rows[3]["set"] == rows[3]["set_size"] == rows[3]["set_flag"] == ""
     assert rows[3]["error"]
     others = [row for k, row in enumerate(rows) if k != 3]
-    assert {row["set_flag"] for row in others} <= {"single", "several", "unlike"}
+    assert {row["set_flag"] for row in others} <= {"single", "several", "empty"}
     code, output, _ = run(*command, "--out", out, "--json")
     found = pq.read_table(out)
     sets = found["set"].to_pylist()

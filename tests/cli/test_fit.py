@@ -73,6 +73,20 @@ def test_groups_are_held_out_as_a_whole(tmp_path, run, split_scans):
     assert found["interval"] == list(group_accuracy_interval(1.0, 3))
 
 
+def test_test_data_with_groups_of_the_training_data_are_an_error(tmp_path, run):
+    train, _ = write(tmp_path / "train.csv")
+    test, _ = write(tmp_path / "test.csv", seed=1)
+    model = tmp_path / "m.slts"
+    arguments = ["fit", train, "--model", model, *FEW, "--test", test]
+    code, _, messages = run(*arguments, "--groups", "subject")
+    assert code == 1
+    assert "--groups subject: 'p00' and 11 more groups are in" in messages
+    assert not model.exists()
+    assert run(*arguments)[0] == 0
+    test.write_text(test.read_text().replace("p0", "q0").replace("p1", "q1"))
+    assert "mean over 12 groups" in run(*arguments, "--groups", "subject")[1]
+
+
 @pytest.mark.parametrize("groups", [(), ("--groups", "subject")])
 def test_cross_validation_predicts_every_series_once(groups, tmp_path, run, request):
     split_scans = request.getfixturevalue("split_scans") if groups else []

@@ -23,6 +23,7 @@ from tests.files.forms import csv_text, long_table
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 SIGNALS = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
+HANGUP = int(getattr(signal, "SIGHUP", 1))
 
 
 def start(*arguments, **options):
@@ -43,9 +44,10 @@ def wait_for(happened):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "suffix"), [*((number, ".csv") for number in SIGNALS), (signal.SIGTERM, ".parquet")]
+    ("number", "status", "suffix"),
+    [(*item, ".csv") for item in SIGNALS.items()] + [(HANGUP, 128 + HANGUP, ".parquet")],
 )
-def test_predict(number, suffix, model, tmp_path):
+def test_predict(number, status, suffix, model, tmp_path):
     out = tmp_path / f"p{suffix}"
     out.write_text("an older file")
     process = start("predict", model, "-", "--out", out, stdin=subprocess.PIPE)
@@ -57,7 +59,7 @@ def test_predict(number, suffix, model, tmp_path):
     process.stdin.flush()
     wait_for(lambda: [path for path in tmp_path.iterdir() if path.name.startswith(".p.")])
     process.send_signal(number)
-    assert process.wait(60) == SIGNALS[number]
+    assert process.wait(60) == status
     process.stderr.close()
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()

@@ -149,19 +149,6 @@ def test_messages_of_fit(files, tmp_path, run, monkeypatch):
     assert (logger.level, logger.handlers) == (level, handlers)
 
 
-def test_the_number_of_series_in_a_sample_is_printed(files, tmp_path, run, monkeypatch):
-    fit = slts.LocalSLTSClassifier.fit
-
-    def fit_to_a_sample(self, *arguments):
-        fit(self, *arguments)
-        self.n_sampled_ = 120
-        return self
-
-    monkeypatch.setattr(slts.LocalSLTSClassifier, "fit", fit_to_a_sample)
-    arguments = ["fit", files["train"], "--model", tmp_path / "m.slts"]
-    assert "trained on 120 of 200 series" in run(*arguments)[1]
-
-
 @pytest.mark.parametrize("form", ["parquet", "csv", "stdin"])
 @pytest.mark.parametrize("method", ["bbs", "1nn"])
 def test_the_same_series_are_held_out_in_every_form(
@@ -358,7 +345,7 @@ def test_unknown_and_missing_labels_are_errors(command, trained, tmp_path, run):
     pq.write_table(long_table(X, y, ids, label=False), plain, row_group_size=50)
     code, output, messages = run(command, trained, plain)
     assert (code, output) == (1, "")
-    assert "has no label column: name it with --label" in messages
+    assert "no column that holds the classes of the model (no, yes)" in messages
     arrays = tmp_path / "arrays.npz"
     np.savez(arrays, values=X.values, offsets=X.offsets)
     code, output, messages = run(command, trained, arrays)
@@ -393,6 +380,7 @@ def test_series_that_do_not_fit_in_memory_are_refused(method, files, tmp_path, m
 
 def test_other_channels_are_found_before_anything_is_read(files, model, monkeypatch, capsys):
     monkeypatch.setattr(ParquetPart, "batches", None)
-    arguments = ["evaluate", model, files["parquet"], "--channels", "c1,c2", "--quiet"]
+    columns = ["--label", "speaker", "--channels", "c1,c2"]
+    arguments = ["evaluate", model, files["parquet"], *columns, "--quiet"]
     assert slts.cli.main(list(map(str, arguments))) == 1
     assert "was scanned with the channels c1, c2" in capsys.readouterr().err

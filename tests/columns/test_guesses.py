@@ -93,6 +93,24 @@ def test_a_column_that_rises_in_most_series_is_a_question():
         guess(table)
 
 
+def test_the_time_in_another_unit_is_not_a_channel():
+    table = long(t_ms=lambda i: 20 * RNG.integers(1, 9, size=LENGTH).cumsum())
+    start = np.repeat(1_700_000_000_000 + 10**6 * np.arange(N_SERIES), LENGTH)
+    moments = pa.array(start + table["t_ms"], pa.timestamp("ms"))
+    table |= {"epoch": (start + table["t_ms"]) / 1000.0, "left": 900.0 - table["t_ms"] / 1000.0}
+    for time in (None, "t_ms", "epoch", "left"):
+        found = guess(table, time=time)
+        assert (found.time, found.channels) == (time or "t_ms", ("x", "z"))
+    found = guess({"recording": table["recording"], "at": moments, **table})
+    assert found.channels == ("x", "z")
+    del table["t_ms"], table["left"]
+    found = guess(table | {"uptime": table["epoch"] - 1.7e9})
+    assert (found.time, found.channels) == ("epoch", ("x", "z"))
+    # Speed differs from series to series: it is not the time.
+    table["distance"] = table["epoch"] % 1000 * np.repeat(1.0 + np.arange(N_SERIES), LENGTH)
+    assert "distance" in guess(table, time="epoch").channels
+
+
 def test_counters_and_further_times_are_not_channels():
     table = long(t=rising, elapsed_ms=rising, nr=lambda i: np.arange(LENGTH) + i)
     for options in ({}, {"time": "t"}):

@@ -3,13 +3,16 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 import slts
 from slts import DataError
-from slts.execution import DaskRunner, ThreadRunner
+from slts.execution import DaskRunner, ThreadRunner, dask_runner
 from slts.training import landmark_fit
 from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource, task_runner
@@ -42,9 +45,8 @@ def scan(path):
 
 
 def cluster_of(**options):
-    return distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50, **options
-    )
+    options = {"n_workers": 2, "threads_per_worker": 1} | options
+    return distributed.LocalCluster(dashboard_address=":0", silence_logs=50, **options)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,7 @@ def client(threads):
 def in_parts(monkeypatch):
     """A sample of 50 series, so that alignments lie on the workers."""
     monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
-    monkeypatch.setattr(landmark_fit, "_PER_CLASS", 5)
+    monkeypatch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
 
 
 def make(**options):
@@ -78,7 +80,7 @@ def local(scan):
     """The model of the same file without a cluster."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(50, np.inf, 1, 20))
-        patch.setattr(landmark_fit, "_PER_CLASS", 5)
+        patch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
         return make().fit(scan)
 
 
@@ -198,6 +200,68 @@ def test_workers_in_other_processes_give_the_same_model_even_if_killed(scan, loc
         proba = local.predict_proba(data[0])
         np.testing.assert_allclose(model.predict_proba(scan), proba, atol=1e-6)
         assert model.score(scan) == local.score(*data)
+    dask.config.config.pop("scheduler", None)
+
+
+class Repeater(distributed.SchedulerPlugin):
+    """Kills the worker that has computed a block, every time."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        if finish == "memory" and str(key).startswith("slts_keep"):
+            for nanny in self.cluster.workers.values():
+                os.kill(nanny.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_workers_that_are_lost_again_and_again_are_counted(monkeypatch):
+    monkeypatch.setattr(dask_runner, "_LOSSES_PER_WORKER", 1)
+    monkeypatch.setattr(dask_runner, "_CHECK_EVERY", 0.2)
+
+    def keep(part, shared, own):
+        return iter([(np.zeros(3),)])
+
+    with (
+        cluster_of(n_workers=1) as cluster,
+        distributed.Client(cluster) as client,
+        DaskRunner(client) as runner,
+    ):
+        cluster.scheduler.add_plugin(Repeater(cluster), name="repeater")
+        kept = runner.keep(keep, [1], memory=0.0)
+        with pytest.raises(RuntimeError, match=r"lost \d+ times"):
+            list(runner.map(lambda blocks, shared, own: len(blocks), kept))
+    dask.config.config.pop("scheduler", None)
+
+
+CLUSTER = """
+import distributed
+cluster = distributed.LocalCluster(
+    n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=":0"
+)
+print(cluster.scheduler_address, flush=True)
+input()
+"""
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_gone_is_reported_at_once(scan):
+    """Not after 30 seconds, in which the client tries to connect again."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def own(number):
+        if number == 1:
+            process.kill()
+
+    with process, distributed.Client(process.stdout.readline().strip()) as client:
+        with pytest.raises(ConnectionError, match=r"scheduler tcp://.* is lost"):
+            list(DaskRunner(client).map(lambda *_: time.sleep(60), range(2), None, own))
+        assert client.status == "connecting"
+        with pytest.raises(ConnectionError, match=r"scheduler tcp://.* is lost"):
+            make().fit(scan)
     dask.config.config.pop("scheduler", None)
 
 

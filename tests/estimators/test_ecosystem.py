@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 
 import slts
+from slts.estimators import prediction
 from tests.estimators.kinds import KINDS, quick
 
 ESTIMATORS = [quick(kind) for kind in KINDS]
@@ -185,6 +186,22 @@ def test_two_threads_give_the_outputs_of_one(estimator, three):
     one = clone(estimator).fit(X, y)
     two_threads = clone(estimator).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(two_threads.predict_proba(X_test), one.predict_proba(X_test))
+    # More than a thread takes at a time.
+    many = X_test * (1 + 2 * prediction._SERIES // len(X_test))
+    chances = one.predict_proba(many)
+    np.testing.assert_array_equal(two_threads.predict_proba(many), chances)
+    np.testing.assert_allclose(
+        chances, np.tile(one.predict_proba(X_test), (len(many) // len(X_test), 1)), rtol=1e-12
+    )
+
+
+def test_an_error_in_a_thread_names_the_series(three):
+    X, y, _, _ = three
+    model = slts.SLTSClassifier(6, band=slts.Itakura(3.0), n_jobs=2, random_state=0).fit(X, y)
+    many = [x[:, :8] for x in X[:6]] * (prediction._SERIES // 3)
+    many[prediction._SERIES + 5] = np.ones((3, 200))
+    with pytest.raises(slts.DataError, match=f"series {prediction._SERIES + 5} of X"):
+        model.predict(many)
 
 
 @pytest.mark.parametrize("estimator", [*TRANSFORMERS, quick(slts.SimilaritySVC)], ids=by_name)

@@ -6,7 +6,7 @@ import time
 import joblib
 import pytest
 
-from slts.execution import Block, map_blocks
+from slts.execution import Block, ThreadRunner, map_blocks, thread_count
 
 
 def blocks_of(*costs):
@@ -27,7 +27,7 @@ def meeting(parties):
     return task, seen
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2, 5, -1])
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 4, -1])
 def test_every_block_is_called_once(n_jobs):
     called = []
     map_blocks(called.append, BLOCKS, n_jobs=n_jobs)
@@ -52,6 +52,12 @@ def test_no_blocks_are_no_work(n_jobs):
 
 
 # -- n_jobs
+
+
+def test_threads_are_limited_by_the_cores(monkeypatch):
+    monkeypatch.setattr("slts.execution.threads.cpu_count", lambda: 3)
+    assert [thread_count(n_jobs) for n_jobs in (None, 2, 12, 13, 4096)] == [1, 2, 12, 12, 12]
+    assert ThreadRunner(4096).n_workers == 12
 
 
 def test_as_many_threads_run_as_asked_for():

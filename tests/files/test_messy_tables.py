@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from slts import DataError
+from slts import DataError, as_series
 from slts.files import iter_series, read_series, scan_series
-from tests.files.forms import csv_text, long_table, make_data, read_parts, replaced
+from tests.files.forms import csv_text, list_table, long_table, make_data, read_parts, replaced
 
 BATCH, LABELS, IDS = make_data()
 N_ROWS = BATCH.n_steps
@@ -54,6 +54,50 @@ def test_text_times_order_the_steps_in_every_form(form, written, tmp_path):
         assert data.notes == ("steps were sorted by 't': the rows are not in order of time",)
         order = np.argsort(data.ids)
         assert data.series[order] == BATCH
+
+
+def trials(batch, labels):
+    """A table of four subjects with three trials each; one subject has a slash in its name."""
+    table = long_table(batch, labels, np.arange(12))
+    number = table["recording"].to_numpy()
+    subject = pa.array(np.array(["s1", "s2", "s/3", "s4"])[number // 3])
+    table = table.add_column(1, "trial", pa.array(number % 3))
+    return replaced(table, "recording", subject).rename_columns(
+        ["subject", "trial", *table.column_names[2:]]
+    )
+
+
+@pytest.mark.parametrize("form", [".csv", ".parquet", ".feather", "frame"])
+def test_several_columns_identify_a_series_together(form, tmp_path, tables_in_parts):
+    source = write(trials(BATCH, LABELS), tmp_path, form)
+    with pytest.raises(DataError, match=r"'trial' varies within 'subject'.*--id subject --id tria"):
+        scan_series(source)
+    with pytest.raises(DataError, match=r"occurs twice in the series with id 's1'.*several series"):
+        scan_series(source, id="subject").read()
+    scan = scan_series(source, id=["subject", "trial"], groups="subject")
+    assert (scan.columns.channels, scan.columns.label) == (BATCH.channel_names, "speaker")
+    for data in (scan.read(), read_parts(scan)):
+        assert data.series == BATCH
+        assert data.labels.tolist() == LABELS.tolist()
+        assert data.groups.tolist()[4:8] == ["s2", "s2", "s/3", "s/3"]
+        assert data.ids.tolist()[4:8] == ["s2/1", "s2/2", r"s\/3/0", r"s\/3/1"]
+    with pytest.raises(DataError, match=r"no column 'nope' \(id\)"):
+        scan_series(source, id=["subject", "nope"])
+
+
+def test_frames_and_rows_of_lists_have_several_identifiers_too():
+    frame = trials(BATCH, LABELS).to_pandas()
+    found, labels = as_series(
+        frame, id=["subject", "trial"], time="t", label="speaker", channels=BATCH.channel_names
+    )
+    assert found == BATCH
+    assert found.series_names[3:5] == ("s2/0", "s2/1")
+    assert labels.tolist() == LABELS.tolist()
+    lists = list_table(BATCH, LABELS, IDS).append_column("trial", pa.array(np.arange(12) % 3))
+    assert scan_series(lists, id=["id", "trial"]).read().ids[4] == "r004/1"
+    frame.loc[5, "trial"] = None
+    with pytest.raises(DataError, match=r"row 5: 'subject,trial' \(id\) is missing"):
+        scan_series(frame, id=["subject", "trial"]).read()
 
 
 @pytest.mark.parametrize("form", [".csv", ".parquet"])
@@ -201,7 +245,7 @@ def test_files_of_the_ucr_archive(suffix, last, classes, tmp_path):
     batches = list(iter_series(path, batch_size=4))
     assert [len(batch) for batch in batches] == [4, 2]
     scan = scan_series(path)
-    assert not scan.in_rows
+    assert not scan.requires_unique_ids
     assert_wide(read_parts(scan), series, labels)
 
 

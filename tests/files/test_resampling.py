@@ -17,14 +17,14 @@ TIMES = [np.sort(RNG.uniform(0, 2, size=n)) + 5.0 for n in (30, 12, 1, 40)]
 
 
 def table(times=TIMES):
-    """Channels that are linear in time, so that interpolation is exact."""
+    """Channels that are linear in time, so that interpolation is exact; slopes differ."""
     return pa.table(
         {
             "id": np.repeat(list("abcd"), [len(t) for t in times]),
             "t": np.concatenate(times),
             "label": np.repeat(["u", "v", "u", "v"], [len(t) for t in times]),
-            "x": np.concatenate([k - 3.0 * t for k, t in enumerate(times)]),
-            "z": np.concatenate([-t for t in times]),
+            "x": np.concatenate([k - 3.0 * t * (k + 1) for k, t in enumerate(times)]),
+            "z": np.concatenate([-t * (k + 1) for k, t in enumerate(times)]),
         }
     )
 
@@ -40,7 +40,7 @@ def moments(unit="ns"):
 def assert_on_grid(found, step):
     for k, (x, t) in enumerate(zip(found.series, TIMES, strict=True)):
         grid = t[0] + step * np.arange(int((t[-1] - t[0]) / step) + 1)
-        np.testing.assert_allclose(x, [k - 3.0 * grid, -grid], atol=1e-5)
+        np.testing.assert_allclose(x, [k - 3.0 * grid * (k + 1), -grid * (k + 1)], atol=1e-5)
     assert found.ids.tolist() == list("abcd")
     assert found.labels.tolist() == list("uvuv")
 

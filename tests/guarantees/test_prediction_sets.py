@@ -75,13 +75,16 @@ def test_sets_grow_with_confidence(sets, data):
 def test_a_set_has_labels_a_size_and_a_flag(sets, data):
     X, _ = data
     found = sets.predict(X[360:], 0.15)
-    assert set(found.flags) == {"unlike", "single", "several"} - (
+    assert set(found.flags) == {"empty", "single", "several"} - (
         set() if (found.sizes > 1).any() else {"several"}
     )
     for labels, size, flag in zip(found.labels, found.sizes, found.flags, strict=True):
         assert len(labels) == size
-        assert flag == ("unlike", "single", "several")[min(size, 2)]
+        assert flag == ("empty", "single", "several")[min(size, 2)]
         assert set(labels) <= set(sets.model.classes_)
+    n_empty = found.flags.count("empty")
+    assert repr(found).startswith(f"LabelSets({len(X[360:])} series, alpha=0.15: {n_empty} empty,")
+    assert repr(sets).startswith("PredictionSets(LocalSLTSClassifier, margins of ")
 
 
 def test_a_class_that_is_not_known_gets_empty_sets():
@@ -113,7 +116,7 @@ def test_the_guarantee_says_what_holds(model, sets, data):
     X, y = data
     assert "at least 1 - alpha" in sets.guarantee
     assert "240 held-out series" in sets.guarantee
-    assert "No proven guarantee" in prediction_sets(model).guarantee
+    assert "without a proven guarantee" in prediction_sets(model).guarantee
     groups = np.arange(240) // 10
     by_group = prediction_sets(model, X[120:360], y[120:360], groups=groups)
     assert "24 groups of 240 held-out series" in by_group.guarantee

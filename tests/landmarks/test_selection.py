@@ -7,7 +7,7 @@ import slts
 from slts.alignment import Aligner
 from slts.landmarks import find_medoids, resolve_count, select_landmarks
 
-METHODS = ("random", "kmedoids", "dselect")
+SELECTION_METHODS = ("random", "kmedoids", "dselect")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def aligned_pairs(monkeypatch):
     return pairs
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_indices_are_distinct_in_range_and_repeatable(series, method):
     one, two = (select_landmarks(series, 12, method=method, random_state=5) for _ in range(2))
     np.testing.assert_array_equal(one, two)
@@ -39,13 +39,13 @@ def test_indices_are_distinct_in_range_and_repeatable(series, method):
     assert one.max() < 30
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_all_series_can_be_landmarks(series, method):
     chosen = select_landmarks(series, 30, method=method, random_state=0)
     np.testing.assert_array_equal(np.sort(chosen), np.arange(30))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_threads_do_not_change_the_choice(series, method):
     one, two = (
         select_landmarks(series, 9, method=method, random_state=2, n_jobs=n_jobs)
@@ -54,7 +54,7 @@ def test_threads_do_not_change_the_choice(series, method):
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_the_global_generator_is_left_alone(series, method):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     select_landmarks(series, 4, method=method, random_state=1)

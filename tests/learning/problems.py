@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
-from slts.learning.hinge import HingeRows
+from slts.learning.hinge import HingeExamples
 from slts.learning.row_queries import Query
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -21,7 +21,7 @@ def answer(query: Query, part: Sequence[np.ndarray], step: int = 1 << 40, first:
     The first row has position ``first``.
     """
     replies = [
-        query.answer(HingeRows(*(array[at : at + step] for array in part)), first + at)
+        query.answer(HingeExamples(*(array[at : at + step] for array in part)), first + at)
         for at in range(0, max(1, len(part[1])), step)
     ]
     return type(replies[0]).merged(replies)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ from slts.learning import (
     solve_together,
 )
 from slts.learning.constraint_generation import ConstraintGeneration
-from slts.learning.hinge import HingeRows
+from slts.learning.hinge import HingeExamples
 from slts.learning.metric import _MetricProblem, solve_frobenius_path
 from slts.learning.row_queries import CheckQuery, CheckReply, Query, ReducedRows, Reply
 from slts.learning.separator import _SeparatorProblem
@@ -64,19 +64,19 @@ class Parts:
         ]
 
 
-def sample_of(rows: Part, index: Any) -> HingeRows:
-    return HingeRows(*(array[index] for array in rows))
+def sample_of(rows: Part, index: Any) -> HingeExamples:
+    return HingeExamples(*(array[index] for array in rows))
 
 
 def metric_of(
-    rows: Part, sample: HingeRows, parts: Parts, lam: float, **options: Any
+    rows: Part, sample: HingeExamples, parts: Parts, lam: float, **options: Any
 ) -> MetricSolution:
     solver = metric_in_parts(sample, len(rows[1]), gamma=0.5, lam=lam, **options)
     return solve_together({0: solver}, parts.ask)[0]
 
 
 def separator_of(
-    rows: Part, sample: HingeRows, parts: Parts, gamma: float, **options: Any
+    rows: Part, sample: HingeExamples, parts: Parts, gamma: float, **options: Any
 ) -> SeparatorSolution:
     solver = separator_in_parts(sample, len(rows[1]), gamma=gamma, **options)
     return solve_together({0: solver}, parts.ask)[0]
@@ -106,7 +106,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[ConstraintGeneration]:
     runs: list[ConstraintGeneration] = []
     run = ConstraintGeneration.run
 
-    def spy(self: ConstraintGeneration, sample: HingeRows | None) -> Any:
+    def spy(self: ConstraintGeneration, sample: HingeExamples | None) -> Any:
         runs.append(self)
         return run(self, sample)
 
@@ -271,7 +271,7 @@ def test_after_a_bad_guess_rows_at_most_double(
     monkeypatch.setattr(
         constraint_generation,
         "_sample_by_weight",
-        lambda rows, n: HingeRows(-X[:n], y[:n], y[:n] ** 2),
+        lambda rows, n: HingeExamples(-X[:n], y[:n], y[:n] ** 2),
     )
     monkeypatch.setattr(ConstraintGeneration, "_refine", stay_with_100_rows)
     sizes: list[int] = []
@@ -305,8 +305,8 @@ def test_weights_that_sum_to_less_scale_the_problem(
 ) -> None:
     X, y, w = problem("weights", rng, 400, 5)
     used = w > 0.0
-    whole = HingeRows(X[used], y[used], w[used])
-    part = HingeRows(X[used], y[used], share * w[used])
+    whole = HingeExamples(X[used], y[used], w[used])
+    part = HingeExamples(X[used], y[used], share * w[used])
     one_metric, other_metric = _MetricProblem(strength), _MetricProblem(share * strength)
     one = one_metric.begin(whole, None).finish(1e-8, 500)
     other = other_metric.begin(part, None).finish(1e-8, 500)
@@ -382,7 +382,7 @@ def test_a_bad_sample_costs_passes_not_accuracy(rng: np.random.Generator, which:
     }
     sample = sample_of(rows, index[which])
     if which == "shifted":
-        sample = HingeRows(100.0 * sample.features[:, ::-1], -sample.labels, sample.weights)
+        sample = HingeExamples(100.0 * sample.features[:, ::-1], -sample.labels, sample.weights)
     known = solve_metric(*rows[:2], gamma=0.5, lam=1e-2)
     parts = Parts(rows, [4500])
     found = metric_of(rows, sample, parts, 1e-2)
@@ -466,7 +466,7 @@ def test_joining_alone_ends_at_the_optimum(
 ) -> None:
     monkeypatch.setattr(constraint_generation, "_MAX_MOVES", 0)
     rows = problem("noisy", rng, 12_000, 5)
-    sample = HingeRows(-rows[0][:500], rows[1][:500], rows[2][:500])
+    sample = HingeExamples(-rows[0][:500], rows[1][:500], rows[2][:500])
     found = metric_of(rows, sample, Parts(rows, [700]), 1e-2)
     assert searches[0].n_sent > 2000
     known = solve_metric(*rows[:2], gamma=0.5, lam=1e-2)
@@ -490,7 +490,7 @@ def test_all_parts_together_return_no_more_rows_than_the_limit(rng: np.random.Ge
             returned.append((sent, wrong, sum(own.limit for own in query.owns)))
         return replies
 
-    sample = HingeRows(-rows[0][:2000], rows[1][:2000], rows[2][:2000])
+    sample = HingeExamples(-rows[0][:2000], rows[1][:2000], rows[2][:2000])
     solver = metric_in_parts(sample, 20_000, gamma=0.5, lam=1e-4)
     found = solve_together({0: solver}, ask)[0]
     assert any(wrong > limit for _, wrong, limit in returned)

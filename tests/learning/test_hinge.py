@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slts.learning.hinge import HingeRows, drop_equal_rows, group_equal_rows, ray_minimiser
+from slts.learning.hinge import HingeExamples, drop_equal_rows, group_equal_rows, ray_minimiser
 from tests.learning.problems import merged_by_hand, one_class_of_equal_rows, problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_one_of_several_equal_rows_is_kept(rng: np.random.Generator, dtype: Any) -> None:
-    rows = HingeRows(*one_class_of_equal_rows(rng, 3000, dtype))
+    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000, dtype))
     once = drop_equal_rows(rows)
     signed, _, _ = merged_by_hand((rows.features, rows.labels, rows.weights))
     assert once.features.dtype == dtype
@@ -26,7 +26,7 @@ def test_rows_of_equal_hash_are_told_apart(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slts.learning.hinge.scrambled", lambda bits: bits % np.uint64(5))
-    rows = HingeRows(*one_class_of_equal_rows(rng, 3000))
+    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000))
     groups = group_equal_rows(rows)
     assert groups is not None
     signed, _, weights = merged_by_hand((rows.features, rows.labels, rows.weights))
@@ -40,7 +40,7 @@ def test_rows_of_equal_hash_are_told_apart(
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scaled_rows_have_the_labels_multiplied_in(rng: np.random.Generator, dtype: Any) -> None:
     X, y, w = problem("weights", rng, 40, 3)
-    rows = HingeRows(X.astype(dtype), y, w)
+    rows = HingeExamples(X.astype(dtype), y, w)
     coef = rng.normal(size=3)
     scaled = rows.scaled(0.5)
     assert scaled.features.dtype == np.float64
@@ -49,7 +49,7 @@ def test_scaled_rows_have_the_labels_multiplied_in(rng: np.random.Generator, dty
 
 
 def test_a_subset_keeps_the_sum_of_weights(rng: np.random.Generator) -> None:
-    rows = HingeRows(*problem("weights", rng, 400, 5))
+    rows = HingeExamples(*problem("weights", rng, 400, 5))
     assert rows.subset(np.arange(50)).weights.sum() == pytest.approx(rows.weights.sum())
 
 

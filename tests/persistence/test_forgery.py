@@ -110,7 +110,7 @@ EDITS = {
         ("parameters.gamma", {"float": "inf"}, "gamma must be"),
         ("parameters.gamma", {"float": "infinity"}, "not a number"),
         ("parameters.gamma", True, "gamma must be"),
-        ("parameters.n_jobs", 10**9, "n_jobs must be"),
+        ("parameters.n_jobs", 10**10, "n_jobs must be"),
         ("parameters.n_jobs", 0, "n_jobs must be"),
         ("parameters.n_jobs", "all", "n_jobs must be"),
         ("parameters.verbose", "yes", "verbose must be"),

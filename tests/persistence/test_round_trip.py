@@ -6,7 +6,9 @@ import json
 import os
 import pickle
 import re
+import threading
 
+import joblib
 import numpy as np
 import pytest
 import safetensors
@@ -185,6 +187,25 @@ def test_weights_of_numbered_classes_are_kept(weights, tmp_path):
 def test_lists_of_numbers_keep_their_form(counts, tmp_path):
     model = fit(SMALL[3], n_landmarks=counts)
     assert_same_value(round_trip(model, tmp_path).n_landmarks, counts)
+
+
+def test_more_jobs_than_any_machine_has(tmp_path, monkeypatch):
+    """Fitted, saved, loaded and used with no more threads than tasks or than cores can use."""
+    running, start = [], threading.Thread.start
+
+    def counted(thread):
+        start(thread)
+        running.append(threading.active_count())
+
+    before = threading.active_count()
+    monkeypatch.setattr(threading.Thread, "start", counted)
+    model = fit(slts.SLTSClassifier(8, random_state=0), n_jobs=100_000)
+    # Three problems, and joblib's threads that manage them.
+    assert max(running) <= before + max(3, 4 * joblib.cpu_count()) + 5
+    loaded = round_trip(model, tmp_path)
+    assert loaded.n_jobs == 100_000
+    assert_same_value(loaded.predict(new_series()), model.predict(new_series()))
+    assert max(running) <= before + max(3, 4 * joblib.cpu_count()) + 5
 
 
 def test_a_generator_is_described_but_not_stored(tmp_path):

@@ -29,7 +29,7 @@ def test_a_series_keeps_a_value():
 def test_the_document_has_every_condition_of_every_method():
     text, *rest = missing.document(["robot_lp1"], 1, "the command", synthetic.load)
     assert "the command" in text
-    assert rest[::2] == [f"## {name}" for name in missing.METHODS]
+    assert rest[::2] == [f"## {name}" for name in missing.CLASSIFIERS]
     for grid in rest[1::2]:
         assert grid.header[1:5] == ("complete", "random 10%", "random 30%", "random 50%")
         assert [row[0] for row in grid.rows] == ["LP1", "mean"]

@@ -7,8 +7,7 @@ import pytest
 import study
 from study import methods as table
 from study.methods import BY_NAME, CANDIDATES, METHODS, unavailable
-from study.paper import COLUMNS, TABLE_2, WEIGHTS
-from study.paper import METHODS as PAPER_METHODS
+from study.paper import COLUMNS, PAPER_METHODS, TABLE_2, WEIGHTS
 from study.protocol import (
     ACCURACY_WORDS,
     FAST,

@@ -49,7 +49,7 @@ def test_two_classes_are_one_problem(rng):
 
 
 def test_class_sums_add_the_products_of_each_class(data):
-    sums = data.class_sums()
+    sums = data.class_sums
     for k in range(data.n_classes):
         expected = data.products[:, data.landmark_codes == k].sum(axis=1)
         np.testing.assert_allclose(sums[:, k], expected, rtol=1e-12, atol=1e-15)
@@ -57,7 +57,7 @@ def test_class_sums_add_the_products_of_each_class(data):
 
 def test_a_class_without_landmarks_sums_to_zero(rng):
     data = make(rng, n=2, n_classes=3)
-    np.testing.assert_array_equal(data.class_sums()[:, 2], 0.0)
+    np.testing.assert_array_equal(data.class_sums[:, 2], 0.0)
 
 
 def test_fewer_landmarks_are_the_first_ones(data):
@@ -85,7 +85,7 @@ def test_every_class_has_a_metric_and_a_separator(data):
     metrics = np.stack([s.metric for s in data.solve_metrics(gamma, lam)])
     separators, some_positive = data.solve_separators(metrics, gamma)
     for k, positive in enumerate(data.positives):
-        Z = one_vs_rest_features(data.class_sums(), positive, data.n_landmarks)
+        Z = one_vs_rest_features(data.class_sums, positive, data.n_landmarks)
         labels = data.labels(positive)
         metric = solve_metric(Z, labels, gamma=gamma, lam=lam)
         np.testing.assert_array_equal(metrics[k], metric.metric)
@@ -110,7 +110,7 @@ def test_held_out_decisions_are_those_of_a_model_of_the_other_series(data):
         K, T = (None if a is None else a[train] for a in (whole.similarities, whole.products))
         part = replace(whole, similarities=K, products=T, codes=whole.codes[train],
                        weights=whole.weights[train])  # fmt: skip
-        found = whole.held_out_decisions(train, test, pairs)
+        (found,) = whole.held_out_decisions([(train, test)], pairs)
         assert found.shape == (2, 10, len(data.positives))
         for values, pair in zip(found, pairs, strict=True):
             metrics = None
@@ -130,16 +130,16 @@ def test_the_labels_of_held_out_series_are_not_used(data):
     parameters = [{"gamma": 0.05, "lam": 0.1}]
     for whole in (at_identity(data), data):
         np.testing.assert_array_equal(
-            whole.held_out_decisions(train, test, parameters),
-            replace(whole, codes=codes).held_out_decisions(train, test, parameters),
+            whole.held_out_decisions([(train, test)], parameters),
+            replace(whole, codes=codes).held_out_decisions([(train, test)], parameters),
         )
 
 
 def test_pairs_of_equal_strength_have_equal_decisions_in_the_given_order(data):
     train, test = np.arange(30), np.arange(30, 40)
     order = np.random.default_rng(0).permutation(len(PAIRS))
-    values = data.held_out_decisions(train, test, PAIRS)
-    shuffled = data.held_out_decisions(train, test, [PAIRS[k] for k in order])
+    (values,) = data.held_out_decisions([(train, test)], PAIRS)
+    (shuffled,) = data.held_out_decisions([(train, test)], [PAIRS[k] for k in order])
     # The order decides which of two equal pairs is solved; both are optimal to the gap.
     np.testing.assert_allclose(shuffled, values[order], rtol=0, atol=1e-3)
     one, other = {"gamma": 0.1, "lam": 0.1}, {"gamma": 0.01, "lam": 10.0}

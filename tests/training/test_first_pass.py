@@ -9,7 +9,7 @@ import pytest
 import slts
 from slts import DataError
 from slts.execution import ThreadRunner
-from slts.training.first_pass import class_weights, fetch, first_pass, read_everything
+from slts.training.first_pass import class_weights, count_and_sample, fetch, read_everything
 from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource
 
@@ -40,7 +40,7 @@ class Source:
     """Parts in memory."""
 
     pieces: list[MemoryPart]
-    in_rows: bool = False
+    requires_unique_ids: bool = False
     name: str = "source"
     columns = None
     n_bytes = None
@@ -103,7 +103,7 @@ def test_weights_are_counted_too():
 
 def test_classes_that_were_topped_up_are_weighted_down():
     labels = ["a"] * 200 + ["b"] * 300 + ["rare"] * 10
-    found = first_pass(
+    found = count_and_sample(
         source_of(labels[::2], labels[1::2]), ThreadRunner(1), SampleSize(60, np.inf, per_class=10),
         seed=0,
     )  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_series_that_lies_in_two_parts_is_an_error():
         for k, own in enumerate(ids)
     ]
     with pytest.raises(DataError, match=r"Series 'y' appears in both part 0 and part 1\. All"):
-        everything(Source(pieces, in_rows=True))
+        everything(Source(pieces, requires_unique_ids=True))
     # Rows that are series may have identifiers that are not unique, such as names of persons.
     assert everything(Source(pieces)).n_series == 5
 

@@ -14,7 +14,7 @@ from slts.training.memory_plan import LandmarkWork, MemoryPlan
 
 MB, GB = 10**6, 10**9
 USUAL = LandmarkWork(
-    n_series=1_000_000, n_steps=50_000_000, n_channels=12, n_rows=13, n_classes=10,
+    n_series=1_000_000, n_steps=50_000_000, n_channels=12, row_width=13, n_classes=10,
     n_landmarks=100, n_sample=20_000, n_extra=0, sample_bytes=96.0 * MB, complete=False, item=8,
     learns_metric=True,
 )  # fmt: skip
@@ -42,7 +42,7 @@ def shapes(draw):
         "n_series": n_series,
         "n_steps": max(n_series, int(n_series * length)),
         "n_channels": n_channels,
-        "n_rows": n_channels + draw(st.integers(0, 1)),
+        "row_width": n_channels + draw(st.integers(0, 1)),
         "n_classes": draw(st.integers(2, 40)),
         "n_landmarks": draw(st.integers(1, min(n_series, 300))),
         "n_extra": 0,
@@ -160,9 +160,9 @@ def test_threads_share_the_memory_for_reading():
 
 def test_too_many_problems_are_solved_some_at_a_time():
     assert plan_of(limit=3.0 * GB).at_once == 10
-    crowd = plan_of(n_classes=200, n_rows=40)
+    crowd = plan_of(n_classes=200, row_width=40)
     assert 1 <= crowd.at_once < 200
-    fewer = plan_of(n_classes=200, n_rows=40, limit=crowd.limit / 2)
+    fewer = plan_of(n_classes=200, row_width=40, limit=crowd.limit / 2)
     assert fewer.rows_bytes < crowd.rows_bytes
     for plan in (crowd, plan_of(limit=3.0 * GB)):
         assert plan.solving <= 0.4 * plan.limit or plan.at_once == 1

@@ -29,7 +29,7 @@ KINDS = [
     slts.BBSClassifierCV,
     slts.LocalSLTSClassifier,
 ]
-METHODS = ["random", "kmedoids", "dselect"]
+SELECTION_METHODS = ["random", "kmedoids", "dselect"]
 
 
 def small_data(n=N):
@@ -180,7 +180,7 @@ def test_storage_and_order_do_not_matter(kind, name, sources, in_memory, data):
 
 @pytest.mark.slow
 @every(KINDS)
-@pytest.mark.parametrize("landmarks", METHODS[1:])
+@pytest.mark.parametrize("landmarks", SELECTION_METHODS[1:])
 def test_chosen_landmarks_do_not_depend_on_order(kind, landmarks, sources, in_memory, data):
     model = quick(kind, landmarks=landmarks).fit(*sources("files shuffled"))
     assert_same_model(model, in_memory(kind, landmarks=landmarks), data[0])
@@ -252,7 +252,7 @@ def more():
 def in_parts(monkeypatch):
     """A sample of 60 series, small blocks, most of them in temporary files."""
     monkeypatch.setattr(landmark_fit, "_sample_size", lambda *_: SampleSize(60, np.inf, 1, 20))
-    monkeypatch.setattr(landmark_fit, "_PER_CLASS", 5)
+    monkeypatch.setattr(landmark_fit, "_SAMPLED_PER_CLASS", 5)
     monkeypatch.setattr(memory_plan, "_MOST_CHUNK", 1 << 12)
     monkeypatch.setattr(memory_plan.MemoryPlan, "resident", 10_000.0)
 

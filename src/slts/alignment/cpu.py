@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from slts._typing import AnyArray
 from slts.alignment.band import native_band
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts
-from slts.execution import Block, Progress, map_blocks, partition, silent
+from slts.execution import Block, Progress, map_blocks, partition, silent, thread_count
 from slts.series import SeriesBatch
 
 if TYPE_CHECKING:
@@ -97,17 +96,20 @@ class CpuBackend:
         `traced` reductions store the moves of a whole grid in order to walk the path back.
         """
         target, band = selected_target(), native_band(self.settings.band)
-        landmarks, series = self._packed_landmarks(traced=traced), self._lay_out_series()
-        token, workers = native.CancelToken(), effective_n_jobs(self._n_jobs)
+        landmarks = self._packed_landmarks(traced=traced)
+        token, workers = native.CancelToken(), thread_count(self._n_jobs)
 
         def task(block: Block) -> None:
-            where = (block.row_begin, block.row_end, block.column_begin, block.column_end)
-            parts = (out[block.row_begin : block.row_end] for out in outputs)
+            begin, end = block.row_begin, block.row_end
+            where = (0, end - begin, block.column_begin, block.column_end)
+            parts = (out[begin:end] for out in outputs)
+            # Every thread lays out its own series, which are then in its cache.
+            series = self._lay_out_series(begin, end)
             outcome, p, q = reduction(
                 series, landmarks, where, band, *inputs, *parts, target.index, token
             )
             if outcome == _NO_PATH:
-                raise self._layouts.no_path(self.series, p, q)
+                raise self._layouts.no_path(self.series, begin + p, q)
 
         blocks = partition(
             self.series.lengths * float(self.series.n_channels + 4),
@@ -118,9 +120,12 @@ class CpuBackend:
         )
         map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel, progress=self._progress)
 
-    def _lay_out_series(self) -> Rows:
+    def _lay_out_series(self, begin: int, end: int) -> Rows:
         layout = native.Rows32 if self.settings.dtype == "float32" else native.Rows64
-        return layout(self.series.values, self.series.offsets, self.settings.shift(self.series))
+        series = self.series
+        if (begin, end) != (0, len(series)):
+            series = series[begin:end]
+        return layout(series.values, series.offsets, self.settings.shift(series))
 
     def _packed_landmarks(self, *, traced: bool = True) -> Landmarks:
         """Return the layout of the landmarks, as wide as the moves of a grid allow."""

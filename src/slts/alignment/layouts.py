@@ -15,7 +15,7 @@ from slts.errors import DataError
 from slts.series import SeriesBatch
 
 # Mean rows this many standard deviations from the origin are subtracted (as in module.cpp).
-_FAR = 16.0
+_FAR_SPREADS = 16.0
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class LandmarkLayouts:
                 return self, None
             centre: FloatArray = values.mean(axis=0)
             spread = float(np.sqrt(np.mean((values - centre) ** 2)))
-            if float(np.abs(centre).max()) <= _FAR * spread:
+            if float(np.abs(centre).max()) <= _FAR_SPREADS * spread:
                 return self, None
             return LandmarkLayouts(moved(self.landmarks, centre), self.settings), centre
 

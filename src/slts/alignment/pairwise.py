@@ -53,25 +53,25 @@ def align(
     >>> import slts
     >>> a = [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
     >>> b = [[1.0, 0.0], [0.0, 1.0]]
-    >>> found = slts.align(a, b, objective="cost")
-    >>> found.path.tolist(), found.similarity
+    >>> aligned = slts.align(a, b, objective="cost")
+    >>> aligned.path.tolist(), aligned.similarity
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
-    found = None
+    aligned = None
     if type(a) is np.ndarray and type(b) is np.ndarray:
         # The kernel takes float64 (channels, time) as they are, and checks while it reads them.
         try:
-            found = align_pair(a, b, objective, band, normalize=bool(normalize))
+            aligned = align_pair(a, b, objective, band, normalize=bool(normalize))
         except TypeError:
-            found = None
-    if found is not None:
-        return found
+            aligned = None
+    if aligned is not None:
+        return aligned
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))
-    found = align_pair(x, y, objective, band, normalize=bool(normalize))
-    if found is not None:
-        return found
+    aligned = align_pair(x, y, objective, band, normalize=bool(normalize))
+    if aligned is not None:
+        return aligned
     # A value is missing, or something is wrong.
     settings = AlignmentSettings(objective, band, bool(normalize))
     rows, steps = [], []
@@ -81,11 +81,11 @@ def align(
             rows.append(settings.prepare(batch))
         steps.append(np.flatnonzero(observed_steps(batch)))
     if np.isnan(x).any() or np.isnan(y).any():
-        found = align_pair(rows[0][0], rows[1][0], objective, band, normalize=False)
-    if found is None:
+        aligned = align_pair(rows[0][0], rows[1][0], objective, band, normalize=False)
+    if aligned is None:
         raise no_path_error(band, "a", len(steps[0]), "b", len(steps[1]))
-    path = np.column_stack([kept[own] for kept, own in zip(steps, found.path.T, strict=True)])
-    return found._replace(path=path)
+    path = np.column_stack([kept[own] for kept, own in zip(steps, aligned.path.T, strict=True)])
+    return aligned._replace(path=path)
 
 
 def similarity(

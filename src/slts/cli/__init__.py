@@ -17,7 +17,8 @@ output_paths.py  checks of the paths that a command writes to
 terminal.py      results on standard output, messages on standard error
 
 A command is imported when it is called, so ``slts --help`` needs neither NumPy nor scikit-learn.
-Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted.
+Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted, 129 and
+143 stopped by SIGHUP and SIGTERM.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        with _short_warnings(), _stop_at_sigterm():
+        with _short_warnings(), _stop_at_signals():
             # Every command ends with SystemExit.
             application(arguments, prog_name="slts")
     except SystemExit as stop:
@@ -119,17 +119,25 @@ def _short_warnings() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _stop_at_sigterm() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does: unfinished files are removed."""
+def _stop_at_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does: unfinished files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: Any) -> None:
+        # A closed terminal sends SIGHUP twice; the second must not interrupt the removal.
+        signal.signal(number, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    # Windows has no SIGHUP. `nohup` ignores it, and this stays so.
+    numbers = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:
+            signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)

@@ -80,11 +80,14 @@ def open_scan(
         first = next(scan.parts()[0].batches(labels=True, batch_size=1), None)
         if first is None or first.labels is None:
             options = [f"--label {name}" for name in scan.columns.label_candidates]
-            may_be = f" It may be {' or '.join(options)}." if options else ""
+            may_be = f" It may be {' or '.join(options)}." if options and known is None else ""
             unused = ", ".join(scan.columns.ignored) or "none"
+            why = "has no label column"
+            if known is not None:
+                names = ", ".join(map(str, known[:6])) + (", ..." if len(known) > 6 else "")
+                why = f"has no column that holds the classes of the model ({names})"
             raise CommandError(
-                f"{scan.name} has no label column: name it with --label.{may_be} Unused columns: "
-                f"{unused}"
+                f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}"
             )
     return CommandScan(scan, messages, classes)
 

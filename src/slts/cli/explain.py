@@ -60,17 +60,17 @@ def explain_prediction(
     fitted = load_model(model, common)
     name, x = _find(series, data, common, fitted)
     try:
-        found = explain(fitted, x)
+        explanation = explain(fitted, x)
     except TypeError as error:
         raise CommandError(str(error)) from error
-    chosen = _find_class(found, for_class)
+    chosen = _find_class(explanation, for_class)
     probabilities = fitted.outputs(x)[2]
     if plot is not None:
-        _plot(found, chosen, plot)
+        _plot(explanation, chosen, plot)
     if common.as_json:
-        show_json(_content(name, found, chosen, probabilities))
+        show_json(_content(name, explanation, chosen, probabilities))
         return
-    _print(fitted, name, found, chosen, probabilities, top)
+    _print(fitted, name, explanation, chosen, probabilities, top)
     if plot is not None:
         common.messages.done(f"plot: {plot}")
 
@@ -98,11 +98,11 @@ def _find(
     return at_position
 
 
-def _find_class(found: Explanation, text: str | None) -> Any:
+def _find_class(explanation: Explanation, text: str | None) -> Any:
     """Return the class that `text` names; the predicted class for None."""
     if text is None:
-        return found.predicted
-    labels = {str(label): label for label in found.labels.tolist()}
+        return explanation.predicted
+    labels = {str(label): label for label in explanation.labels.tolist()}
     if text not in labels:
         raise typer.BadParameter(
             f"there is no class {text!r}; the classes are {', '.join(labels)}",
@@ -111,57 +111,59 @@ def _find_class(found: Explanation, text: str | None) -> Any:
     return labels[text]
 
 
-def _plot(found: Explanation, chosen: Any, path: Path) -> None:
+def _plot(explanation: Explanation, chosen: Any, path: Path) -> None:
     from slts.plots import plot_contributions
 
     pyplot: Any = import_extra("matplotlib.pyplot", "plots")
-    figure: Any = plot_contributions(found, chosen).figure
+    figure: Any = plot_contributions(explanation, chosen).figure
     with whole_file(path) as fresh:
         figure.savefig(fresh, dpi=150, bbox_inches="tight")
     pyplot.close(figure)
 
 
-def _channel_names(found: Explanation) -> list[str]:
-    return list(found.channel_names or map(str, range(found.contributions.shape[2])))
+def _channel_names(explanation: Explanation) -> list[str]:
+    return list(explanation.channel_names or map(str, range(explanation.contributions.shape[2])))
 
 
 def _content(
-    name: str, found: Explanation, chosen: Any, probabilities: FloatArray | None
+    name: str, explanation: Explanation, chosen: Any, probabilities: FloatArray | None
 ) -> dict[str, Any]:
-    labels = found.labels.tolist()
-    positions, signs = map(np.array, zip(*map(found.for_class, labels), strict=True))
+    labels = explanation.labels.tolist()
+    positions, signs = map(np.array, zip(*map(explanation.for_class, labels), strict=True))
     return {
         "series": name,
-        "predicted": found.predicted,
+        "predicted": explanation.predicted,
         "explained": chosen,
         "classes": labels,
-        "decision": signs * found.decision[positions],
-        "offset": signs * found.offset[positions],
+        "decision": signs * explanation.decision[positions],
+        "offset": signs * explanation.offset[positions],
         "probabilities": None
         if probabilities is None
         else dict(zip(map(str, labels), probabilities[0].tolist(), strict=True)),
-        "channels": _channel_names(found),
-        "contributions": signs[:, None, None] * found.contributions[positions],
-        "landmarks": found.landmark_indices,
-        "landmark_names": found.landmark_names,
-        "by_landmark": signs[:, None] * found.by_landmark[positions],
-        "by_snippet": signs[:, None] * found.by_snippet[positions],
-        "intercept": signs * found.intercept[positions],
-        "similarities": found.similarities,
+        "channels": _channel_names(explanation),
+        "contributions": signs[:, None, None] * explanation.contributions[positions],
+        "landmarks": explanation.landmark_indices,
+        "landmark_names": explanation.landmark_names,
+        "by_landmark": signs[:, None] * explanation.by_landmark[positions],
+        "by_snippet": signs[:, None] * explanation.by_snippet[positions],
+        "intercept": signs * explanation.intercept[positions],
+        "similarities": explanation.similarities,
     }
 
 
 def _print(
     model: Any,
     name: str,
-    found: Explanation,
+    explanation: Explanation,
     chosen: Any,
     probabilities: FloatArray | None,
     top: int,
 ) -> None:
-    typer.echo(f"series {name}: predicted {found.predicted}")
-    labels = found.labels.tolist()
-    scores = np.array([sign * found.decision[k] for k, sign in map(found.for_class, labels)])
+    typer.echo(f"series {name}: predicted {explanation.predicted}")
+    labels = explanation.labels.tolist()
+    scores = np.array(
+        [sign * explanation.decision[k] for k, sign in map(explanation.for_class, labels)]
+    )
     chances = (
         [""] * len(labels) if probabilities is None else [f"{p:.3f}" for p in probabilities[0]]
     )
@@ -172,12 +174,12 @@ def _print(
             for c in np.argsort(-scores, kind="stable")[:top]
         ],
     )
-    position, sign = found.for_class(chosen)
+    position, sign = explanation.for_class(chosen)
     others = [str(label) for label in labels if label != chosen]
     against = f", against {others[0]}" if len(labels) == 2 else ""
     typer.echo(
-        f"class {chosen}{against}: score {sign * found.decision[position]:.4f} = "
-        f"offset {sign * found.offset[position]:.4f} + contributions"
+        f"class {chosen}{against}: score {sign * explanation.decision[position]:.4f} = "
+        f"offset {sign * explanation.offset[position]:.4f} + contributions"
     )
 
     def show_largest(
@@ -189,22 +191,24 @@ def _print(
         show_table([*header, "contribution"], rows)
 
     def landmark(j: int) -> list[str]:
-        return [found.landmark_names[j], f"{found.similarities[j]:.4f}"]
+        return [explanation.landmark_names[j], f"{explanation.similarities[j]:.4f}"]
 
     def snippet(k: int) -> list[str]:
         how = ", shape only" if model.snippets_.shape_only[k] else ""
-        text = model.describe_snippet(k, found.channel_names)
-        return [text + how, str(np.count_nonzero(found.occurrences(k)))]
+        text = model.describe_snippet(k, explanation.channel_names)
+        return [text + how, str(np.count_nonzero(explanation.occurrences(k)))]
 
-    names = _channel_names(found)
-    show_largest(["channel"], lambda u: [names[u]], found.by_channel[position])
-    times = found.series.times
+    names = _channel_names(explanation)
+    show_largest(["channel"], lambda u: [names[u]], explanation.by_channel[position])
+    times = explanation.series.times
     head = ["step"] if times is None else ["step", "time"]
     show_largest(
         head,
         lambda i: [str(i)] if times is None else [str(i), str(times[i])],
-        found.by_step[position],
+        explanation.by_step[position],
     )
-    show_largest(["landmark", "similarity"], landmark, found.by_landmark[position])
-    if found.by_snippet.shape[1]:
-        show_largest(["snippet", "steps where it occurs"], snippet, found.by_snippet[position])
+    show_largest(["landmark", "similarity"], landmark, explanation.by_landmark[position])
+    if explanation.by_snippet.shape[1]:
+        show_largest(
+            ["snippet", "steps where it occurs"], snippet, explanation.by_snippet[position]
+        )

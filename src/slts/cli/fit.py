@@ -23,12 +23,11 @@ from slts.cli.scoring import accuracy, describe_accuracy, validation_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
-from slts.files import Columns
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
 from slts.plural import count
 
-METHODS = {
+CLASSIFIERS = {
     "local": "LocalSLTSClassifier",
     "slts-cv": "SLTSClassifierCV",
     "slts": "SLTSClassifier",
@@ -47,7 +46,7 @@ def fit(
         Path,
         typer.Option("--model", "-m", help="File to write; ends in .slts.", show_default=False),
     ],
-    method: Annotated[str, options.choice("--method", METHODS, "Classifier.")] = "local",
+    method: Annotated[str, options.choice("--method", CLASSIFIERS, "Classifier.")] = "local",
     test_size: Annotated[
         float | None,
         typer.Option(
@@ -128,7 +127,7 @@ def fit(
     save(estimator, model, identifiers=identifiers)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
-    result = _Result(estimator, model, seconds, given, scan.columns, len(folds), tested)
+    result = _Result(estimator, model, seconds, given, scan, len(folds), tested)
     if common.as_json:
         show_json(result.content())
     else:
@@ -148,6 +147,15 @@ def _open_test(
             f"{scan.name} has {count(found.n_channels, 'channel')}, but the training series have "
             f"{known.n_channels}"
         )
+    if known.groups is not None and found.groups is not None:
+        both = np.intersect1d(known.groups, found.groups).tolist()
+        if both:
+            more = f" and {len(both) - 1} more groups" if len(both) > 1 else ""
+            raise CommandError(
+                f"--groups {groups}: {both[0]!r}{more} are in {training.name} and in {scan.name}. "
+                f"Accuracy on new groups needs test data of other groups: remove these from one of "
+                f"them, or use --test-size or --cv, which hold out whole groups"
+            )
     return scan
 
 
@@ -158,7 +166,7 @@ def _make_estimator(
 
     Settings that the classifier does not have are left out.
     """
-    estimator = getattr(estimators, METHODS[method])()
+    estimator = getattr(estimators, CLASSIFIERS[method])()
     owner, known = type(estimator).__name__, estimator.get_params()
     given = {}
     for text in parameters:
@@ -224,13 +232,13 @@ class _Result:
     path: Path
     seconds: float
     given: dict[str, Any]
-    columns: Columns | None
+    scan: CommandScan
     n_folds: int
     tested: list[HeldOut]
 
     def content(self) -> dict[str, Any]:
         """Return everything, for JSON."""
-        estimator = self.estimator
+        estimator, columns = self.estimator, self.scan.columns
         return {
             "model": str(self.path),
             "estimator": type(estimator).__name__,
@@ -243,7 +251,9 @@ class _Result:
             "held_out": self._measured(),
             "n_folds": self.n_folds or None,
             "validation": self._validation(),
-            "columns": None if self.columns is None else str(self.columns),
+            "columns": None if columns is None else str(columns),
+            "n_steps": self.scan.all_missing.n_steps,
+            "missing": self.scan.all_missing.by_channel,
         }
 
     def __str__(self) -> str:

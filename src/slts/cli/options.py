@@ -120,7 +120,14 @@ class CommonOptions:
             "is one and the work is large enough.",
         ),
     ] = "cpu"
-    id: Annotated[str | None, _column("--id", "Column that identifies a series.")] = None
+    id: Annotated[
+        list[str] | None,
+        _column(
+            "--id",
+            "Column that identifies a series. Give it several times if several columns do so "
+            "together: --id subject --id trial.",
+        ),
+    ] = None
     time: Annotated[str | None, _column("--time", "Column that orders the steps.")] = None
     label: Annotated[str | None, _column("--label", "Column with the label.")] = None
     channels: Annotated[
@@ -145,9 +152,11 @@ class CommonOptions:
     verbose: Verbose = False
 
     @property
-    def columns(self) -> dict[str, str | None]:
+    def columns(self) -> dict[str, Any]:
         """How a table is read, as arguments of `slts.scan_series`."""
-        return {name: getattr(self, name) for name in ("id", "time", "label", "channels", "every")}
+        names = ("time", "label", "channels", "every")
+        id = self.id[0] if self.id is not None and len(self.id) == 1 else self.id
+        return {"id": id, **{name: getattr(self, name) for name in names}}
 
     @cached_property
     def messages(self) -> Messages:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from slts.atomic_files import is_stream
 from slts.cli.terminal import CommandError
 from slts.files.paths import TABLE_SUFFIXES, base_suffix
 
@@ -23,6 +24,10 @@ def check_output_path(path: Path, what: str, inputs: Iterable[str | Path | None]
     inputs
         Files, folders and patterns that the command reads.
     """
+    if is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise CommandError(f"{what} cannot be written to {path}: it is not writable")
+        return
     folder = path.absolute().parent
     if not folder.is_dir():
         raise CommandError(f"{what} cannot be written to {path}: there is no folder {folder}")

@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from slts._typing import FloatArray, IntArray
-from slts.atomic_files import whole_file
+from slts.atomic_files import is_stream, whole_file
 from slts.cli import options
 from slts.cli.data import load_model, read_batches
 from slts.cli.output_paths import check_output_path
@@ -67,8 +67,7 @@ def predict(
         typer.Option(
             "--alpha",
             help="Also write the set of classes that has the true one with probability 1 - ALPHA: "
-            "the set, its size, and whether it is a single class, several, or unlike anything "
-            "seen (none).",
+            "the set, its size, and whether it is empty, a single class or several.",
         ),
     ] = None,
     on_error: Annotated[
@@ -76,7 +75,7 @@ def predict(
         options.choice(
             "--on-error",
             _ON_ERROR,
-            "If a series of a table has an infinite value, a cell that is not a number, or no "
+            "If a series has an infinite value, a cell that is not a number, or no "
             "value at all: stop, or skip it and give the reason in a column `error`.",
         ),
     ] = "raise",
@@ -87,8 +86,10 @@ def predict(
 
     CSV, Parquet and folders are read batch by batch, so memory does not grow with their size.
     """
+    if out == "/dev/stdout":
+        out = _STDOUT
     if out != _STDOUT:
-        if Path(out).suffix.lower() not in _SUFFIXES:
+        if Path(out).suffix.lower() not in _SUFFIXES and not is_stream(out):
             raise typer.BadParameter(
                 f"must end in one of {', '.join(_SUFFIXES)}, got {out}", param_hint="--out"
             )
@@ -243,7 +244,8 @@ def _parquet_writer(path: Path, classes: Sequence[Any]) -> Iterator[_Write]:
 def _prediction_writer(out: str, classes: Sequence[Any], *, json_lines: bool) -> Iterator[_Write]:
     """Yield a function that writes a batch; the file appears when it is complete.
 
-    The suffix chooses the format. Standard output gets CSV or JSON lines.
+    The suffix chooses the format; a FIFO or device without one gets CSV. Standard output gets CSV
+    or JSON lines.
     """
     if out == _STDOUT:
         stream = typer.get_text_stream("stdout")
@@ -256,5 +258,5 @@ def _prediction_writer(out: str, classes: Sequence[Any], *, json_lines: bool) ->
             with _parquet_writer(path, classes) as write:
                 yield write
             return
-        with path.open("x", encoding="utf-8", newline="") as file:
+        with path.open("w", encoding="utf-8", newline="") as file:
             yield (_json_lines_writer if suffix == ".jsonl" else _csv_writer)(file, classes)

@@ -55,6 +55,10 @@ def report(
             labelled=False,
         ).read()
         X, y = found.series, found.labels
+        if y is None:
+            common.messages.say(
+                f"no column of {data} holds the classes of the model: the report has no scores"
+            )
     title = title or _title(str(model) if data is None else data)
     write_report(fitted, out, X=X, y=y, title=title, verbose=common.messages.shows_progress)
     if common.as_json:

@@ -36,7 +36,7 @@ class MemoryScan(SeriesScan):
         self._dataset = dataset
 
     @property
-    def in_rows(self) -> bool:
+    def requires_unique_ids(self) -> bool:
         """False: the rows have been assembled."""
         return False
 
@@ -66,12 +66,17 @@ class MissingCounts:
         self._counts, self._names = self._counts + other._counts, other._names or self._names
         return self
 
+    @property
+    def by_channel(self) -> dict[str, int]:
+        """Number of missing values of every channel."""
+        names = self._names or [f"channel {c}" for c in range(len(self._counts))]
+        return dict(zip(names, self._counts.tolist(), strict=True))
+
     def say(self, messages: Messages) -> None:
         """Print the channels with missing values; nothing if no value is missing."""
-        names = self._names or [f"channel {c}" for c in range(len(self._counts))]
         found = [
             f"{name} {count:,} ({count / self.n_steps:.1%})"
-            for name, count in zip(names, self._counts.tolist(), strict=True)
+            for name, count in self.by_channel.items()
             if count
         ]
         more = f" and {len(found) - _MOST_NAMED} more channels" if len(found) > _MOST_NAMED else ""
@@ -108,9 +113,9 @@ class CommandScan:
         return self.scan.name
 
     @property
-    def in_rows(self) -> bool:
+    def requires_unique_ids(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
-        return self.scan.in_rows
+        return self.scan.requires_unique_ids
 
     @property
     def columns(self) -> Columns | None:
@@ -139,13 +144,18 @@ class CommandScan:
         missing.say(self.messages)
         return found
 
+    @property
+    def all_missing(self) -> MissingCounts:
+        """Missing values of all parts that were read."""
+        total = MissingCounts()
+        for part in self.missing.values():
+            total += part
+        return total
+
     def say_missing(self, n_parts: int) -> None:
         """Print the missing values, if all parts were read."""
         if len(self.missing) == n_parts:
-            total = MissingCounts()
-            for part in self.missing.values():
-                total += part
-            total.say(self.messages)
+            self.all_missing.say(self.messages)
 
     def changed(self, batch: Dataset) -> Dataset:
         """Print the notes of a batch, and return it with labels that are classes of the model."""

@@ -25,17 +25,20 @@ def accuracy(
     for the mean accuracy of a new group.
     """
     right = predicted == truth
-    found = _measured(len(truth), int(np.count_nonzero(right)))
+    measured = _measured(len(truth), int(np.count_nonzero(right)))
     if groups is None:
-        return found
-    return found | _measured_groups(*mean_over_groups(right, groups))
+        return measured
+    return measured | _measured_groups(*mean_over_groups(right, groups))
 
 
-def validation_accuracy(found: Validation) -> dict[str, Any]:
+def validation_accuracy(validation: Validation) -> dict[str, Any]:
     """Return the accuracy on series that a fit held out, as `accuracy` does."""
-    content = {"kind": found.kind, **_measured(found.n_series, found.accuracy * found.n_series)}
-    if found.n_groups is not None and found.group_accuracy is not None:
-        content |= _measured_groups(found.group_accuracy, found.n_groups)
+    content = {
+        "kind": validation.kind,
+        **_measured(validation.n_series, validation.accuracy * validation.n_series),
+    }
+    if validation.n_groups is not None and validation.group_accuracy is not None:
+        content |= _measured_groups(validation.group_accuracy, validation.n_groups)
     return content
 
 
@@ -49,15 +52,15 @@ def _measured_groups(mean: float, n: int) -> dict[str, Any]:
     return {"n_groups": n, "group_accuracy": mean, "interval": interval}
 
 
-def describe_accuracy(found: dict[str, Any]) -> str:
+def describe_accuracy(scores: dict[str, Any]) -> str:
     """Return one line about what `accuracy` returns."""
-    low, high = found["interval"]
-    text, interval = f"accuracy {found['accuracy']:.1%} ", f"{low:.1%} to {high:.1%}"
-    counts = f"{found['right']} of {found['n']}"
-    if "n_groups" not in found:
+    low, high = scores["interval"]
+    text, interval = f"accuracy {scores['accuracy']:.1%} ", f"{low:.1%} to {high:.1%}"
+    counts = f"{scores['right']} of {scores['n']}"
+    if "n_groups" not in scores:
         return f"{text}({counts}; 95% interval {interval})"
     return (
-        f"{text}({counts}); mean over {found['n_groups']} groups {found['group_accuracy']:.1%} "
+        f"{text}({counts}); mean over {scores['n_groups']} groups {scores['group_accuracy']:.1%} "
         f"(95% interval for a new group {interval})"
     )
 

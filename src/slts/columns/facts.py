@@ -18,6 +18,7 @@ from slts.columns.rows import (
     is_moment,
     is_number,
     kind_of,
+    parse_times,
     time_form,
 )
 from slts.errors import DataError
@@ -105,6 +106,17 @@ class SeriesRows:
         n_rising = n_series - len(self.falling(values))
         return Rises(n_rising, n_series, int(np.count_nonzero(self._same)))
 
+    def is_affine(self, values: AnyArray, times: AnyArray) -> bool:
+        """Whether numbers change in proportion to the times, by the same factor in every series."""
+        changes = np.diff(values[self._order].astype(np.float64))[self._same]
+        passed = np.diff(times[self._order])[self._same].astype(np.float64)
+        if not np.isfinite(changes).all() or not np.any(passed):
+            return False
+        factor = changes @ passed / (passed @ passed)
+        error = np.abs(changes - factor * passed).max(initial=0.0)
+        # Both may be rounded, to about a hundredth of a step.
+        return bool(factor != 0.0 and error <= 0.01 * np.abs(changes).mean())
+
     def counts(self, values: AnyArray) -> bool:
         """Whether integers grow by one from each row to the next."""
         return bool((np.diff(values[self._order])[self._same] == 1).all())
@@ -147,6 +159,18 @@ class ColumnFacts:
         numbers: AnyArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return numbers
 
+    def times(self, name: str) -> AnyArray:
+        """Values of a column that can be the time, as numbers; missing ones are NaN."""
+        column = self._rows[name].combine_chunks()
+        form = self.time_form(name)
+        if form is not None:
+            column = parse_times(column.cast("string"), form)
+        if self.kinds[name] == "moment" or form not in (None, "number"):
+            # A moment, a day or a time of day, each counted in its own unit.
+            column = column.cast("int64" if column.type.bit_width == 64 else "int32")
+        numbers: AnyArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        return numbers
+
     def _time_form(self, name: str) -> TimeForm | None:
         if self.kinds[name] != "text":
             return None
@@ -175,6 +199,13 @@ class ColumnFacts:
     def is_contiguous(self, name: str) -> bool:
         """Whether equal values are always in consecutive rows."""
         return self.n_blocks(name) == self.n_distinct(name)
+
+    def is_divided(self, name: str, by: str) -> bool:
+        """Whether the rows of a value of `name` are several blocks of equal values of `by`."""
+        pairs = np.stack([self.codes(name), self.codes(by)])
+        n_blocks = 1 + int(np.count_nonzero(np.diff(pairs, axis=1).any(axis=0)))
+        n_pairs = np.unique(pairs, axis=1).shape[1]
+        return bool(self.n_distinct(name) < n_pairs == n_blocks <= self.n_rows // 2)
 
     def has_blocks(self, name: str) -> bool:
         """Whether a column has several values, each in one block of about two rows or more."""

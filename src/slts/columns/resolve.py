@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from slts.columns.facts import ColumnFacts, SeriesRows
 from slts.columns.names import (
@@ -20,7 +21,15 @@ from slts.columns.names import (
     simplified,
 )
 from slts.columns.roles import Columns, RequestedColumns, shortened
-from slts.columns.rows import NUMERIC, Chunk, Kind, grid_step, kind_of
+from slts.columns.rows import (
+    NUMERIC,
+    Chunk,
+    Kind,
+    grid_step,
+    identifier_name,
+    kind_of,
+    with_identifier,
+)
 from slts.columns.times import TIMES, Time, can_be_time, find_time, is_like_time
 from slts.columns.wide import label_at_an_end, numbered_columns
 from slts.errors import DataError
@@ -64,11 +73,28 @@ def resolve_columns(
     """
     if not len(sample):
         raise DataError(f"{sample.file} has no rows")
-    return _Resolver(sample, requested, has_header).resolve(one_series)
+    if requested.id is None or isinstance(requested.id, str):
+        return _Resolver(sample, requested, has_header).resolve(one_series)
+    # Several columns that identify a series together are one column of text.
+    names = tuple(requested.id)
+    for name in names:
+        _Resolver(sample, RequestedColumns(id=name), has_header).require_requested()
+    if len(set(names)) < max(2, len(names)):
+        raise DataError(f"{sample.file}: id must be one column or distinct ones, got {list(names)}")
+    rows = with_identifier(sample.rows, names)
+    joined = replace(requested, id=identifier_name(names))
+    found = _Resolver(replace(sample, rows=rows), joined, has_header, names).resolve(one_series)
+    return replace(found, id_columns=names)
 
 
 class _Resolver:
-    def __init__(self, sample: Chunk, requested: RequestedColumns, has_header: bool) -> None:
+    def __init__(
+        self,
+        sample: Chunk,
+        requested: RequestedColumns,
+        has_header: bool,
+        id_columns: Sequence[str] = (),
+    ) -> None:
         self._sample = sample
         self._rows = sample.rows
         self._file = sample.file
@@ -77,19 +103,24 @@ class _Resolver:
         self._facts = ColumnFacts(sample)
         self._kinds = self._facts.kinds
         self._lists = "list" in self._kinds.values()
-        self._taken: set[str | None] = set()
+        self._id_columns = id_columns
+        self._taken: set[str | None] = set(id_columns)
         names = self._rows.schema.names
         if len(self._kinds) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"{self._file} has two columns named {twice!r}: rename one")
 
+    def require_requested(self) -> None:
+        """Raise an error if a requested column does not exist or has an unsuitable type."""
+        for role in ("id", "time", "label", "groups"):
+            name = getattr(self._requested, role)
+            if name is not None:
+                self._take(name, role)
+
     def resolve(self, one_series: bool) -> Columns:
         requested = self._requested
         channels = self._requested_channels()
-        for role in ("id", "time", "label", "groups"):
-            name = getattr(requested, role)
-            if name is not None:
-                self._take(name, role)
+        self.require_requested()
         if one_series:
             return Columns(None, requested.time, None, channels or (), skip=requested.skip)
         if self._lists:
@@ -102,13 +133,13 @@ class _Resolver:
     def _resolve_rows(self, channels: tuple[str, ...] | None, steps: Sequence[str]) -> Columns:
         """Find the roles if every row is a series, in lists or in the columns `steps`."""
         requested = self._requested
-        id = requested.id or self._id_of_rows()
+        id = self._id_of_rows() if requested.id is None else str(requested.id)
         self._taken.add(id)
         label = requested.label
         if label is None and (self._has_header or requested.channels is None):
             label = self._guess_label(None, steps)
-            if (channels is not None or steps) and requested.classes is not None:
-                label = self._label_of_model(label, None, steps)
+            if requested.classes is not None:
+                label = self._label_of_model(label, None, steps, channels is not None)
         self._taken.add(label)
         if channels is None:
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
@@ -117,8 +148,10 @@ class _Resolver:
     def _resolve_long(self, channels: tuple[str, ...] | None) -> Columns:
         """Find the roles if every row is a step."""
         requested = self._requested
-        id = requested.id or self._id_in_long_form()
+        id = self._id_in_long_form() if requested.id is None else str(requested.id)
         self._taken.add(id)
+        if requested.id is None:
+            self._refuse_parts_of(id)
         rows = SeriesRows(self._facts.codes(id))
         free = [name for name in self._free() if name not in self._facts.from_folders]
         counters = set(self._with_id_names())
@@ -127,8 +160,8 @@ class _Resolver:
         label = requested.label
         if label is None:
             label = self._guess_label(rows, ())
-            if channels is not None and requested.classes is not None:
-                label = self._label_of_model(label, rows, ())
+            if requested.classes is not None:
+                label = self._label_of_model(label, rows, (), channels is not None)
         self._taken.add(label)
         constant: tuple[str, ...] = ()
         if channels is None:
@@ -197,7 +230,9 @@ class _Resolver:
                 f"{self._file} has no column {name!r} ({role}); its columns are "
                 f"{self._facts.all_columns()}"
             )
-        if name in self._taken:
+        # The group may be a part of the identifier: trials of a subject.
+        is_part = role == "groups" and name in self._id_columns
+        if name in self._taken and not is_part:
             raise DataError(f"{self._file}: column {name!r} cannot have two roles ({role})")
         what = f"{self._file}: column {name!r} ({role})"
         if role != "channels" and self._kinds[name] in ("list", "bytes", "empty", "other"):
@@ -292,7 +327,7 @@ class _Resolver:
         if len(steps) < _MANY_STEPS and has_time:
             return False
         if requested.id is not None:
-            return facts.is_unique(requested.id)
+            return facts.is_unique(str(requested.id))
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if facts.is_unique(name)]
         labels = [requested.label] if requested.label else self._named_labels()
@@ -371,6 +406,16 @@ class _Resolver:
             f"(id=); the columns are {self._facts.all_columns()}{hint}"
         )
 
+    def _refuse_parts_of(self, id: str) -> None:
+        """Raise an error if rows of equal identifiers may be several series, such as trials."""
+        for name in self._with_name(ID_NAMES, ("text", "integer")):
+            if self._facts.is_divided(id, name):
+                raise DataError(
+                    f"{self._file}: {name!r} varies within {id!r}. If a series is one {name} of a "
+                    f"{id}, name both: --id {id} --id {name} (id=[{id!r}, {name!r}]). If it has "
+                    f"all rows of a {id}, use --id {id} (id={id!r})"
+                )
+
     def _finest(self, names: Sequence[str]) -> list[str]:
         """Keep the columns within whose values all others are constant: recordings, not people."""
         return [
@@ -426,22 +471,25 @@ class _Resolver:
         guess: str | None,
         rows: SeriesRows | None,
         steps: Sequence[str],
+        has_channels: bool,
     ) -> str | None:
         """Keep a guess that holds classes of the model, or take the only column that does.
 
+        A text column with no class of the model is not its label, unless it is named like one.
         Numbers must be all of the classes: numbers of folds and sessions are often some of them.
+        If the channels are not known, numbers may be channels.
         """
         known = {_comparable(name) for name in self._requested.classes or ()}
         values = {
             name: {_comparable(value) for value in self._rows[name].unique().to_pylist()}
             for name in self._free(("text", "number", "integer", "boolean"))
-            if name == guess or name not in steps
+            if name == guess
+            or (name not in steps and (has_channels or steps or self._kinds[name] == "text"))
         }
-        if guess is not None:
-            named = not self._has_header or guess in self._named_labels()
-            # A column that is named like a label may hold classes that the model does not know.
-            if values[guess] & known if named else values[guess] <= known:
-                return guess
+        named = guess is not None and (not self._has_header or guess in self._named_labels())
+        # A column that is named like a label may hold classes that the model does not know.
+        if guess is not None and (values[guess] & known if named else values[guess] <= known):
+            return guess
         found = [
             name
             for name in values
@@ -450,7 +498,10 @@ class _Resolver:
         if rows is not None:
             found = [name for name in found if self._facts.is_constant(name, rows.codes)]
         complete = [name for name in found if values[name] == known]
-        return next((only[0] for only in (found, complete) if len(only) == 1), guess)
+        only = next((some[0] for some in (found, complete) if len(some) == 1), None)
+        if only is None and guess is not None and (named or values[guess] & known):
+            return guess
+        return only
 
     def _label_candidates(self, ignored: Sequence[str], rows: SeriesRows | None) -> tuple[str, ...]:
         """Return unused columns with few whole numbers or words, one for each series."""

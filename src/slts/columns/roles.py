@@ -48,6 +48,8 @@ class Columns:
         Column with the group, such as the subject, if one was named.
     skip
         Whether series that cannot be used are left out, rather than an error.
+    id_columns
+        The columns that identify the series together; `id` is then their names, joined.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Columns:
     every: str | None = None
     groups: str | None = None
     skip: bool = False
+    id_columns: tuple[str, ...] = ()
 
     @property
     def long(self) -> bool:
@@ -88,8 +91,10 @@ class Columns:
 
         Columns that must stay constant are read to check them.
         """
-        roles = (self.id, self.time, *((self.label, self.groups) if labels else ()))
-        return [*(name for name in roles if name is not None), *self.channels, *self.constant]
+        ids = self.id_columns or (self.id,)
+        roles = (*ids, self.time, *((self.label, self.groups) if labels else ()))
+        named = dict.fromkeys(name for name in roles if name is not None)
+        return [*named, *self.channels, *self.constant]
 
     def __str__(self) -> str:
         time = self.time if self.every is None else f"{self.time} (every {self.every})"
@@ -114,7 +119,7 @@ class RequestedColumns:
     Attributes
     ----------
     id, time, label
-        Names of columns; None means that they are guessed.
+        Names of columns; None means that they are guessed. Several columns may be the id.
     channels
         Names of the channels; ``"c1..c12"`` means all columns from the first to the second.
     expect
@@ -129,7 +134,7 @@ class RequestedColumns:
         See `Columns`.
     """
 
-    id: str | None = None
+    id: str | Sequence[str] | None = None
     time: str | None = None
     label: str | None = None
     channels: str | Sequence[str] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -77,6 +77,31 @@ def arrow_table(frame: Any, name: str) -> Any:
         raise DataError(
             f"{name}: a column cannot be read, because its values have several types: {text}"
         ) from error
+
+
+def identifier_name(names: Sequence[str]) -> str:
+    """Return the name of several columns that identify a series together."""
+    return ",".join(names)
+
+
+def joined_identifier(rows: Any, names: Sequence[str]) -> Any:
+    """Return one text per row for several columns, such as ``s1/3``; null where one is missing.
+
+    Different rows have different texts: a slash in a value is escaped.
+    """
+    texts = []
+    for name in names:
+        text = rows[name].cast(pa.string())
+        text = compute.if_else(compute.equal(text, ""), pa.scalar(None, pa.string()), text)
+        for mark in ("\\", "/"):
+            text = compute.replace_substring(text, mark, f"\\{mark}")
+        texts.append(text)
+    return compute.binary_join_element_wise(*texts, "/")
+
+
+def with_identifier(rows: Any, names: Sequence[str]) -> Any:
+    """Append the column of `joined_identifier` to a table."""
+    return rows.append_column(identifier_name(names), joined_identifier(rows, names))
 
 
 def kind_of(dtype: Any) -> Kind:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from slts.columns.facts import ColumnFacts, SeriesRows
+from slts.columns.facts import ColumnFacts, Rises, SeriesRows
 from slts.columns.names import TIME_NAMES, is_counter_name, is_time_name, simplified
 from slts.errors import DataError
 
@@ -81,7 +81,7 @@ def find_time(
         and (name in named or name in identifiers or found.n_steps >= _LEAST_RISES)
     )
     if requested is not None:
-        return Time(requested, clocks)
+        return Time(requested, (*clocks, *_repeating(facts, requested, rises, rows)))
     moments = [
         name
         for name in varying
@@ -98,6 +98,7 @@ def find_time(
     if times or len(moments) == 1 or (counters and not moments):
         # Times that are repeated within a series cannot order its steps.
         time = min(times or moments or counters, key=lambda name: _has_ties(facts, name, rows))
+        clocks = (*clocks, *_repeating(facts, time, rises, rows))
         unclear = [name for name in rising if name not in (*named, *clocks)]
         if finds_channels and unclear:
             raise _unclear(facts, [time, *unclear], "may be the time")
@@ -108,9 +109,12 @@ def find_time(
         _refuse_unreadable(facts, name)
     if not rising or not finds_channels:
         return Time(None, clocks)
+    # Clocks that differ by unit and offset are one.
+    repeating = _repeating(facts, rising[0], rises, rows)
+    rising = [name for name in rising if name not in repeating]
     if len(rising) > 1 or not rises[rising[0]].always:
         raise _unclear(facts, rising, "rises in nearly every series")
-    return Time(rising[0], rising=True)
+    return Time(rising[0], repeating, rising=True)
 
 
 def _with_time_names(facts: ColumnFacts, names: Sequence[str], rows: SeriesRows) -> list[str]:
@@ -131,6 +135,20 @@ def _with_time_names(facts: ColumnFacts, names: Sequence[str], rows: SeriesRows)
 def _counts(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:
     """Whether a column of integers grows by one at every step."""
     return facts.kinds[name] == "integer" and rows.counts(facts.numbers(name))
+
+
+def _repeating(
+    facts: ColumnFacts, time: str, rises: Mapping[str, Rises], rows: SeriesRows
+) -> tuple[str, ...]:
+    """Columns of numbers that are the time in another unit, from another moment in each series."""
+    clock = facts.times(time)
+    return tuple(
+        name
+        for name, found in rises.items()
+        if name != time
+        and found.n_steps >= _LEAST_RISES
+        and rows.is_affine(facts.numbers(name), clock)
+    )
 
 
 def _has_ties(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:

@@ -81,7 +81,9 @@ def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
             raise DataError(f"{path} is not a .ts file in UTF-8: {error}") from error
 
 
-def parse_ts(lines: Iterable[str], where: str) -> tuple[list[FloatArray], AnyArray | None]:
+def parse_ts(
+    lines: Iterable[str], where: str, wrong: dict[int, str] | None = None
+) -> tuple[list[FloatArray], AnyArray | None]:
     """Read the lines of a `.ts` file.
 
     Parameters
@@ -90,30 +92,43 @@ def parse_ts(lines: Iterable[str], where: str) -> tuple[list[FloatArray], AnyArr
         The whole file.
     where : str
         Name of the file, for error messages.
+    wrong : dict, optional
+        Gets position and reason of every series that cannot be read; None raises an error instead.
 
     Returns
     -------
     series : list of FloatArray
-        Arrays (channels, time), with NaN for missing values.
+        Arrays (channels, time), with NaN for missing values. A series that cannot be read is NaN.
     labels : ndarray or None
         Classes as text, targets as floats, None if there are neither.
     """
     stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
     # Some old files begin comments with %.
     numbered = ((number, line) for number, line in stripped if line and line[0] not in "#%")
-    reader = _DataReader(_read_header(numbered, where))
+    header = _read_header(numbered, where)
+    reader = _DataReader(header)
     labels: list[str | float] = []
     series: list[FloatArray] = []
     for number, line in numbered:
+        label: str | float | None
         try:
             x, label = reader.read(line)
         except DataError as error:
-            raise DataError(f"{where}, line {number} (series {len(series)}): {error}") from None
+            if wrong is None:
+                place = f"{where}, line {number} (series {len(series)})"
+                raise DataError(f"{place}: {error}") from None
+            wrong[len(series)] = str(error)
+            x = np.empty((0, 0))
+            label = None if header.class_labels is None else ""
+            label = np.nan if header.target else label
         series.append(x)
         if label is not None:
             labels.append(label)
     if not series:
         raise DataError(f"{where} has no series after @data")
+    if wrong:
+        n_channels = max(1, *map(len, series))
+        series = [x if x.size else np.full((n_channels, 1), np.nan) for x in series]
     return series, np.array(labels) if labels else None
 
 

@@ -64,7 +64,7 @@ def write_ts(
     lines += [f"@problemName {problem_name}", *_facts(values, offsets), label_line, "@data"]
     with contextlib.ExitStack() as stack:
         fresh = stack.enter_context(whole_file(path))
-        file: io.BufferedIOBase = stack.enter_context(fresh.open("xb"))
+        file: io.BufferedIOBase = stack.enter_context(fresh.open("wb"))
         if Path(path).suffix.lower() == ".gz":
             # Store neither name nor time: equal data make equal files.
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))

@@ -31,11 +31,11 @@ class AllSeriesClassifier(SeriesClassifier):
     scale: Any
     homogeneous: Any
 
-    def _keep(self, found: FirstPass, settings: AlignmentSettings) -> None:
+    def _keep(self, first_pass: FirstPass, settings: AlignmentSettings) -> None:
         """Keep the training series as rows."""
-        series = found.sample.series
+        series = first_pass.sample.series
         self.row_map_ = RowMap.fit(series, settings, homogeneous=self.homogeneous, scale=self.scale)
-        self.training_rows_, self.training_indices_ = self.row_map_(series), found.indices
+        self.training_rows_, self.training_indices_ = self.row_map_(series), first_pass.indices
 
     def nearness(self, X: Any) -> FloatArray:
         """Nearness of series to every distinct training series.

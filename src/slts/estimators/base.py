@@ -23,9 +23,14 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
-from slts.estimators.prediction import Method, apply_to_source, apply_with_labels
+from slts.estimators.prediction import (
+    Method,
+    apply_to_series,
+    apply_to_source,
+    apply_with_labels,
+)
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
-from slts.execution import progress_bar, usable_memory
+from slts.execution import blas_threads, progress_bar, usable_memory
 from slts.files.tables import first_missing
 from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
 from slts.learning.conformal import HeldOutMargins
@@ -231,12 +236,12 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); rows sum to one. See "Probabilities" in the user guide.
         """
-        found = self.outputs(X).probabilities
-        if found is None:
+        probabilities = self.outputs(X).probabilities
+        if probabilities is None:
             raise NotFittedError(
                 f"This {type(self).__name__} was fitted without calibration: fit it again."
             )
-        return found
+        return probabilities
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy on labelled series.
@@ -281,7 +286,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         require_device(self.device, type(self).__name__)
         if is_source(X):
             return apply_to_source(self, X, method)
-        return method(self, self.check_series(X))
+        return apply_to_series(self, self.check_series(X), method)
 
     def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
         """Fit probabilities and keep margins, from decision values of held-out series."""
@@ -305,11 +310,11 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         """
         kept = self._shared()
         with _MAKING:
-            known, found = kept.get(name, ((), None))
+            known, made = kept.get(name, ((), None))
             if not known or any(a is not b for a, b in zip(known, inputs, strict=True)):
-                found = make()
-                kept[name] = inputs, found
-        return cast(T, found)
+                made = make()
+                kept[name] = inputs, made
+        return cast(T, made)
 
     def _aligner(
         self,
@@ -337,7 +342,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
-            yield
+            with blas_threads(self.n_jobs):
+                yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -411,11 +417,13 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 f"instead."
             )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
-            found = read_everything(source, runner, seed=self._seed(), progress=progress)
-        classes = found.classes if class_names is None else class_names
-        origins = Origins.of(found.sample.series, found.indices, found.codes)
-        self._remember(classes, found.n_series, found.n_steps, found.sample.series, origins)
-        return found
+            first_pass = read_everything(source, runner, seed=self._seed(), progress=progress)
+        classes = first_pass.classes if class_names is None else class_names
+        origins = Origins.of(first_pass.sample.series, first_pass.indices, first_pass.codes)
+        self._remember(
+            classes, first_pass.n_series, first_pass.n_steps, first_pass.sample.series, origins
+        )
+        return first_pass
 
     def _remember(
         self,
@@ -473,15 +481,15 @@ def checked_settings(
 
 def check_groups(groups: Any, n_series: int) -> AnyArray:
     """Return one group per series, or raise an error."""
-    found: AnyArray = column_or_1d(groups)
-    if len(found) != n_series:
+    column: AnyArray = column_or_1d(groups)
+    if len(column) != n_series:
         raise DataError(
-            f"X and groups have inconsistent lengths: {n_series} series and {len(found)} groups."
+            f"X and groups have inconsistent lengths: {n_series} series and {len(column)} groups."
         )
-    missing = first_missing(found.tolist())
+    missing = first_missing(column.tolist())
     if missing is not None:
         raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
-    return np.asarray(found.tolist()) if found.dtype == object else found
+    return np.asarray(column.tolist()) if column.dtype == object else column
 
 
 def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:

@@ -83,7 +83,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _candidates(self) -> list[dict[str, float]]:
         """Check the parameters; return those to choose from, one if there is no choice."""
 
-    def _keep_search(self, found: SearchResult) -> None:
+    def _keep_search(self, result: SearchResult) -> None:
         """Store the scores of a search, for classifiers that report them."""
 
     @property
@@ -316,11 +316,11 @@ class TunedLandmarkClassifier(LandmarkClassifier):
 
     _cv_name = "cv"
 
-    def _keep_search(self, found: SearchResult) -> None:
-        self.best_params_ = found.best_params
-        self.best_score_ = float(found.scores[found.best].mean())
-        self.cv_results_ = found.cv_results
-        self.n_splits_ = found.scores.shape[1]
+    def _keep_search(self, result: SearchResult) -> None:
+        self.best_params_ = result.best_params
+        self.best_score_ = float(result.scores[result.best].mean())
+        self.cv_results_ = result.cv_results
+        self.n_splits_ = result.scores.shape[1]
 
 
 def _report(label: Any, s: SeparatorSolution) -> SolveReport:

@@ -115,8 +115,8 @@ class LDMLTClassifier(NearestNeighbor):
         """
         with self._fitting():
             settings = AlignmentSettings("distance", None, self.normalize)
-            found = self._read_training_data(X, y)
-            self._keep(found, settings)
+            first_pass = self._read_training_data(X, y)
+            self._keep(first_pass, settings)
             with self._progress("Learning the metric") as progress:
                 self.report_ = learn_logdet_metric(
                     self.training_rows_,

@@ -27,7 +27,7 @@ from slts.series import SeriesBatch
 from slts.training.local_fit import fit_local
 from slts.training.options import LocalOptions
 
-OBJECTIVES = ("cost", "affinity")
+LOCAL_OBJECTIVES = ("cost", "affinity")
 # Series whose features are held at once in prediction.
 _SERIES = 2000
 # Largest share of the objective that rounding may leave.
@@ -421,7 +421,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     def _options(self) -> LocalOptions:
         """Check the parameters."""
         representations = _subset("representations", self.representations, REPRESENTATIONS)
-        objectives = _subset("objective", self.objective, OBJECTIVES)
+        objectives = _subset("objective", self.objective, LOCAL_OBJECTIVES)
         if self.metrics not in ("class", "landmark", "shared"):
             raise ValueError(
                 f"The 'metrics' parameter of LocalSLTSClassifier must be 'class', 'landmark' or "

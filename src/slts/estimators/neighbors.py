@@ -30,9 +30,9 @@ class NearestNeighbor(AllSeriesClassifier):
     calibration_size: int | None
     training_codes_: IntArray
 
-    def _keep(self, found: FirstPass, settings: AlignmentSettings) -> None:
-        super()._keep(found, settings)
-        self.training_codes_ = found.codes
+    def _keep(self, first_pass: FirstPass, settings: AlignmentSettings) -> None:
+        super()._keep(first_pass, settings)
+        self.training_codes_ = first_pass.codes
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         nearness = self._nearness_of_rows(self.row_map_(batch))
@@ -145,7 +145,7 @@ class OneNNClassifier(NearestNeighbor):
         """
         with self._fitting():
             settings = checked_settings(self, self.objective, self.band, self.normalize)
-            found = self._read_training_data(X, y)
-            self._keep(found, settings)
+            first_pass = self._read_training_data(X, y)
+            self._keep(first_pass, settings)
             self._calibrate()
         return self

@@ -1,4 +1,4 @@
-"""Apply a fitted classifier to a source, part by part."""
+"""Apply a fitted classifier to series in memory or to a source, part by part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slts._typing import AnyArray
-from slts.execution import progress_bar
+from slts.errors import DataError
+from slts.execution import ThreadRunner, progress_bar
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource
 from slts.training.source import (
@@ -27,6 +28,37 @@ from slts.training.source import (
 
 # One row per series, from a model and some series that it has checked.
 Method: TypeAlias = Callable[[Any, SeriesBatch], AnyArray]
+# Series in memory that a thread takes at a time.
+_SERIES = 64
+
+
+def apply_to_series(model: Any, series: SeriesBatch, method: Method) -> AnyArray:
+    """Return the results of a model's method for checked series.
+
+    Threads take some series at a time. How many does not depend on the number of threads, so that
+    this does not change a bit. A GPU takes all at once.
+    """
+    if model.device != "cpu" or len(series) <= _SERIES:
+        return method(model, series)
+    parts = [series[begin : begin + _SERIES] for begin in range(0, len(series), _SERIES)]
+    own = _with_threads(model, 1)
+    try:
+        with progress_bar("Aligning", show=bool(model.verbose)) as progress:
+            runner = ThreadRunner(model.n_jobs)
+            results = runner.map(lambda part, *_: method(own, part), parts, progress=progress)
+            return np.concatenate(list(results))
+    except DataError:
+        # It names a series by its position in a part: raise it again for all series.
+        return method(model, series)
+
+
+def _with_threads(model: Any, n_jobs: int | None) -> Any:
+    """Return a quiet model with another number of threads."""
+    quiet = copy.copy(model)
+    # Copies leave out what is prepared; threads share that of the model.
+    quiet._prepared = model._shared()
+    quiet.n_jobs, quiet.verbose = n_jobs, False
+    return quiet
 
 
 def apply_to_source(model: Any, source: SeriesSource, method: Method) -> AnyArray:
@@ -67,12 +99,9 @@ def _over_parts(
     """Yield results, and labels and groups if they are wanted, of every part that has series."""
     check_scan_channels(source, model.channel_names_in_)
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
-    quiet = copy.copy(model)
-    # Copies leave out what is prepared; threads share that of the model.
-    quiet._prepared = model._shared()
     # Parts run in threads, so each uses one; a single part uses all threads itself.
-    quiet.n_jobs, quiet.verbose = 1 if len(parts) > 1 else model.n_jobs, False
-    shared = (quiet, methods, labels, source.in_rows)
+    quiet = _with_threads(model, 1 if len(parts) > 1 else model.n_jobs)
+    shared = (quiet, methods, labels, source.requires_unique_ids)
     with (
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
         task_runner(model.n_jobs, source) as runner,
@@ -87,13 +116,13 @@ def _over_parts(
 def _apply(
     part: Part, shared: tuple[Any, tuple[Method, ...], bool, bool], _: None
 ) -> tuple[list[AnyArray], Digests]:
-    model, methods, labels, in_rows = shared
+    model, methods, labels, requires_unique_ids = shared
     rows: list[list[AnyArray]] = []
     digests = []
     for piece in pieces(part, labels=labels):
         series = model.check_series(piece.series)
         rows.append([method(model, series) for method in methods])
-        if in_rows:
+        if requires_unique_ids:
             digests.append(digests_in(piece))
         if labels:
             assert piece.labels is not None

@@ -130,8 +130,8 @@ class SimilaritySVC(AllSeriesClassifier):
         with self._fitting():
             candidates = self._candidates()
             settings = checked_settings(self, self.objective, self.band, self.normalize)
-            found = self._read_training_data(X, y, sample_weight, groups)
-            self._keep(found, settings)
+            first_pass = self._read_training_data(X, y, sample_weight, groups)
+            self._keep(first_pass, settings)
             options = SvmOptions(
                 C=candidates,
                 fit_intercept=self.fit_intercept,
@@ -140,7 +140,7 @@ class SimilaritySVC(AllSeriesClassifier):
                 bar=self._progress,
             )
             fit = fit_svm(
-                found,
+                first_pass,
                 self.classes_,
                 options,
                 lambda: self._nearness_of_rows(self.training_rows_),

@@ -1,5 +1,6 @@
 """Who runs the work: this thread, several threads, or a cluster.
 
+threads.py      how many threads there are, ours and those of BLAS
 blocks.py       cut a (rows x columns) grid of weighted work into blocks, run a task on each
 task_runner.py  run tasks on the parts of a source, and keep what they compute
 dask_runner.py  the same on the workers of a Dask cluster
@@ -15,7 +16,8 @@ from slts.execution.dask_runner import DaskRunner
 from slts.execution.memory import release_memory, usable_memory
 from slts.execution.progress import Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.spill import free_disk
-from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped, one_blas_thread
+from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped
+from slts.execution.threads import blas_threads, one_blas_thread, thread_count
 
 __all__ = [
     "Block",
@@ -23,6 +25,7 @@ __all__ = [
     "Progress",
     "TaskRunner",
     "ThreadRunner",
+    "blas_threads",
     "check_stopped",
     "duration",
     "free_disk",
@@ -33,5 +36,6 @@ __all__ = [
     "progress_lines",
     "release_memory",
     "silent",
+    "thread_count",
     "usable_memory",
 ]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
 from slts.execution.progress import Progress, silent
+from slts.execution.threads import one_blas_thread, thread_count
 
 # The last blocks to finish leave at most about 1/6 of a worker's time idle, and largest go first.
 _BLOCKS_PER_WORKER = 6
@@ -89,7 +89,7 @@ def map_blocks(
         What to work on.
     n_jobs
         joblib's convention: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is
-        every core, -2 all but one.
+        every core, -2 all but one. See `thread_count` for the limit.
     cancel
         Called when the work is cancelled (an error, Ctrl-C), so that a running `task` can return
         early.
@@ -97,7 +97,7 @@ def map_blocks(
         Called with (cost done, cost in all) as blocks finish.
     """
     total = sum(block.cost for block in blocks)
-    workers = min(effective_n_jobs(n_jobs), len(blocks))
+    workers = min(thread_count(n_jobs), len(blocks))
     if workers <= 1:
         done = 0.0
         for block in blocks:
@@ -108,7 +108,7 @@ def map_blocks(
     # Largest first, so that no thread is left with a large block at the end.
     waiting = sorted(blocks, key=lambda block: block.cost)
     done, running = 0.0, dict[Future[None], float]()
-    with ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
             while waiting or running:
                 # Few at a time: what is queued cannot be taken back quickly.

@@ -6,22 +6,29 @@ import dataclasses
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
 from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock
 from slts.execution.task_runner import Result, Submission, Task, TaskRunner
+from slts.extras import lost_scheduler
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
 _AHEAD = 4
+# Seconds between checks of the cluster while no result arrives, and for an answer of the scheduler.
+_CHECK_EVERY, _PATIENCE = 3.0, 60.0
+# Losses of workers without a result in between, for each worker at the start.
+_LOSSES_PER_WORKER = 5
 
 
 class DaskRunner(TaskRunner):
     """Runs tasks on the workers of a cluster.
 
     Kept blocks stay on the workers. If a worker is lost, the scheduler computes its blocks again
-    from the tasks that led to them.
+    from the tasks that led to them. Workers that are lost again and again, and a scheduler that is
+    gone, raise an error.
 
     Parameters
     ----------
@@ -34,10 +41,14 @@ class DaskRunner(TaskRunner):
         self._client = client
         self._run = uuid.uuid4().hex[:8]
         self._count = 0
+        self._most_losses = _LOSSES_PER_WORKER * max(1, len(client.nthreads()))
+        # Number of lost workers when the wait for the next result began.
+        self._lost_before: int | None = None
 
     @property
     def n_workers(self) -> int:
         """Number of threads of all workers."""
+        self._check_connection()
         return max(1, int(sum(self._client.nthreads().values())))
 
     @property
@@ -55,10 +66,16 @@ class DaskRunner(TaskRunner):
         def start(number: int, mine: Any) -> None:
             running[number] = self._submit(task, parts[number], argument, mine)
 
+        def result(number: int) -> Result:
+            future = running.pop(number)
+            self._wait(future)
+            found: Result = future.result()
+            return found
+
         try:
-            yield Submission(start, lambda n: running.pop(n).result(), _AHEAD * self.n_workers)
+            yield Submission(start, result, _AHEAD * self.n_workers)
         except BaseException:
-            self._client.cancel(list(running.values()))
+            self._cancel(list(running.values()))
             raise
 
     def keep(
@@ -74,16 +91,60 @@ class DaskRunner(TaskRunner):
         argument = self._shared_argument(shared)
         kept = [self._submit(_Listed(task), part, argument, None) for part in parts]
         self._kept.append(kept)
-        finished = sys.modules["distributed"].as_completed(kept, raise_errors=True)
         try:
-            for done, future in enumerate(finished):
+            for done, future in enumerate(kept):
+                self._wait(future)
                 if future.status == "error":
                     future.result()
                 progress(done + 1, len(kept))
         except BaseException:
-            self._client.cancel(kept)
+            self._cancel(kept)
             raise
         return kept
+
+    def _wait(self, future: Any) -> None:
+        """Wait until a task has ended, and check the cluster meanwhile."""
+        while not future.done():
+            try:
+                sys.modules["distributed"].wait([future], timeout=_CHECK_EVERY)
+            except TimeoutError:
+                self._check_losses()
+            except CancelledError:
+                # A client that loses its scheduler cancels its tasks.
+                self._check_connection()
+                raise
+        self._check_connection()
+        self._lost_before = None
+
+    def _check_connection(self) -> None:
+        if self._client.status != "running":
+            raise lost_scheduler(self._client)
+
+    def _check_losses(self) -> None:
+        """Raise an error if workers are lost again and again: out of memory, most of the time."""
+        self._check_connection()
+        try:
+            events = self._client.sync(
+                self._client.scheduler.events, topic="all", callback_timeout=_PATIENCE
+            )
+        except (OSError, TimeoutError) as error:
+            raise lost_scheduler(self._client) from error
+        lost = sum(
+            event["action"] == "remove-worker" and not event.get("expected") for _, event in events
+        )
+        if self._lost_before is None:
+            self._lost_before = lost
+        times = lost - self._lost_before
+        if times >= self._most_losses:
+            raise RuntimeError(
+                f"Dask workers were lost {times} times, and no task was finished in between. Their "
+                "logs give the reason; they may need more memory."
+            )
+
+    def _cancel(self, futures: list[Any]) -> None:
+        # Without a scheduler, the call would wait for one.
+        if self._client.status == "running":
+            self._client.cancel(futures)
 
     def _forget(self, kept: Sequence[Any]) -> None:
         for future in kept:

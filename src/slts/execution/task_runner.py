@@ -9,16 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotDone
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
-
-from joblib import effective_n_jobs
-from threadpoolctl import ThreadpoolController
 
 from slts.execution.memory import release_memory
 from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock, Spill, StoredBlocks
+from slts.execution.threads import one_blas_thread, thread_count
 
 Result = TypeVar("Result")
 # (part, argument shared by all parts, argument of this part) -> result
@@ -142,18 +139,6 @@ def check_stopped() -> None:
         raise Stopped
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread: threads that call BLAS must not start more of them."""
-    limit: AbstractContextManager[Any] = _blas_libraries().limit(limits=1, user_api="blas")
-    return limit
-
-
-@cache
-def _blas_libraries() -> Any:
-    # The search takes milliseconds, as long as a fit on few series.
-    return ThreadpoolController()
-
-
 class _SpilledParts(list[StoredBlocks]):
     """Blocks of all parts, and the storage that holds them."""
 
@@ -168,12 +153,12 @@ class ThreadRunner(TaskRunner):
     Parameters
     ----------
     n_jobs
-        Number of threads, by joblib's convention.
+        Number of threads, by joblib's convention; see `thread_count` for the limit.
     """
 
     def __init__(self, n_jobs: int | None) -> None:
         super().__init__()
-        self._workers = int(effective_n_jobs(n_jobs))
+        self._workers = thread_count(n_jobs)
 
     @property
     def n_workers(self) -> int:

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from slts._typing import AnyArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.datasets import info, load
 from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
 from slts.files.dataset import Dataset
 from slts.files.paths import base_suffix
-from slts.files.tables import first_missing
+from slts.files.tables import first_missing, usable
 from slts.files.text_files import open_text
-from slts.series import SeriesBatch, as_series
+from slts.series import SeriesBatch
+from slts.series.flatten import as_numbers, flatten_array, flatten_list
 
 _NPZ_ARRAYS = (
     "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
@@ -39,33 +40,36 @@ class WholePart:
         The absolute path of a file; None for a published data set.
     expect
         Channels of a trained model, in whose order named channels are returned.
+    skip
+        Whether series that cannot be used are left out, rather than an error.
     """
 
     name: str
     path: Path | None
     expect: Sequence[str] | None
+    skip: bool = False
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read everything, and yield slices of it."""
         if self.path is None:
             whole = _read_published(self.name)
         elif base_suffix(self.path) == ".npz":
-            whole = _read_npz(self.path, self.name, labels=labels)
+            whole = _read_npz(self.path, self.name, labels=labels, skip=self.skip)
         else:
-            whole = _read_ts(self.path, self.name)
+            whole = _read_ts(self.path, self.name, skip=self.skip)
         whole = replace(_in_order(whole, self.expect), share=1.0)
         return whole.batches(labels=labels, batch_size=batch_size)
 
 
-def _in_order(found: Dataset, expect: Sequence[str] | None) -> Dataset:
+def _in_order(dataset: Dataset, expect: Sequence[str] | None) -> Dataset:
     """Put named channels in the order of a model, which warns if they have other names."""
-    series, names = found.series, found.series.channel_names
+    series, names = dataset.series, dataset.series.channel_names
     if names is None or expect is None or tuple(expect) == names:
-        return found
+        return dataset
     if set(expect) != set(names):
-        return found
+        return dataset
     values = np.ascontiguousarray(series.values[:, [names.index(name) for name in expect]])
-    return replace(found, series=series.with_values(values, tuple(expect)))
+    return replace(dataset, series=series.with_values(values, tuple(expect)))
 
 
 def _read_published(name: str) -> Dataset:
@@ -77,17 +81,21 @@ def _read_published(name: str) -> Dataset:
     return Dataset(series, classes, source=title)
 
 
-def _read_ts(path: Path, name: str) -> Dataset:
+def _read_ts(path: Path, name: str, *, skip: bool) -> Dataset:
+    wrong: dict[int, str] = {}
     with open_text(path, name) as file:
         try:
             lines = io.TextIOWrapper(file.stream, encoding="utf-8-sig")
-            series, classes = parse_ts(lines, name)
+            series, classes = parse_ts(lines, name, wrong if skip else None)
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
-    return Dataset(as_series(series), classes, source=name)
+    batch = SeriesBatch.from_checked(*flatten_list(series, "channels_first"), None)
+    found = usable(Dataset(batch, classes, source=name), None, skip=skip)
+    reasons = (one._replace(reason=wrong.get(one.position, one.reason)) for one in found.unusable)
+    return replace(found, unusable=tuple(reasons))
 
 
-def _read_npz(path: Path, name: str, *, labels: bool) -> Dataset:
+def _read_npz(path: Path, name: str, *, labels: bool, skip: bool) -> Dataset:
     """Read named arrays, without unpickling: pickles could run code."""
     try:
         loaded = np.load(path, allow_pickle=False)
@@ -107,7 +115,8 @@ def _read_npz(path: Path, name: str, *, labels: bool) -> Dataset:
         raise DataError(f"{name}: {error}") from error
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None
     ids = _one_per_series(arrays, "ids", len(series), name)
-    return Dataset(series if ids is None else series.named(ids), classes, ids, name)
+    found = Dataset(series if ids is None else series.named(ids), classes, ids, name)
+    return usable(found, series.channel_names, skip=skip)
 
 
 def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:
@@ -124,24 +133,29 @@ def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:
 
 
 def _npz_series(arrays: Mapping[str, AnyArray]) -> SeriesBatch:
+    """Return series whose values are not checked."""
     names = arrays["channel_names"].tolist() if "channel_names" in arrays else None
     if "values" in arrays and "offsets" in arrays:
-        return SeriesBatch(arrays["values"], arrays["offsets"], names)
-    if "X" not in arrays:
+        values, offsets = as_numbers(arrays["values"], "values"), arrays["offsets"]
+    elif "X" not in arrays:
         raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}; {_NPZ_ARRAYS}")
-    X = arrays["X"]
-    batch = _without_padding(X, arrays["lengths"]) if "lengths" in arrays else as_series(X)
-    return batch if names is None else SeriesBatch(batch.values, batch.offsets, names)
+    elif "lengths" in arrays:
+        values, offsets = _without_padding(arrays["X"], arrays["lengths"])
+    else:
+        values, offsets = flatten_array(as_numbers(arrays["X"], "X"), "channels_first")
+    zeros = SeriesBatch(np.zeros(values.shape), offsets, names)
+    return zeros.with_values(np.ascontiguousarray(values, dtype=np.float64), zeros.channel_names)
 
 
-def _without_padding(X: AnyArray, lengths: AnyArray) -> SeriesBatch:
+def _without_padding(X: AnyArray, lengths: AnyArray) -> tuple[FloatArray, IntArray]:
     X = X[:, np.newaxis, :] if X.ndim == 2 else X
     fits = X.ndim == 3 and lengths.shape == X.shape[:1] and lengths.dtype.kind in "iu"
     if not fits or (lengths < 1).any() or (lengths > X.shape[-1]).any():
         raise DataError(
             f"lengths must be {len(X)} integers from 1 to {X.shape[-1]}, one per series of X"
         )
-    return as_series([x[:, :length] for x, length in zip(X, lengths.tolist(), strict=True)])
+    cut = [x[:, :length] for x, length in zip(X, lengths.tolist(), strict=True)]
+    return flatten_list(cut, "channels_first")
 
 
 def _one_per_series(

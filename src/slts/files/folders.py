@@ -72,6 +72,11 @@ class FolderPart(TablePart):
     @classmethod
     def at(cls, given: str, folder: Path, requested: RequestedColumns) -> FolderPart:
         """Find the columns in the first files."""
+        if not isinstance(requested.id, str | None):
+            raise DataError(
+                f"{given} has one file per series, so --id (id=) must be one column of "
+                f"{_LABEL_FILE}, got {list(requested.id)}"
+            )
         has_labels = (folder / _LABEL_FILE).exists()
         for role in ("label", "groups"):
             name = getattr(requested, role)
@@ -141,7 +146,8 @@ class FolderPart(TablePart):
         if not rows or len(rows[0]) < 2:
             raise DataError(f"{name} must have two columns, file and label")
         header = [column.strip() for column in rows[0]]
-        files = _position(header, self.requested.id, _FILE_COLUMNS, 0, name)
+        id = None if self.requested.id is None else str(self.requested.id)
+        files = _position(header, id, _FILE_COLUMNS, 0, name)
         classes = _position(header, self.requested.label, _LABEL_COLUMNS, 1 - min(files, 1), name)
         groups = None
         if self.requested.groups is not None:

@@ -25,7 +25,7 @@ from slts.extras import LazyModule
 from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
 from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, is_small, plain_column
+from slts.files.tables import TablePart, identifiers, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -103,27 +103,27 @@ class ParquetPart(TablePart):
         if not self.columns.long:
             yield from self._rows(names, n_rows, self.start, self.stop)
             return
-        id = self.columns.id
-        assert id is not None
+        columns = self.columns
+        ids = columns.id_columns or (str(columns.id),)
         # Identifier of the series whose first rows are skipped; later, of the last series.
         last = None
         if self.start > 0:
-            for chunk in self._rows([id], n_rows, self.start - 1, self.start):
-                last = plain_column(chunk.rows[id])[-1]
+            for chunk in self._rows(ids, n_rows, self.start - 1, self.start):
+                last = identifiers(chunk.rows, columns)[-1]
         owns_rows = self.start == 0
         for chunk in self._rows(names, n_rows, self.start, self.stop):
             if not owns_rows:
-                n_skipped = _n_leading(chunk, id, last)
+                n_skipped = _n_leading(chunk, columns, last)
                 if n_skipped == len(chunk):
                     continue
                 chunk = chunk.between(n_skipped, len(chunk))
                 owns_rows = True
-            last = plain_column(chunk.rows[id])[-1]
+            last = identifiers(chunk.rows, columns)[-1]
             yield chunk
         if not owns_rows:
             return
         for chunk in self._rows(names, _TAIL_ROWS, self.stop, None):
-            n_owned = _n_leading(chunk, id, last)
+            n_owned = _n_leading(chunk, columns, last)
             if n_owned:
                 yield chunk.between(0, n_owned)
             if n_owned < len(chunk):
@@ -185,9 +185,9 @@ class ParquetPart(TablePart):
             yield opened
 
 
-def _n_leading(chunk: Chunk, id: str, value: Any) -> int:
+def _n_leading(chunk: Chunk, columns: Columns, value: Any) -> int:
     """Count the rows at the beginning of a chunk that have the identifier `value`."""
-    same = compute.equal(plain_column(chunk.rows[id]), value).fill_null(False)
+    same = compute.equal(identifiers(chunk.rows, columns), value).fill_null(False)
     mask: AnyArray = same.to_numpy()
     return len(mask) if mask.all() else int(np.argmin(mask))
 

@@ -52,7 +52,7 @@ _FORMS = (
 def scan_series(
     source: object,
     *,
-    id: str | None = None,
+    id: str | Sequence[str] | None = None,
     time: str | None = None,
     label: str | None = None,
     channels: str | Sequence[str] | None = None,
@@ -102,7 +102,7 @@ def scan_series(
 def read_series(
     path: Paths,
     *,
-    id: str | None = None,
+    id: str | Sequence[str] | None = None,
     time: str | None = None,
     label: str | None = None,
     channels: str | Sequence[str] | None = None,
@@ -131,7 +131,8 @@ def read_series(
         folder of such files per class; ``"-"`` for CSV from standard input; or a data set of
         `slts.datasets`, such as ``"japanese_vowels:train"``.
     id, time, label : str, optional
-        Columns of a table. They are guessed by default; `Dataset.columns` has the guess.
+        Columns of a table. They are guessed by default; `Dataset.columns` has the guess. If several
+        columns identify a series together, `id` is a list: ``["subject", "trial"]``.
     channels : str or sequence of str, optional
         Columns with the values: a list, or names separated by commas; ``"c1..c12"`` means all
         columns from the first to the second. By default all other columns of numbers and booleans
@@ -172,7 +173,7 @@ def read_series(
 def iter_series(
     path: Paths,
     *,
-    id: str | None = None,
+    id: str | Sequence[str] | None = None,
     time: str | None = None,
     label: str | None = None,
     channels: str | Sequence[str] | None = None,
@@ -196,7 +197,7 @@ def iter_series(
     batch_size : int
         Largest number of series in a batch.
     on_error : {"raise", "skip"}
-        What to do with a series of a table that has an infinite value, a cell that is not a number,
+        What to do with a series that has an infinite value, a cell that is not a number,
         or no value at all: raise an error, or leave it out and say why in `Dataset.unusable`.
 
     Yields
@@ -254,7 +255,7 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
         return ParquetScan(files, requested)
     if suffix in (".ts", ".npz"):
         requested.require_none(name)
-        return FileScan(WholePart(name, path, requested.expect), [path])
+        return FileScan(WholePart(name, path, requested.expect, requested.skip), [path])
     return FileScan(FilePart.at(name, path, requested), [path])
 
 

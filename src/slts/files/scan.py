@@ -49,7 +49,7 @@ class SeriesScan(ABC):
         return None
 
     @property
-    def in_rows(self) -> bool:
+    def requires_unique_ids(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
         columns = self._columns
         return columns is not None and columns.id is not None and columns.long
@@ -87,7 +87,7 @@ class SeriesScan(ABC):
         if batch_size < 1:
             raise DataError(f"batch_size must be at least 1, got {batch_size}")
         parts: Sequence[Any] = self.parts(labels=labels)
-        if self.in_rows and len(parts) > 1:
+        if self.requires_unique_ids and len(parts) > 1:
             found = read_batches(parts, labels=labels, batch_size=batch_size)
         else:
             found = chain.from_iterable(
@@ -102,7 +102,7 @@ class SeriesScan(ABC):
 
     def read(self, *, labels: bool = True) -> Dataset:
         """Read all series into memory; in long form, rows may have any order."""
-        if self.in_rows:
+        if self.requires_unique_ids:
             tables: Sequence[Any] = self.parts(labels=labels)
             return join(read_whole(tables, labels=labels))
         return join(self.batches(labels=labels, batch_size=_MANY))

@@ -20,7 +20,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.columns import Columns
-from slts.columns.rows import Chunk, TimeForm, parse_times
+from slts.columns.rows import Chunk, TimeForm, joined_identifier, parse_times
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.dataset import Dataset, Unusable
@@ -194,7 +194,7 @@ def _assemble(
         classes = np.asarray(classes.tolist())
     groups = _groups(rows, part) if labels and columns.groups is not None else None
     found = Dataset(series, classes, ids, part.source, columns, notes, share, groups=groups)
-    return _usable(found, columns)
+    return usable(found, columns.channels, skip=columns.skip)
 
 
 def _groups(rows: Any, part: TablePart) -> AnyArray:
@@ -214,36 +214,45 @@ def _groups(rows: Any, part: TablePart) -> AnyArray:
     return np.asarray(groups.to_pylist())
 
 
-def _usable(found: Dataset, columns: Columns) -> Dataset:
+def usable(
+    dataset: Dataset,
+    channels: Sequence[str] | None,
+    *,
+    skip: bool,
+    steps: Sequence[str] | None = None,
+) -> Dataset:
     """Trim series to the last step with a value; raise an error for those that cannot be used.
 
-    Or leave these out, if `columns` say so.
+    With `skip`, these are left out. Messages have the names of the channels or, in wide form, of
+    the columns of the steps.
     """
-    found = replace(found, series=trim_padding(found.series))
-    values, offsets = found.series.values, found.series.offsets
-    ids = None if found.ids is None else found.ids.tolist()
-    if not columns.skip:
+    dataset = replace(dataset, series=trim_padding(dataset.series))
+    values, offsets = dataset.series.values, dataset.series.offsets
+    ids = None if dataset.ids is None else dataset.ids.tolist()
+    if not skip:
         try:
-            check_values(values, offsets, None if columns.wide else columns.channels, ids)
+            check_values(values, offsets, channels, ids)
         except DataError as error:
-            raise DataError(f"{found.source}: {error}") from error
-        return found
+            raise DataError(f"{dataset.source}: {error}") from error
+        return dataset
     unusable = []
     for position, (begin, end) in enumerate(pairwise(offsets.tolist())):
-        reason = _why_unusable(values[begin:end], columns)
+        reason = _why_unusable(values[begin:end], channels, steps)
         if reason is not None:
             unusable.append(Unusable(position, None if ids is None else ids[position], reason))
-    keep = np.ones(len(found), dtype=bool)
+    keep = np.ones(len(dataset), dtype=bool)
     keep[[one.position for one in unusable]] = False
-    return replace(found[keep], unusable=tuple(unusable)) if unusable else found
+    return replace(dataset[keep], unusable=tuple(unusable)) if unusable else dataset
 
 
-def _why_unusable(series: FloatArray, columns: Columns) -> str | None:
+def _why_unusable(
+    series: FloatArray, channels: Sequence[str] | None, steps: Sequence[str] | None
+) -> str | None:
     infinite = np.argwhere(np.isinf(series))
     if len(infinite):
         step, channel = infinite[0]
-        place = f"({columns.channels[step]!r})" if columns.wide else ""
-        place = place or f"of {columns.channels[channel]!r}"
+        place = f"({steps[step]!r})" if steps is not None else f"of channel {channel}"
+        place = place if channels is None else f"of {channels[channel]!r}"
         return f"step {step} {place} is infinite or not a number"
     return "it has no values" if np.isnan(series).all() else None
 
@@ -363,7 +372,9 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
     for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in cut):
         series, ids = read(chunk, columns), None
         if columns.id is not None:
-            ids = _scalars(chunk, columns.id, columns)
+            found_ids = identifiers(chunk.rows, columns)
+            _require_present(chunk, columns, columns.id, _missing(found_ids))
+            ids = np.asarray(found_ids.to_pylist())
             series = series.named(names_of(ids, columns.id))
         found = Dataset(
             series,
@@ -374,7 +385,13 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
             share=chunk.share,
             groups=_scalars(chunk, columns.groups, columns) if labels and columns.groups else None,
         )
-        yield _usable(found, columns)
+        wide = columns.wide
+        yield usable(
+            found,
+            None if wide else columns.channels,
+            skip=columns.skip,
+            steps=columns.channels if wide else None,
+        )
 
 
 def _cut_by_size(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
@@ -468,7 +485,12 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
     In the result, channels are float64 and other columns have the type of `plain_type`.
     """
     arrays = []
-    for name in names:
+    kept = [name for name in names if name not in columns.id_columns or name == columns.groups]
+    if columns.id_columns:
+        ids = identifiers(chunk.rows, columns)
+        _require_present(chunk, columns, str(columns.id), ids.is_null())
+        arrays.append(ids)
+    for name in kept:
         column = chunk.rows[name]
         if name in columns.constant:
             column = column.cast(pa.float64(), safe=False)
@@ -485,7 +507,8 @@ def _check_chunk(chunk: Chunk, columns: Columns, names: Sequence[str]) -> Chunk:
             if name == columns.time:
                 column = _times(chunk, columns, column)
         arrays.append(column)
-    return replace(chunk, rows=pa.table(arrays, names=list(names)))
+    joined = [str(columns.id)] if columns.id_columns else []
+    return replace(chunk, rows=pa.table(arrays, names=[*joined, *kept]))
 
 
 def _times(chunk: Chunk, columns: Columns, column: Any) -> Any:
@@ -571,6 +594,13 @@ def _require_present(chunk: Chunk, columns: Columns, name: str, missing: Any) ->
     raise DataError(f"{place}: {name!r} ({role}) is missing; fill it in or drop the row")
 
 
+def identifiers(rows: Any, columns: Columns) -> Any:
+    """Return the column of identifiers of rows as they were read."""
+    if columns.id_columns:
+        return joined_identifier(rows, columns.id_columns)
+    return plain_column(rows[columns.id])
+
+
 def _place_in_series(chunk: Chunk, columns: Columns, row: int) -> str:
-    id = None if columns.id is None else chunk.rows[columns.id][row].as_py()
+    id = None if columns.id is None else identifiers(chunk.rows, columns)[row].as_py()
     return chunk.place(row) if id is None or id == "" else f"{chunk.place(row)} (series {id!r})"

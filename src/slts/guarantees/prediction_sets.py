@@ -17,7 +17,7 @@ from slts.learning.calibration import two_sided
 from slts.learning.conformal import HeldOutMargins
 
 # What a set of each size says: no class, one, several.
-FLAGS = ("unlike", "single", "several")
+FLAGS = ("empty", "single", "several")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,14 @@ class LabelSets:
 
     @property
     def flags(self) -> list[str]:
-        """Whether each set has a "single" class, "several", or none: "unlike" anything seen."""
+        """Whether each set is "empty", has a "single" class or "several"."""
         return [FLAGS[min(size, 2)] for size in self.sizes.tolist()]
+
+    def __repr__(self) -> str:
+        """Count the sets by their flags."""
+        flags = self.flags
+        counts = ", ".join(f"{flags.count(flag)} {flag}" for flag in FLAGS)
+        return f"LabelSets({len(flags)} series, alpha={self.alpha:g}: {counts})"
 
     def contains(self, y: Any) -> npt.NDArray[np.bool_]:
         """Whether each set has the label of its series."""
@@ -88,15 +94,22 @@ class PredictionSets:
     model: Any
     held_out: HeldOutMargins
 
+    def __repr__(self) -> str:
+        """Name the classifier, and what its margins come from."""
+        source = "held-out" if self.held_out.independent else "training"
+        n = len(self.held_out.codes)
+        return f"PredictionSets({type(self.model).__name__}, margins of {n} {source} series)"
+
     @property
     def guarantee(self) -> str:
         """What is known about the share of sets that have the true class."""
         n, draws = len(self.held_out.codes), round(float(self.held_out.weights.sum()))
         if not self.held_out.independent:
             return (
-                f"No proven guarantee: {n} training series were held out while fitting, and "
-                f"models that learned from fewer series decided on them. The share of sets with "
-                f"the true class is about 1 - alpha. Held-out series give a guarantee."
+                f"About 1 - alpha of the sets have the true class. This is an estimate without a "
+                f"proven guarantee: it comes from {n} training series, each decided by a model "
+                f"that was fitted without it. For a guarantee, calibrate on series that were not "
+                f"used for training: slts.prediction_sets(model, X, y)."
             )
         new, given = "new series", f"{n} held-out series"
         if draws < n:
@@ -122,8 +135,8 @@ class PredictionSets:
         Returns
         -------
         LabelSets
-            The sets. An empty one means that the series is unlike anything seen: held-out series
-            of known classes have one with probability `alpha` at most.
+            The sets. A set is empty if every class is unusual for the series. At most a share
+            `alpha` of the series of known classes have one; their prediction may still be right.
         """
         return self.from_decisions(decisions_of(self.model, X), alpha, per_class=per_class)
 

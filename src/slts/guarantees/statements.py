@@ -16,8 +16,8 @@ from slts.guarantees.certificate import Bound, Bounded
 
 INDEPENDENT = "the series are independent draws from the population of future series"
 INDEPENDENT_GROUPS = (
-    "the groups are independent draws from the population of future groups; series of the same "
-    "group may depend on each other"
+    "the groups are independent draws from the population of future groups, and the model was not "
+    "trained on series of these groups; series of the same group may depend on each other"
 )
 FIXED_LANDMARKS = "landmarks are independent of the certified series"
 UNIT_ROWS = "rows have at most unit length, so every Z has norm at most 1"

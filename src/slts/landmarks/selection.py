@@ -17,7 +17,7 @@ from slts.landmarks.kmedoids import find_medoids
 from slts.series import as_series
 from slts.series.source import series_keys
 
-METHODS = ("random", "kmedoids", "dselect")
+SELECTION_METHODS = ("random", "kmedoids", "dselect")
 
 
 def select_landmarks(
@@ -74,9 +74,9 @@ def select_landmarks(
     >>> select_landmarks(X, 2, method="dselect", random_state=0).tolist()
     [2, 0]
     """
-    if method not in METHODS:
+    if method not in SELECTION_METHODS:
         raise ValueError(
-            f"The 'method' parameter of select_landmarks must be one of {METHODS}. "
+            f"The 'method' parameter of select_landmarks must be one of {SELECTION_METHODS}. "
             f"Got {method!r} instead."
         )
     require_device(device, "select_landmarks")

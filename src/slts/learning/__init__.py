@@ -25,7 +25,7 @@ penalties.py           nuclear norm, L1 norm, squared norm of semi-definite matr
 """
 
 from slts.learning.constraint_generation import solve_together
-from slts.learning.hinge import HingeRows
+from slts.learning.hinge import HingeExamples
 from slts.learning.metric import (
     MetricSolution,
     metric_in_parts,
@@ -43,7 +43,7 @@ from slts.learning.separator import (
 
 __all__ = [
     "REGULARIZERS",
-    "HingeRows",
+    "HingeExamples",
     "MetricSolution",
     "SeparatorSolution",
     "metric_in_parts",

@@ -22,8 +22,8 @@ from slts._typing import FloatArray
 from slts.errors import DataError
 from slts.learning.hinge import (
     Certified,
+    HingeExamples,
     HingeProblem,
-    HingeRows,
     Multipliers,
     drop_equal_rows,
     ray_minimiser,
@@ -81,7 +81,7 @@ def most_sampled(size: int, n_columns: int, most_bytes: float = np.inf) -> int:
 
 def solve_in_memory(
     problem: HingeProblem,
-    rows: HingeRows,
+    rows: HingeExamples,
     size: int,
     *,
     start: FloatArray | None,
@@ -121,13 +121,13 @@ def solve_in_memory(
     return search.best()
 
 
-def _answer_in_blocks(query: Query, rows: HingeRows) -> Reply:
+def _answer_in_blocks(query: Query, rows: HingeExamples) -> Reply:
     """Answer for rows in memory, block by block: replies may copy most rows of a block."""
     query, replies = query.with_own(query.own(0)), []
     step = max(1, _BLOCK_ELEMENTS // rows.n_columns)
     for first in range(0, rows.n_rows, step):
         part = slice(first, first + step)
-        block = HingeRows(rows.features[part], rows.labels[part], rows.weights[part])
+        block = HingeExamples(rows.features[part], rows.labels[part], rows.weights[part])
         replies.append(query.answer(block, first))
     return type(replies[0]).merged(replies)  # type: ignore[arg-type]
 
@@ -226,7 +226,7 @@ class ConstraintGeneration:
         """Return the best point and the best bound found."""
         return Certified(self.coef, self.loss, self.multipliers, self.n_iter, self.vertex)
 
-    def run(self, sample: HingeRows | None) -> QueryStream[None]:
+    def run(self, sample: HingeExamples | None) -> QueryStream[None]:
         """Search until the gap closes or nothing changes any more.
 
         ``sample`` is a random choice of the rows, or None to draw one.
@@ -259,7 +259,7 @@ class ConstraintGeneration:
         self.n_rounds += 1
         return ReducedRows(cast(list[NearReply], replies))
 
-    def _approach(self, rows: HingeRows, start: FloatArray | None, tol: float) -> FloatArray:
+    def _approach(self, rows: HingeExamples, start: FloatArray | None, tol: float) -> FloatArray:
         found = self._problem.begin(rows, start).approach(tol, self._max_iter)
         self.n_iter += found.n_iter
         return found.coef
@@ -334,7 +334,7 @@ class ConstraintGeneration:
         best = self.coef if worse else reference
         return (yield from self._refine(best, 8.0 * self._width))
 
-    def _locate(self, sample: HingeRows | None) -> QueryStream[FloatArray]:
+    def _locate(self, sample: HingeExamples | None) -> QueryStream[FloatArray]:
         """Find a reference, and the width around it that has the rows that decide."""
         zero = np.zeros_like(self.coef)
         self._width = np.inf
@@ -346,7 +346,7 @@ class ConstraintGeneration:
             sample = drawn.rows()
             if drawn.n_sent == 0:
                 return zero
-        self._sample = HingeRows.build(sample.features, sample.labels, sample.weights)
+        self._sample = HingeExamples.build(sample.features, sample.labels, sample.weights)
         # Equal rows are sent as one, so only distinct rows count.
         self._counted = self._sample if self._in_memory else drop_equal_rows(self._sample)
         coef, error = self._guess()
@@ -438,7 +438,7 @@ class ConstraintGeneration:
             width *= 2.0
 
 
-def _sample_by_weight(rows: HingeRows, count: int) -> HingeRows:
+def _sample_by_weight(rows: HingeExamples, count: int) -> HingeExamples:
     """Draw about ``count`` rows with probabilities in proportion to their weights.
 
     Heavy rows are always drawn.
@@ -447,4 +447,4 @@ def _sample_by_weight(rows: HingeRows, count: int) -> HingeRows:
     light = np.minimum(weights, weights.sum() / count)
     chance = np.minimum(1.0, weights * (count / light.sum()))
     drawn = np.random.default_rng(0).random(rows.n_rows) < chance
-    return HingeRows(rows.features[drawn], rows.labels[drawn], (weights / chance)[drawn])
+    return HingeExamples(rows.features[drawn], rows.labels[drawn], (weights / chance)[drawn])

@@ -22,7 +22,7 @@ _MOST_DISTINCT = 0.9
 
 
 @dataclass(frozen=True)
-class HingeRows:
+class HingeExamples:
     """Rows ``label_i * features_i`` with weights ``c_i``.
 
     The weights of a whole problem sum to one, those of a part of it to less. ``features`` may be
@@ -41,7 +41,7 @@ class HingeRows:
         sample_weight: npt.ArrayLike | None,
         *,
         name: str = "features",
-    ) -> HingeRows:
+    ) -> HingeExamples:
         """Validate, drop rows of weight zero, and scale the weights to sum to one.
 
         ``name`` is the name of ``features`` in error messages.
@@ -114,16 +114,16 @@ class HingeRows:
         """Return a signed float64 copy of some rows."""
         return self.features[index] * self.labels[index][:, None]
 
-    def scaled(self, factor: float) -> HingeRows:
+    def scaled(self, factor: float) -> HingeExamples:
         """Return ``factor`` times the rows, as float64, with the labels multiplied in."""
         rows = self.features * (factor * self.labels)[:, None]
-        return HingeRows(rows, np.ones(self.n_rows), self.weights)
+        return HingeExamples(rows, np.ones(self.n_rows), self.weights)
 
-    def subset(self, index: npt.NDArray[np.intp]) -> HingeRows:
+    def subset(self, index: npt.NDArray[np.intp]) -> HingeExamples:
         """Return some of the rows; their weights are scaled to keep the sum of all weights."""
         weights = self.weights[index]
         weights = weights * (self.weights.sum() / weights.sum())
-        return HingeRows(self.features[index], self.labels[index], weights)
+        return HingeExamples(self.features[index], self.labels[index], weights)
 
     def loss(self, margins: FloatArray) -> float:
         """Return the weighted hinge loss."""
@@ -191,11 +191,11 @@ class HingeProblem(Protocol):
         """Return the lower bound that the multipliers prove."""
         ...
 
-    def closed_form(self, rows: HingeRows) -> Certified | None:
+    def closed_form(self, rows: HingeExamples) -> Certified | None:
         """Return the minimiser if it is known without iterations."""
         ...
 
-    def begin(self, rows: HingeRows, start: FloatArray | None) -> RowSolver:
+    def begin(self, rows: HingeExamples, start: FloatArray | None) -> RowSolver:
         """Return a solver for all rows at once; ``start`` is a guess."""
         ...
 
@@ -242,7 +242,7 @@ class Groups(NamedTuple):
         return np.asarray(sums, dtype=np.float64)
 
 
-def drop_equal_rows(rows: HingeRows) -> HingeRows:
+def drop_equal_rows(rows: HingeExamples) -> HingeExamples:
     """Keep one of several equal signed rows, with its own weight only.
 
     The number of rows is then the number of distinct rows. ``rows`` itself is returned if few rows
@@ -252,7 +252,7 @@ def drop_equal_rows(rows: HingeRows) -> HingeRows:
     if groups is None:
         return rows
     first = groups.first
-    return HingeRows(rows.features[first], rows.labels[first], rows.weights[first])
+    return HingeExamples(rows.features[first], rows.labels[first], rows.weights[first])
 
 
 def bits_of(features: FloatArray) -> npt.NDArray[np.uint64]:
@@ -260,7 +260,9 @@ def bits_of(features: FloatArray) -> npt.NDArray[np.uint64]:
     return (features + 0.0).view(np.uint64)
 
 
-def group_equal_rows(rows: HingeRows, keys: npt.NDArray[np.bool_] | None = None) -> Groups | None:
+def group_equal_rows(
+    rows: HingeExamples, keys: npt.NDArray[np.bool_] | None = None
+) -> Groups | None:
     """Group equal signed rows that have equal ``keys``; return None if that saves little."""
     n, step = rows.n_rows, max(1, _HASHED_ELEMENTS // max(1, rows.n_columns))
     blocks = [slice(at, at + step) for at in range(0, n, step)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import daxpy, dgemm
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.learning.calibration import two_sided
@@ -58,20 +59,32 @@ class FeatureGram:
         self._anchors = anchors
         self._all = np.array_equal(anchors, np.arange(n_series))
         self._total = np.zeros((n_series, len(anchors)))
-        self._comparison = np.zeros_like(self._total)
+        # Of the current comparison; whatever it holds counts for nothing while it is new.
+        self._comparison, self._new = np.zeros((n_series, len(anchors))), True
         self.comparison_weights: list[float] = []
         self._norm = 0.0
 
     def add(self, features: AnyArray) -> None:
         """Add features of the current comparison, shape (series, ...)."""
         flat = features.reshape(len(features), -1)
-        # NumPy computes half of a product of a matrix and its own transpose.
-        own = flat if self._all else flat[self._anchors]
-        self.add_products(flat @ own.T)
+        if self._all:
+            # NumPy computes half of a product of a matrix and its own transpose.
+            self.add_products(flat @ flat.T)
+            return
+        # In place: the product is as large as the sum. BLAS takes the transposes without copies.
+        dgemm(
+            1.0, flat[self._anchors].T, flat.T, 0.0 if self._new else 1.0, self._comparison.T,
+            trans_a=True, overwrite_c=True,
+        )  # fmt: skip
+        self._new = False
 
     def add_products(self, products: AnyArray) -> None:
         """Add inner products of the current comparison, shape (series, anchors)."""
-        self._comparison += products
+        if self._new:
+            self._comparison[:] = products
+        else:
+            self._comparison += products
+        self._new = False
 
     def end_comparison(self, share: float = 1.0) -> None:
         """Scale the current comparison: its centred features get the mean squared norm `share`."""
@@ -79,8 +92,9 @@ class FeatureGram:
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.
         weight = share / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
-        self._total += weight * self._comparison
-        self._comparison[:] = 0.0
+        # BLAS adds in threads.
+        daxpy(self._comparison.ravel(), self._total.ravel(), a=weight)
+        self._new = True
         self.comparison_weights.append(weight)
         self._norm += share if weight > 0.0 else 0.0
 

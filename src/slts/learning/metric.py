@@ -23,7 +23,7 @@ from slts.learning.constraint_generation import (
     most_sampled,
     solve_in_memory,
 )
-from slts.learning.hinge import Certified, HingeRows, Multipliers, ray_minimiser
+from slts.learning.hinge import Certified, HingeExamples, Multipliers, ray_minimiser
 from slts.learning.interior import minimise
 from slts.learning.newton_systems import SquaredNorm, SquaredNormSystem
 
@@ -138,7 +138,7 @@ def solve_frobenius_path(
     """
     check_pairs(pairs)
     Z = np.asarray(Z)
-    rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
+    rows = HingeExamples.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
     rows, basis = _span(rows)
     coef = None if start is None else start.ravel() / pairs[0][0]
     if coef is not None and basis is not None:
@@ -162,7 +162,7 @@ def solve_frobenius_path(
 
 
 def metric_in_parts(
-    sample: HingeRows,
+    sample: HingeExamples,
     n_rows: int,
     *,
     gamma: float,
@@ -175,7 +175,7 @@ def metric_in_parts(
 
     Parameters
     ----------
-    sample : HingeRows
+    sample : HingeExamples
         A uniform choice of the rows, some thousands. Only the run time depends on it.
     n_rows : int
         Number of rows in all parts together.
@@ -234,7 +234,7 @@ def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
             )
 
 
-def largest_row_norm(rows: HingeRows) -> float:
+def largest_row_norm(rows: HingeExamples) -> float:
     """Return the length of the longest row, or one if all rows are zero."""
     longest = 0.0
     for begin in range(0, rows.n_rows, _NORM_CHUNK):
@@ -245,7 +245,7 @@ def largest_row_norm(rows: HingeRows) -> float:
     return float(np.sqrt(longest)) or 1.0
 
 
-def _span(rows: HingeRows) -> tuple[HingeRows, FloatArray | None]:
+def _span(rows: HingeExamples) -> tuple[HingeExamples, FloatArray | None]:
     """If there are fewer rows than columns, return coordinates in their span, and its basis."""
     if rows.n_rows >= rows.n_columns:
         return rows, None
@@ -266,7 +266,7 @@ class _MetricProblem(SquaredNorm):
         primal = point.loss + self.value(point.coef)
         return primal - self.bound(point.multipliers) <= tol * max(primal, self.floor)
 
-    def closed_form(self, rows: HingeRows) -> Certified | None:
+    def closed_form(self, rows: HingeExamples) -> Certified | None:
         """Return the minimiser if no margin exceeds one: every multiplier is at its weight."""
         multipliers = Multipliers(float(rows.weights.sum()), rows.total)
         coef = rows.total / (2.0 * self.strength)
@@ -275,7 +275,7 @@ class _MetricProblem(SquaredNorm):
         point = Certified(coef, rows.loss(rows.margins(coef)), multipliers, 0)
         return point if self.closes(point, _EXACT) else None
 
-    def begin(self, rows: HingeRows, start: FloatArray | None) -> _MetricSolver:
+    def begin(self, rows: HingeExamples, start: FloatArray | None) -> _MetricSolver:
         """Return a solver for all rows at once; ``start`` is a guess."""
         return _MetricSolver(self, rows, start)
 
@@ -289,7 +289,9 @@ class _MetricProblem(SquaredNorm):
 class _MetricSolver:
     """Interior-point steps on rows in units of the longest one."""
 
-    def __init__(self, problem: _MetricProblem, rows: HingeRows, start: FloatArray | None) -> None:
+    def __init__(
+        self, problem: _MetricProblem, rows: HingeExamples, start: FloatArray | None
+    ) -> None:
         rows, self._basis = _span(rows)
         self._unit = largest_row_norm(rows)
         self._rows = rows.scaled(1.0 / self._unit)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.learning.hinge import HingeRows, Multipliers
+from slts.learning.hinge import HingeExamples, Multipliers
 from slts.learning.interior import Direction, Factor, weighted_gram
 
 _PRICE_FRACTION = 3e-3
@@ -63,7 +63,7 @@ class _HingeSystem:
     primal: FloatArray
     dual: FloatArray
 
-    def __init__(self, term: SquaredNorm | L1Ball, rows: HingeRows, coef: FloatArray) -> None:
+    def __init__(self, term: SquaredNorm | L1Ball, rows: HingeExamples, coef: FloatArray) -> None:
         self._term, self.coef = term, coef
         self._rows = np.asarray(rows.features, dtype=np.float64)
         self._weights = rows.weights
@@ -90,7 +90,7 @@ class SquaredNormSystem(_HingeSystem):
 
     coupled = True
 
-    def __init__(self, term: SquaredNorm, rows: HingeRows, start: FloatArray) -> None:
+    def __init__(self, term: SquaredNorm, rows: HingeExamples, start: FloatArray) -> None:
         super().__init__(term, rows, start)
         self._twice = 2.0 * term.strength
         self.primal = _positive_parts(self._rows @ start - 1.0)
@@ -135,7 +135,7 @@ class L1BallSystem(_HingeSystem):
 
     coupled = False
 
-    def __init__(self, term: L1Ball, rows: HingeRows) -> None:
+    def __init__(self, term: L1Ball, rows: HingeExamples) -> None:
         super().__init__(term, rows, np.zeros(rows.n_columns))
         self._radius, self._columns = term.radius, rows.n_columns
         # Both halves and the slack share the radius evenly. The dual halves are centred on the

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from slts._typing import FloatArray
-from slts.learning.hinge import HingeRows, Multipliers
+from slts.learning.hinge import HingeExamples, Multipliers
 from slts.learning.metric import (
     PRIMAL_FLOOR,
     MetricSolution,
@@ -145,7 +145,7 @@ def solve_metric_path(
     Z = np.asarray(Z)
     if Z.ndim != 3 or Z.shape[1] != Z.shape[2]:
         raise ValueError(f"The 'Z' must have shape (n_series, d, d). Got {Z.shape} instead.")
-    rows = HingeRows.build(Z.reshape(len(Z), -1), labels, sample_weight, name="Z")
+    rows = HingeExamples.build(Z.reshape(len(Z), -1), labels, sample_weight, name="Z")
     unit = largest_row_norm(rows)
     rows = rows.scaled(1.0 / unit)
     found: dict[float, _Solved] = {}
@@ -191,7 +191,7 @@ class _Solved(NamedTuple):
         return self.primal - self.dual <= tol * max(self.primal, PRIMAL_FLOOR)
 
 
-def _solve(rows: HingeRows, penalty: Penalty, tol: float, max_iter: int) -> _Solved:
+def _solve(rows: HingeExamples, penalty: Penalty, tol: float, max_iter: int) -> _Solved:
     """Minimise until the gap closes, or the Newton steps are used up.
 
     Of the points within the gap the simplest is returned: entries, singular values or eigenvalues
@@ -218,13 +218,13 @@ def _solve(rows: HingeRows, penalty: Penalty, tol: float, max_iter: int) -> _Sol
         width *= _SHRINK
 
 
-def _evaluate(rows: HingeRows, penalty: Penalty, coef: FloatArray, dual: float) -> _Solved:
+def _evaluate(rows: HingeExamples, penalty: Penalty, coef: FloatArray, dual: float) -> _Solved:
     loss = rows.loss(rows.margins(coef))
     return _Solved(coef, loss, loss + penalty.value(coef), dual, 0)
 
 
 def _improve(
-    rows: HingeRows,
+    rows: HingeExamples,
     penalty: Penalty,
     best: _Solved,
     centre: FloatArray,
@@ -263,7 +263,7 @@ class _Step(NamedTuple):
 
 
 def _centre(
-    rows: HingeRows, penalty: Penalty, coef: FloatArray, width: float, budget: int
+    rows: HingeExamples, penalty: Penalty, coef: FloatArray, width: float, budget: int
 ) -> _Centre:
     """Newton steps for one width."""
     margins = rows.margins(coef)
@@ -282,7 +282,7 @@ def _centre(
 
 
 def _step_length(
-    rows: HingeRows,
+    rows: HingeExamples,
     penalty: Penalty,
     coef: FloatArray,
     margins: FloatArray,
@@ -303,7 +303,7 @@ def _step_length(
 
 
 def _newton(
-    rows: HingeRows,
+    rows: HingeExamples,
     penalty: Penalty,
     coef: FloatArray,
     multipliers: FloatArray,
@@ -347,7 +347,7 @@ def _solve_positive(gram: FloatArray, right: FloatArray) -> FloatArray:
             diagonal += _LIFT * float(diagonal.max())
 
 
-def _smooth_loss(rows: HingeRows, margins: FloatArray, width: float) -> float:
+def _smooth_loss(rows: HingeExamples, margins: FloatArray, width: float) -> float:
     short = 1.0 - margins
     half = width + np.hypot(width, 0.5 * short)
     values = 0.5 * short + half - width * np.log(2.0 * width * half)
@@ -355,7 +355,7 @@ def _smooth_loss(rows: HingeRows, margins: FloatArray, width: float) -> float:
 
 
 def _hinge_slopes(
-    rows: HingeRows, margins: FloatArray, width: float
+    rows: HingeExamples, margins: FloatArray, width: float
 ) -> tuple[FloatArray, npt.NDArray[np.float64]]:
     """Return multipliers between zero and the weights, and the curvature of every row."""
     short = 1.0 - margins

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.errors import DataError
 from slts.hashing import scrambled
-from slts.learning.hinge import FEWEST_TO_GROUP, Groups, HingeRows, bits_of, group_equal_rows
+from slts.learning.hinge import FEWEST_TO_GROUP, Groups, HingeExamples, bits_of, group_equal_rows
 
 # Margins this close to one count as one: the side of a row must not depend on rounding.
 NARROWEST = 1e-7
@@ -47,7 +47,7 @@ class PickedRows:
         return int(self.weights.size)
 
     @classmethod
-    def picked(cls, rows: HingeRows, index: npt.NDArray[np.intp], first: int) -> PickedRows:
+    def picked(cls, rows: HingeExamples, index: npt.NDArray[np.intp], first: int) -> PickedRows:
         """Pick rows of a block whose first row has position ``first`` in the part."""
         at = index.astype(np.int64) + first
         return cls(rows.take(index), rows.weights[index], at, np.arange(index.size))
@@ -78,7 +78,9 @@ class PickedRows:
         """Group equal rows that have equal ``keys``; return None if that saves little."""
         if self.n_rows < FEWEST_TO_GROUP:
             return None
-        return group_equal_rows(HingeRows(self.features, np.ones(self.n_rows), self.weights), keys)
+        return group_equal_rows(
+            HingeExamples(self.features, np.ones(self.n_rows), self.weights), keys
+        )
 
     def merged(self, groups: Groups | None) -> PickedRows:
         """Return one row for each group."""
@@ -152,7 +154,7 @@ class NearQuery:
         """Return the query of a part, from the common and its own information."""
         return self
 
-    def answer(self, rows: HingeRows, first: int) -> NearReply:
+    def answer(self, rows: HingeExamples, first: int) -> NearReply:
         """Answer for a block of rows whose first row has position ``first`` in the part."""
         (margins,) = _margins(rows, first, self.reference)
         weights, used = rows.weights, rows.weights > 0.0
@@ -253,7 +255,7 @@ class CheckQuery:
         """Return the query of a part, from the common and its own information."""
         return self if own is None else replace(self, owns=(own,))
 
-    def answer(self, rows: HingeRows, first: int) -> CheckReply:
+    def answer(self, rows: HingeExamples, first: int) -> CheckReply:
         """Answer for a block of rows whose first row has position ``first`` in the part."""
         ((known, limit),) = self.owns
         margins, before = _margins(rows, first, self.coef, self.reference)
@@ -299,13 +301,13 @@ class ReducedRows:
         """Whether all rows were sent."""
         return sum(known.size for known in self.known) == self.n_rows
 
-    def rows(self) -> HingeRows:
+    def rows(self) -> HingeExamples:
         """Return the rows of the reduced problem; the mean row, if there is one, is the last."""
         features, weights = self._sent.features, self._sent.weights
         if self._n_below > 0 and self._weight > self._least:
             features = np.vstack([features, self._vector / self._weight])
             weights = np.append(weights, self._weight)
-        return HingeRows(features, np.ones(weights.size), weights)
+        return HingeExamples(features, np.ones(weights.size), weights)
 
     def mean_is_tight(self, coef: FloatArray) -> bool:
         """Whether the row that stands for the rows below has margin one."""
@@ -344,7 +346,7 @@ class ReducedRows:
         self._shares = np.array([reply.n_wrong for reply in replies], dtype=np.float64)
 
 
-def _margins(rows: HingeRows, first: int, *coefs: FloatArray) -> FloatArray:
+def _margins(rows: HingeExamples, first: int, *coefs: FloatArray) -> FloatArray:
     """Return the margins at each of ``coefs``, one row each."""
     margins = rows.margins(np.stack(coefs))
     broken = np.flatnonzero(~np.isfinite(margins.sum(axis=0)))

@@ -20,7 +20,7 @@ from slts.learning.constraint_generation import (
     most_sampled,
     solve_in_memory,
 )
-from slts.learning.hinge import Certified, HingeRows, Multipliers
+from slts.learning.hinge import Certified, HingeExamples, Multipliers
 from slts.learning.interior import minimise
 from slts.learning.newton_systems import L1Ball, L1BallSystem
 from slts.learning.vertex import (
@@ -126,7 +126,7 @@ def solve_separator_path(
         If a gap stays above ``tol``.
     """
     check_gammas(gammas)
-    rows = HingeRows.build(K, labels, sample_weight, name="K")
+    rows = HingeExamples.build(K, labels, sample_weight, name="K")
     size = _first_size(rows.n_columns)
     gammas = [float(gamma) for gamma in gammas]
     found: dict[float, SeparatorSolution] = {}
@@ -147,7 +147,7 @@ def solve_separator_path(
 
 
 def separator_in_parts(
-    sample: HingeRows,
+    sample: HingeExamples,
     n_rows: int,
     *,
     gamma: float,
@@ -221,7 +221,7 @@ class _SeparatorProblem(L1Ball):
         """Whether ``coef`` is strictly inside the ball."""
         return float(np.sum(np.abs(coef))) < self.radius * (1.0 - 1e-9)
 
-    def closed_form(self, rows: HingeRows) -> Certified | None:
+    def closed_form(self, rows: HingeExamples) -> Certified | None:
         """Return all weight on the best landmark: optimal while no margin exceeds one."""
         gradient = rows.total
         best = int(np.argmax(np.abs(gradient)))
@@ -231,7 +231,7 @@ class _SeparatorProblem(L1Ball):
         point = Certified(coef, rows.loss(rows.margins(coef)), multipliers, 0)
         return point if self.closes(point, _INHERIT_TOL) else None
 
-    def begin(self, rows: HingeRows, start: FloatArray | None) -> _SeparatorSolver:
+    def begin(self, rows: HingeExamples, start: FloatArray | None) -> _SeparatorSolver:
         """Return a solver for all rows at once; ``start`` is not used."""
         return _SeparatorSolver(self, rows)
 
@@ -253,7 +253,7 @@ class _SeparatorProblem(L1Ball):
 class _SeparatorSolver:
     """Interior-point steps on rows in units of their largest entry, then the step to a vertex."""
 
-    def __init__(self, problem: _SeparatorProblem, rows: HingeRows) -> None:
+    def __init__(self, problem: _SeparatorProblem, rows: HingeExamples) -> None:
         self._unit = max(float(np.max(rows.features)), -float(np.min(rows.features))) or 1.0
         self._rows = rows.scaled(1.0 / self._unit)
         self._problem = _SeparatorProblem(problem.radius * self._unit)

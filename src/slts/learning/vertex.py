@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from slts._typing import FloatArray
-from slts.learning.hinge import HingeRows
+from slts.learning.hinge import HingeExamples
 from slts.learning.interior import minimise
 from slts.learning.newton_systems import L1BallSystem, SmallestNormSystem
 
@@ -44,7 +44,7 @@ class Sides(NamedTuple):
     binding: bool
 
 
-def read_sides(rows: HingeRows, radius: float, system: L1BallSystem) -> Sides:
+def read_sides(rows: HingeExamples, radius: float, system: L1BallSystem) -> Sides:
     """Compare the two members of every complementary pair, each in its natural unit."""
     m, n = rows.n_rows, rows.n_columns
     excess, shortfall = system.primal[:m], system.primal[m : 2 * m]
@@ -64,7 +64,7 @@ def read_sides(rows: HingeRows, radius: float, system: L1BallSystem) -> Sides:
     return Sides(index, below, np.flatnonzero(undecided), columns, signs, binding)
 
 
-def solve_active(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | None:
+def solve_active(rows: HingeExamples, radius: float, sides: Sides) -> FloatArray | None:
     """Solve margin = 1 on the tight rows (and norm = radius); None unless that is a vertex.
 
     Margins may be so close to one that rows seem tight that are not. The first rows then decide.
@@ -76,7 +76,7 @@ def solve_active(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | N
     return found
 
 
-def _solve_tight(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | None:
+def _solve_tight(rows: HingeExamples, radius: float, sides: Sides) -> FloatArray | None:
     count = sides.columns.shape[0]
     matrix = _active_matrix(rows, sides)
     if count == 0 or matrix.shape[0] < count:
@@ -96,7 +96,7 @@ def _solve_tight(rows: HingeRows, radius: float, sides: Sides) -> FloatArray | N
     return coef
 
 
-def solve_multipliers(rows: HingeRows, sides: Sides, coef: FloatArray) -> FloatArray:
+def solve_multipliers(rows: HingeExamples, sides: Sides, coef: FloatArray) -> FloatArray:
     """Return multipliers that make the gradient equal to the price on the non-zero columns.
 
     ``coef`` is the vertex, which tells the tight rows from those that only seemed so.
@@ -116,13 +116,13 @@ def solve_multipliers(rows: HingeRows, sides: Sides, coef: FloatArray) -> FloatA
     return dual
 
 
-def _active_matrix(rows: HingeRows, sides: Sides) -> FloatArray:
+def _active_matrix(rows: HingeExamples, sides: Sides) -> FloatArray:
     matrix = rows.take(sides.tight)[:, sides.columns]
     return np.vstack([matrix, sides.signs]) if sides.binding else matrix
 
 
 def solve_undecided(
-    rows: HingeRows, radius: float, sides: Sides, loss_target: float
+    rows: HingeExamples, radius: float, sides: Sides, loss_target: float
 ) -> tuple[FloatArray, FloatArray]:
     """Solve the linear program of the undecided rows; add other rows until the loss is small."""
     inside = np.zeros(rows.n_rows, dtype=bool)
@@ -154,7 +154,7 @@ def solve_undecided(
     return best
 
 
-def smallest_separator(rows: HingeRows, start: FloatArray) -> FloatArray | None:
+def smallest_separator(rows: HingeExamples, start: FloatArray) -> FloatArray | None:
     """Return the vertex of smallest L1 norm whose margins are all at least one, if found.
 
     ``start`` separates the rows. The search begins with the rows of smallest margin there.
@@ -173,7 +173,7 @@ def smallest_separator(rows: HingeRows, start: FloatArray) -> FloatArray | None:
         inside |= wrong
 
 
-def _smallest_on(rows: HingeRows, index: IndexArray, start: FloatArray) -> FloatArray | None:
+def _smallest_on(rows: HingeExamples, index: IndexArray, start: FloatArray) -> FloatArray | None:
     matrix = rows.take(index)
     m, n = matrix.shape
     system = SmallestNormSystem(matrix, start)
@@ -192,7 +192,7 @@ def _smallest_on(rows: HingeRows, index: IndexArray, start: FloatArray) -> Float
     return _smallest_program(rows, index)
 
 
-def _smallest_program(rows: HingeRows, index: IndexArray) -> FloatArray | None:
+def _smallest_program(rows: HingeExamples, index: IndexArray) -> FloatArray | None:
     """Minimise ``||a||_1`` with every margin of ``rows[index]`` at least one, by simplex."""
     n = rows.n_columns
     matrix = rows.take(index)
@@ -208,7 +208,7 @@ def _smallest_program(rows: HingeRows, index: IndexArray) -> FloatArray | None:
 
 
 def _restricted_program(
-    rows: HingeRows, radius: float, index: IndexArray, linear: FloatArray, price: float
+    rows: HingeExamples, radius: float, index: IndexArray, linear: FloatArray, price: float
 ) -> tuple[FloatArray, FloatArray] | None:
     """Minimise ``hinge(rows[index]) - <linear, a>`` over the ball by the simplex method.
 
@@ -230,7 +230,7 @@ def _restricted_program(
     return result.x[:n] - result.x[n : 2 * n], multipliers
 
 
-def _sharpen(rows: HingeRows, radius: float, index: IndexArray, coef: FloatArray) -> FloatArray:
+def _sharpen(rows: HingeExamples, radius: float, index: IndexArray, coef: FloatArray) -> FloatArray:
     """Solve directly for the vertex that a linear program found within its tolerance."""
     norm = float(np.sum(np.abs(coef)))
     if norm == 0.0:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
+from slts.execution import Block, map_blocks
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.channels import (
     ChannelScale,
@@ -25,8 +26,9 @@ REPRESENTATIONS = ("values", "changes", "levels")
 _N_LEVELS, _MOST_LEVELS = 5, 120
 # Quantiles and components are estimated from this many steps and series.
 _FIT_STEPS, _FIT_SERIES = 100_000, 50
-# Steps that are mapped at once: features need more memory than the series.
-_BLOCK_STEPS = 20_000
+# Steps that are mapped at once: features need more memory than the series, and should stay in the
+# cache of a thread.
+_BLOCK_STEPS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,17 +112,21 @@ class Representation:
             parts += [self.components.centre, self.components.basis]
         return sum(part.size for part in parts) + 1
 
-    def __call__(self, batch: SeriesBatch) -> SeriesBatch:
+    def __call__(self, batch: SeriesBatch, n_jobs: int | None = None) -> SeriesBatch:
         """Unit rows, ready for alignment."""
         batch = pool_steps(batch, self.max_length)
         cuts = np.searchsorted(batch.offsets, np.arange(0, batch.n_steps, _BLOCK_STEPS))
         cuts = np.unique(np.append(cuts, len(batch)))
-        parts = [batch[a:b] for a, b in pairwise(cuts.tolist())] or [batch]
-        rows = []
-        for part in parts:
+        blocks = [Block(a, b, 0, 1, float(b - a)) for a, b in pairwise(cuts.tolist())]
+        rows: dict[int, SeriesBatch] = {}
+
+        def task(block: Block) -> None:
+            part = batch[block.row_begin : block.row_end]
             reduced = self._reduced(self._features(part), part.offsets)
-            rows.append(normalize_rows(reduced.steps(observed_steps(part))))
-        return SeriesBatch.concatenate(rows)
+            rows[block.row_begin] = normalize_rows(reduced.steps(observed_steps(part)))
+
+        map_blocks(task, blocks or [Block(0, 0, 0, 1, 0.0)], n_jobs=n_jobs)
+        return SeriesBatch.concatenate([rows[begin] for begin in sorted(rows)])
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Attribute sums of rows times slopes to steps and channels of one series.

@@ -19,11 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment.extension import native, selected_target
-from slts.execution import Block, map_blocks, partition
+from slts.execution import Block, map_blocks, partition, thread_count
 from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale
 from slts.series.missing import fill_gaps, give_to_observed
@@ -217,7 +216,7 @@ class Snippets:
         batch = fill_gaps(batch, self.scale.centre)
         out = np.empty((len(batch), *self.thresholds.shape), dtype=np.int32)
         target, token = selected_target().index, native.CancelToken()
-        workers, (parts, costs) = effective_n_jobs(n_jobs), self._parts
+        workers, (parts, costs) = thread_count(n_jobs), self._parts
 
         def task(block: Block) -> None:
             native.window_counts(

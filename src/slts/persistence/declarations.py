@@ -72,7 +72,7 @@ from slts.series.channels import SCALES, ChannelScale, Components, Levels, trans
 
 # Rounding can make the norm of a unit row slightly larger than 1.
 _UNIT = 1.0 + 1e-6
-_MOST_JOBS = 4096
+_MOST_JOBS = 2**31 - 1
 _MOST_STEPS, _LONGEST_SNIPPET = 10**7, 999
 
 # ---- dataclasses that files can store, by name

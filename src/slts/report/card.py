@@ -167,7 +167,7 @@ def _limits(model: Any) -> list[str]:
             "the amplitude of a step."
         )
     limits.append(
-        "The model always predicts one of its training classes. It does not detect series that "
-        "belong to none of them."
+        "The model always predicts one of its training classes. Neither a low probability nor an "
+        "empty prediction set proves that a series belongs to none of them."
     )
     return limits

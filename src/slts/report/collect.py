@@ -70,8 +70,8 @@ def collect(
     inner = model
     while hasattr(inner, "best_estimator_"):
         inner = inner.best_estimator_
-    found = None if X is None else predict_series(inner, X, y, ids)
-    batch = None if found is None else found.batch
+    predictions = None if X is None else predict_series(inner, X, y, ids)
+    batch = None if predictions is None else predictions.batch
     n_channels = _n_channels(inner, batch)
     names = _channel_names(inner, batch, n_channels)
     summary = _summary(inner, batch)
@@ -80,11 +80,11 @@ def collect(
     rows = None if batch is None else draw(batch)
     channels = _drawn_channels(summary, rows, references, n_channels)
     explorer = space = similarities = None
-    if found is not None and rows is not None:
+    if predictions is not None and rows is not None:
         explorer, similarities, space = _explore(
-            found, rows, channels, references, snippets, verbose
+            predictions, rows, channels, references, snippets, verbose
         )
-    sets = sets_of(inner, found)
+    sets = sets_of(inner, predictions)
     add_sets([] if explorer is None else explorer.entries, sets)
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
     n_numbers = _n_numbers(inner, summary)
@@ -98,7 +98,7 @@ def collect(
             "decision_classes": [1] if n_decisions == 1 else list(range(n_decisions)),
             "channels": names,
         },
-        "labels": classes if found is None else found.label_names,
+        "labels": classes if predictions is None else predictions.label_names,
         "drawing": {
             "channels": channels.tolist(),
             "most_steps": MOST_STEPS,
@@ -109,15 +109,15 @@ def collect(
             "n_series": None if batch is None else len(batch),
             "n_classes": len(classes),
             "n_channels": n_channels,
-            "n_seen": None if found is None else found.n_seen,
-            "accuracy": None if found is None else accuracy(found),
+            "n_seen": None if predictions is None else predictions.n_seen,
+            "accuracy": None if predictions is None else accuracy(predictions),
             "n_references": None if references is None else len(references.indices),
             "n_snippets": None if snippets is None else len(snippets.form.snippets),
             "n_numbers": n_numbers,
         },
-        "confusion": None if found is None else confusion(found, len(classes)),
-        "certificate": certificate(model, found),
-        "sets": sets_content(inner, found, sets),
+        "confusion": None if predictions is None else confusion(predictions, len(classes)),
+        "certificate": certificate(model, predictions),
+        "sets": sets_content(inner, predictions, sets),
         "importance": importance(inner, summary, names),
         "references": None
         if references is None
@@ -125,16 +125,16 @@ def collect(
             references, [] if explorer is None else list(explorer.named), similarities, channels
         ),
         # After the explorer, which names snippets too.
-        "snippets": None if snippets is None else snippets.content(found),
+        "snippets": None if snippets is None else snippets.content(predictions),
         "space": space,
         "explorer": None if explorer is None else explorer.content(),
-        "data": None if found is None else data_summary(found),
-        "card": card(model, inner, found, n_numbers),
+        "data": None if predictions is None else data_summary(predictions),
+        "card": card(model, inner, predictions, n_numbers),
     }
 
 
 def _explore(
-    found: Predictions,
+    predictions: Predictions,
     rows: SeriesBatch,
     channels: IntArray,
     references: References | None,
@@ -142,14 +142,14 @@ def _explore(
     verbose: bool,
 ) -> tuple[Explorer, FloatArray | None, dict[str, Any] | None]:
     """The explorer, the similarities of the series to the references, and the similarity space."""
-    kept, most_classes = choose_series(found, len(channels), references, snippets)
+    kept, most_classes = choose_series(predictions, len(channels), references, snippets)
     similarities = space = None
     if references is not None:
         # The series of the explorer come first.
-        shown = points_to_show(len(found.batch), kept)
-        similarities = references.similarities(found.batch[shown])
-        space = similarity_space(found, shown, similarities, references)
-    explorer = Explorer(found, rows, channels, references, snippets, most_classes)
+        shown = points_to_show(len(predictions.batch), kept)
+        similarities = references.similarities(predictions.batch[shown])
+        space = similarity_space(predictions, shown, similarities, references)
+    explorer = Explorer(predictions, rows, channels, references, snippets, most_classes)
     with progress_bar("Explaining", show=verbose) as progress:
         for k, index in enumerate(kept.tolist()):
             explorer.add(index, None if similarities is None else similarities[k])

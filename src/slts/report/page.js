@@ -576,7 +576,7 @@
   const setWords = (entry) => {
     if (!entry.set) return "";
     const names = entry.set.classes.map((c) => model.classes[c]).join(", ");
-    return ` Set at ${entry.set.confidence} confidence: ${names || "none, the series is unlike anything seen"}.`;
+    return ` Set at ${entry.set.confidence} confidence: ${names || "no class, because every class is unusual for this series"}.`;
   };
 
   const drawDetail = () => {

@@ -18,30 +18,30 @@ _ALPHAS = (0.05, 0.1, 0.01)
 _MOST_LISTED = 200
 
 
-def sets_of(model: Any, found: Predictions | None) -> dict[float, LabelSets]:
+def sets_of(model: Any, predictions: Predictions | None) -> dict[float, LabelSets]:
     """The prediction sets by alpha; none if the model has no margins, or too few of them."""
     margins = getattr(model, "held_out_margins_", None)
-    if margins is None or found is None or found.decisions is None:
+    if margins is None or predictions is None or predictions.decisions is None:
         return {}
     sets = prediction_sets(model)
     # With fewer margins every set would have all classes.
     usable = [alpha for alpha in _ALPHAS if alpha * (margins.weights.sum() + 1.0) >= 1.0]
-    return {alpha: sets.from_decisions(found.decisions, alpha) for alpha in usable}
+    return {alpha: sets.from_decisions(predictions.decisions, alpha) for alpha in usable}
 
 
 def add_sets(entries: list[dict[str, Any]], sets: dict[float, LabelSets]) -> None:
     """Give every series of the explorer the classes in its set."""
-    for alpha, found in list(sets.items())[:1]:
+    for alpha, label_sets in list(sets.items())[:1]:
         for entry in entries:
-            members = np.flatnonzero(found.members[entry["index"]]).tolist()
+            members = np.flatnonzero(label_sets.members[entry["index"]]).tolist()
             entry["set"] = {"confidence": percent(1.0 - alpha, 0), "classes": members}
 
 
 def sets_content(
-    model: Any, found: Predictions | None, sets: dict[float, LabelSets]
+    model: Any, predictions: Predictions | None, sets: dict[float, LabelSets]
 ) -> dict[str, Any] | None:
     """Sizes of the sets, and the series whose set has none or several classes."""
-    if found is None or not sets:
+    if predictions is None or not sets:
         return None
     first = next(iter(sets.values()))
     # Series with no class first, then those with the most.
@@ -50,26 +50,28 @@ def sets_content(
     return {
         "guarantee": prediction_sets(model).guarantee,
         "alpha": first.alpha,
-        "sizes": [_sizes(one, found) for one in sorted(sets.values(), key=lambda s: -s.alpha)],
+        "sizes": [
+            _sizes(one, predictions) for one in sorted(sets.values(), key=lambda s: -s.alpha)
+        ],
         "n_odd": len(odd),
         "odd": [
             {
-                "id": found.ids[i],
+                "id": predictions.ids[i],
                 "set": np.flatnonzero(first.members[i]).tolist(),
-                "truth": None if found.truth is None else int(found.truth[i]),
-                "predicted": int(found.predicted[i]),
+                "truth": None if predictions.truth is None else int(predictions.truth[i]),
+                "predicted": int(predictions.predicted[i]),
             }
             for i in odd[:_MOST_LISTED].tolist()
         ],
     }
 
 
-def _sizes(sets: LabelSets, found: Predictions) -> dict[str, Any]:
+def _sizes(sets: LabelSets, predictions: Predictions) -> dict[str, Any]:
     sizes = sets.sizes
     covered = None
-    if found.truth is not None:
+    if predictions.truth is not None:
         known = np.column_stack([sets.members, np.zeros(len(sizes), dtype=bool)])
-        codes = np.minimum(found.truth, len(sets.classes))
+        codes = np.minimum(predictions.truth, len(sets.classes))
         covered = round(float(known[np.arange(len(sizes)), codes].mean()), 6)
     return {
         "alpha": sets.alpha,
@@ -83,12 +85,12 @@ def _sizes(sets: LabelSets, found: Predictions) -> dict[str, Any]:
 
 def sets_section(content: Content) -> str:
     """Sizes by confidence, and the series that need a look."""
-    found, labels = content["sets"], content["labels"]
-    if found is None:
+    sets, labels = content["sets"], content["labels"]
+    if sets is None:
         return ""
-    labelled = found["sizes"][0]["covered"] is not None
+    labelled = sets["sizes"][0]["covered"] is not None
     rows = []
-    for one in found["sizes"]:
+    for one in sets["sizes"]:
         covered = [percent(one["covered"])] if labelled else []
         numbers = [f"{one[name]:,}" for name in ("none", "one", "several")]
         rows.append([percent(1 - one["alpha"], 0), *numbers, f"{one['mean']:.2f}", *covered])
@@ -100,29 +102,32 @@ def sets_section(content: Content) -> str:
         columns=["", *["n"] * 5],
         caption="Number of series by the size of their set.",
     )
-    confidence = percent(1 - found["alpha"], 0)
+    confidence = percent(1 - sets["alpha"], 0)
     return (
         heading("sets", "Prediction sets")
         + f"<p>A set has the true class in {confidence} of cases. Several classes: the series "
-        f"could be any of them. No class: the series is unlike anything seen.</p>"
-        f"<p>{escape(found['guarantee'])}</p>"
-        f'<div class="beside">{sizes}{_odd_table(found, labels, labelled)}</div>'
+        f"could be any of them. No class: every class is unusual for the series. At most "
+        f"{percent(sets['alpha'], 0)} of the series of known classes have such a set, and their "
+        f"prediction may still be right. Look at these series; an empty set does not prove that "
+        f"the class is unknown.</p>"
+        f"<p>{escape(sets['guarantee'])}</p>"
+        f'<div class="beside">{sizes}{_odd_table(sets, labels, labelled)}</div>'
     )
 
 
-def _odd_table(found: dict[str, Any], labels: list[str], labelled: bool) -> str:
-    if not found["odd"]:
+def _odd_table(sets: dict[str, Any], labels: list[str], labelled: bool) -> str:
+    if not sets["odd"]:
         return ""
     rows = []
-    for one in found["odd"]:
-        names = ", ".join(labels[c] for c in one["set"]) or "none: unlike anything seen"
+    for one in sets["odd"]:
+        names = ", ".join(labels[c] for c in one["set"]) or "no class"
         truth = [labels[one["truth"]]] if labelled else []
         rows.append([one["id"], names, labels[one["predicted"]], *truth])
     head = ["Series", "Set", "Predicted class", *(["True class"] if labelled else [])]
-    some = "" if len(rows) == found["n_odd"] else f"{len(rows):,} of "
+    some = "" if len(rows) == sets["n_odd"] else f"{len(rows):,} of "
     caption = (
-        f"{some}{count(found['n_odd'], 'series', 'series')} with no class or several, at "
-        f"{percent(1 - found['alpha'], 0)}."
+        f"{some}{count(sets['n_odd'], 'series', 'series')} with no class or several, at "
+        f"{percent(1 - sets['alpha'], 0)}."
     )
     return table(
         "Series with no class or several", rows, head=head, css="plain short", caption=caption

@@ -16,7 +16,7 @@ SCALES = ("standard", "robust", "asinh")
 # deviations apart.
 _QUARTILES, _HUNDREDTHS = 1.3489795003921634, 4.652695748081682
 # Scaled values are clipped here, so that their squares stay finite.
-_FAR = 1e140
+_LARGEST_SCALED = 1e140
 # Number of quantiles from which ranks are interpolated.
 _KNOTS = 65
 
@@ -136,7 +136,9 @@ class ChannelScale:
     def __call__(self, values: FloatArray) -> FloatArray:
         """Map rows of shape (steps, channels); missing values stay missing."""
         with np.errstate(over="ignore"):
-            scaled = np.clip((values - self.centre) / self.spread, -_FAR, _FAR)
+            scaled = np.clip(
+                (values - self.centre) / self.spread, -_LARGEST_SCALED, _LARGEST_SCALED
+            )
         return np.arcsinh(scaled) if self.squash else scaled
 
 

@@ -37,7 +37,7 @@ def as_series(
     *,
     layout: Layout = ...,
     padded: bool = ...,
-    id: str | None = ...,
+    id: str | Sequence[str] | None = ...,
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: None = ...,
@@ -49,7 +49,7 @@ def as_series(
     *,
     layout: Layout = ...,
     padded: bool = ...,
-    id: str | None = ...,
+    id: str | Sequence[str] | None = ...,
     time: str | None = ...,
     channels: str | Sequence[str] | None = ...,
     label: str,
@@ -60,7 +60,7 @@ def as_series(
     *,
     layout: Layout = "channels_first",
     padded: bool = False,
-    id: str | None = None,
+    id: str | Sequence[str] | None = None,
     time: str | None = None,
     channels: str | Sequence[str] | None = None,
     label: str | None = None,
@@ -87,10 +87,10 @@ def as_series(
     padded : bool
         Whether NaN only pads the ends of short series. Trailing steps that are NaN in all channels
         are then removed, and NaN anywhere else is an error.
-    id : str, optional
-        Column of a long frame that identifies the series. Series have the order of their first
-        rows. Columns that are not named are guessed as `scan_series` does, and a warning states
-        the guess.
+    id : str or sequence of str, optional
+        Column of a long frame that identifies the series, or several that do so together. Series
+        have the order of their first rows. Columns that are not named are guessed as `scan_series`
+        does, and a warning states the guess.
     time : str, optional
         Column by which each series is sorted. If there is none, rows keep their order.
     channels : str or sequence of str, optional

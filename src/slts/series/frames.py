@@ -19,6 +19,7 @@ from slts.columns.rows import (
     kind_of,
     parse_times,
     time_form,
+    with_identifier,
 )
 from slts.errors import DataError, warn
 from slts.extras import LazyModule, import_extra
@@ -93,8 +94,12 @@ def read_table(
     if is_pandas_frame(X) and X.index.nlevels == 1 and X.index.name not in (None, *X.columns):
         X = X.reset_index()
     given = requested.channels
-    if requested.id is None or requested.time is None or given is None:
-        return read_long(X, _guess(X, requested), missing=missing)
+    if not isinstance(requested.id, str) or requested.time is None or given is None:
+        columns = _guess(X, requested)
+        if columns.id_columns:
+            rows = arrow_table(_eager(X).to_native(), "the data frame")
+            X = with_identifier(rows, columns.id_columns)
+        return read_long(X, columns, missing=missing)
     channels = (given,) if isinstance(given, str) else tuple(given)
     columns = Columns(requested.id, requested.time, requested.label, channels)
     return read_long(X, columns, missing=missing)
@@ -234,7 +239,8 @@ def _order(codes: IntArray, times: AnyArray | None, names: Sequence[Hashable]) -
         row = order[int(np.argmax(twice))]
         raise DataError(
             f"time {times[row]!s} occurs twice in the series with id {names[codes[row]]!r}: "
-            "drop or average the duplicates, or check that id distinguishes all series"
+            "drop or average the duplicates. If this id has several series, name all columns that "
+            "identify one: --id subject --id trial (id=['subject', 'trial'])"
         )
     return order
 

@@ -91,7 +91,7 @@ class SeriesSource(Protocol):
         """Name for messages."""
 
     @property
-    def in_rows(self) -> bool:
+    def requires_unique_ids(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
 
     @property

@@ -5,17 +5,17 @@ Alignments are computed once. Every class, parameter and validation split is lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, one_blas_thread, silent
+from slts.execution import Progress, ThreadRunner, one_blas_thread, silent, thread_count
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -26,8 +26,13 @@ from slts.learning import (
 )
 from slts.learning.regularized_metric import problem_strength
 from slts.series import SeriesBatch
+from slts.training.splits import Split
 
 Item = TypeVar("Item")
+Task = TypeVar("Task")
+
+# Bytes of products that a thread reads at once: they stay in its cache.
+_BLOCK_BYTES = 2**22
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,8 @@ class SampleAlignments:
 
     def first_landmarks(self, count: int) -> SampleAlignments:
         """Return the same data with the first `count` landmarks only."""
+        if count >= self.n_landmarks:
+            return self
         return replace(
             self,
             similarities=None if self.similarities is None else self.similarities[:, :count],
@@ -111,15 +118,20 @@ class SampleAlignments:
             weights=self.weights[rows] / self.weights[rows].mean(),
         )
 
+    @cached_property
     def class_sums(self) -> FloatArray:
-        """Return T summed over the landmarks of each class, shape (series, classes, d, d)."""
-        assert self.products is not None
-        m, _, d, _ = self.products.shape
-        sums = np.zeros((m, self.n_classes, d, d))
-        for k in range(self.n_classes):
-            of_class = np.flatnonzero(self.landmark_codes == k)
-            if len(of_class):
-                self.products[:, of_class].sum(axis=1, dtype=np.float64, out=sums[:, k])
+        """T summed over the landmarks of each class, shape (series, classes, d, d)."""
+        T = self.products
+        assert T is not None
+        sums = np.zeros((len(T), self.n_classes, *T.shape[2:]))
+        members = [np.flatnonzero(self.landmark_codes == k) for k in range(self.n_classes)]
+
+        def add(rows: slice) -> None:
+            for k, of_class in enumerate(members):
+                if len(of_class):
+                    T[rows, of_class].sum(axis=1, dtype=np.float64, out=sums[rows, k])
+
+        self._map(add, self._row_blocks())
         return sums
 
     def projected(self, metrics: FloatArray) -> FloatArray:
@@ -128,8 +140,14 @@ class SampleAlignments:
         assert T is not None
         m, n, d, _ = T.shape
         flat = metrics.reshape(len(metrics), d * d).astype(T.dtype, copy=False)
-        K = T.reshape(m * n, d * d) @ flat.T
-        return np.ascontiguousarray(K.T, dtype=np.float64).reshape(len(metrics), m, n)
+        K = np.empty((len(metrics), m, n))
+
+        def project(rows: slice) -> None:
+            some = T[rows]
+            K[:, rows] = (flat @ some.reshape(-1, d * d).T).reshape(-1, len(some), n)
+
+        self._map(project, self._row_blocks())
+        return K
 
     def similarities_of(self, problem: int, metrics: FloatArray | None) -> npt.NDArray[Any]:
         """Return the similarities of a problem: K_I, or K_M under its metric."""
@@ -142,88 +160,154 @@ class SampleAlignments:
         self, gamma: float, lam: float, progress: Progress = silent
     ) -> list[MetricSolution]:
         """Learn the metric of every problem."""
-        sums = self.class_sums()
+        everything = np.arange(len(self.codes))
 
         def solve(positive: int) -> MetricSolution:
-            Z = one_vs_rest_features(sums, positive, self.n_landmarks)
-            return solve_metric_path(
-                Z, self.labels(positive), pairs=[(gamma, lam)], regularizer=self.regularizer,
-                sample_weight=self.weights,
-            )[0]  # fmt: skip
+            return self._metric_path(everything, positive, [(gamma, lam)])[0]
 
-        return self._for_each_problem(solve, progress)
+        return self._map(solve, self.positives, progress)
 
     def solve_separators(
         self, metrics: FloatArray | None, gamma: float, progress: Progress = silent
     ) -> tuple[list[SeparatorSolution], bool]:
         """Learn the separator of every problem; say whether some decision is positive."""
+        stacks = None if metrics is None else metrics[:, np.newaxis]
 
-        def solve(positive: int) -> tuple[SeparatorSolution, bool]:
-            K = self.similarities_of(self.positives.index(positive), metrics)
-            found = solve_separator(
-                K, self.labels(positive), gamma=gamma, sample_weight=self.weights
-            )
+        def solve(problem: int, _: int, K: npt.NDArray[Any]) -> tuple[SeparatorSolution, bool]:
+            labels = self.labels(self.positives[problem])
+            found = solve_separator(K, labels, gamma=gamma, sample_weight=self.weights)
             return found, bool((K @ found.coef > 0.0).any())
 
-        solved = self._for_each_problem(solve, progress)
+        solved = self._map_similarities(solve, len(self.positives), stacks, progress)
         return [found for found, _ in solved], any(positive for _, positive in solved)
 
     def held_out_decisions(
-        self, train: IntArray, test: IntArray, parameters: Sequence[dict[str, float]]
-    ) -> FloatArray:
-        """Learn on `train`, decide on `test`, for all parameters: (parameters, test, problems)."""
+        self,
+        splits: Sequence[Split],
+        parameters: Sequence[dict[str, float]],
+        progress: Progress = silent,
+    ) -> list[FloatArray]:
+        """Learn on the first part of each split, decide on the second, for all parameters.
+
+        Shape (parameters, test, problems) for each split. Problems of all classes and splits are
+        solved side by side.
+        """
+        tasks = [(split, positive) for split in splits for positive in self.positives]
         decide = self._bbs_decisions if self.products is None else self._slts_decisions
-        return decide(train, test, parameters)
+        found, n = decide(tasks, parameters, progress), len(self.positives)
+        return [np.stack(found[k : k + n], axis=-1) for k in range(0, len(found), n)]
 
     def _bbs_decisions(
-        self, train: IntArray, test: IntArray, parameters: Sequence[dict[str, float]]
-    ) -> FloatArray:
+        self,
+        tasks: Sequence[tuple[Split, int]],
+        parameters: Sequence[dict[str, float]],
+        progress: Progress,
+    ) -> list[FloatArray]:
         K = self.similarities
         assert K is not None
 
-        def decide(positive: int) -> FloatArray:
+        def decide(task: tuple[Split, int]) -> FloatArray:
+            (train, test), positive = task
             path = solve_separator_path(
                 K[train], self.labels(positive)[train],
                 gammas=[p["gamma"] for p in parameters], sample_weight=self.weights[train],
             )  # fmt: skip
             return np.stack([K[test] @ solution.coef for solution in path])
 
-        return np.stack(self._for_each_problem(decide), axis=-1)
+        return self._map(decide, tasks, progress)
 
     def _slts_decisions(
-        self, train: IntArray, test: IntArray, parameters: Sequence[dict[str, float]]
-    ) -> FloatArray:
+        self,
+        tasks: Sequence[tuple[Split, int]],
+        parameters: Sequence[dict[str, float]],
+        progress: Progress,
+    ) -> list[FloatArray]:
         # With one gamma in both stages only the strength of the penalty matters (lam gamma^2, or
         # lam gamma for a norm), so candidates of equal strength are solved once.
         pairs = [(p["gamma"], p["lam"]) for p in parameters]
         strengths = [problem_strength(gamma, lam, self.regularizer) for gamma, lam in pairs]
         descending = sorted(set(strengths), reverse=True)
         distinct = [pairs[strengths.index(s)] for s in descending]
-        sums = self.class_sums()
 
-        def decide(positive: int) -> FloatArray:
-            Z = one_vs_rest_features(sums, positive, self.n_landmarks)[train]
-            labels, weights = self.labels(positive)[train], self.weights[train]
-            metrics = solve_metric_path(
-                Z, labels, pairs=distinct, regularizer=self.regularizer, sample_weight=weights
-            )
-            values = []
-            stack = self.projected(np.stack([solution.metric for solution in metrics]))
-            for (gamma, _), K in zip(distinct, stack, strict=True):
-                separator = solve_separator(K[train], labels, gamma=gamma, sample_weight=weights)
-                values.append(K[test] @ separator.coef)
-            return np.stack([values[descending.index(s)] for s in strengths])
+        def learn(task: tuple[Split, int]) -> FloatArray:
+            (train, _), positive = task
+            path = self._metric_path(train, positive, distinct)
+            return np.stack([solution.metric for solution in path])
 
-        return np.stack(self._for_each_problem(decide), axis=-1)
+        def decide(k: int, strength: int, K: npt.NDArray[Any]) -> FloatArray:
+            (train, test), positive = tasks[k]
+            separator = solve_separator(
+                K[train], self.labels(positive)[train], gamma=distinct[strength][0],
+                sample_weight=self.weights[train],
+            )  # fmt: skip
+            return np.asarray(K[test] @ separator.coef)
 
-    def _for_each_problem(
-        self, solve: Callable[[int], Item], progress: Progress = silent
+        stacks = np.stack(self._map(learn, tasks))
+        values = self._map_similarities(decide, len(tasks), stacks, progress)
+        # Values of a task are in the order of the distinct strengths.
+        places = [descending.index(s) for s in strengths]
+        return [
+            np.stack([values[k * len(distinct) + place] for place in places])
+            for k in range(len(tasks))
+        ]
+
+    def _metric_path(
+        self, rows: IntArray, positive: int, pairs: Sequence[tuple[float, float]]
+    ) -> list[MetricSolution]:
+        Z = one_vs_rest_features(self.class_sums, positive, self.n_landmarks, total=self._total)
+        return solve_metric_path(
+            Z if len(rows) == len(Z) else Z[rows], self.labels(positive)[rows], pairs=pairs,
+            regularizer=self.regularizer, sample_weight=self.weights[rows],
+        )  # fmt: skip
+
+    @cached_property
+    def _total(self) -> FloatArray:
+        return np.asarray(self.class_sums.sum(axis=1))
+
+    def _map_similarities(
+        self,
+        task: Callable[[int, int, npt.NDArray[Any]], Item],
+        n_problems: int,
+        stacks: FloatArray | None,
+        progress: Progress,
     ) -> list[Item]:
-        """Solve the problems in threads, each with one BLAS thread."""
+        """Call a task with the similarities of every problem under each metric of its stack.
+
+        They are K_I without a stack. Those of some problems exist at a time.
+        """
+        if stacks is None:
+            own = self.similarities_of(0, None)
+            return self._map(lambda k: task(k, 0, own), range(n_problems), progress)
+        size = stacks.shape[1]
+        workers = thread_count(self.n_jobs)
+        # Half as large as T, or what the threads work on.
+        step = -(-max(stacks.shape[2] ** 2 // 2, workers) // size)
+        found: list[Item] = []
+
+        def count(done: float, _: float) -> None:
+            progress(len(found) + done, n_problems * size)
+
+        for begin in range(0, n_problems, step):
+            some = stacks[begin : begin + step]
+            K = self.projected(some.reshape(-1, *some.shape[2:]))
+            tasks = [(begin + k // size, k % size, K[k]) for k in range(len(K))]
+            found += self._map(lambda own: task(*own), tasks, count)
+        return found
+
+    def _row_blocks(self) -> list[slice]:
+        """Cut the series into blocks that do not depend on the number of threads."""
+        assert self.products is not None
+        step = max(1, _BLOCK_BYTES * len(self.codes) // max(1, self.products.nbytes))
+        return [slice(begin, begin + step) for begin in range(0, len(self.codes), step)]
+
+    def _map(
+        self,
+        task: Callable[[Task], Item],
+        tasks: Iterable[Task],
+        progress: Progress = silent,
+    ) -> list[Item]:
+        """Run tasks in threads, each with one BLAS thread; return the results in order."""
+        # With small matrices, threads of BLAS would mostly wait for each other.
         with one_blas_thread():
-            pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-            results = []
-            for result in pool(delayed(solve)(positive) for positive in self.positives):
-                results.append(result)
-                progress(len(results), len(self.positives))
-            return results
+            runner = ThreadRunner(self.n_jobs)
+            return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))

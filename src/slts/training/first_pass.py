@@ -94,7 +94,7 @@ class _PartCounts:
     reservoir: Reservoir
 
 
-def first_pass(
+def count_and_sample(
     source: SeriesSource,
     runner: TaskRunner,
     size: SampleSize,
@@ -108,7 +108,7 @@ def first_pass(
     reservoir = Reservoir(size)
     counts: list[_PartCounts] = []
     results = runner.map(
-        _count, parts, (size, seed, source.in_rows),
+        _count, parts, (size, seed, source.requires_unique_ids),
         lambda number: (number, reservoir.ceilings), progress=progress,
     )  # fmt: skip
     for result in results:
@@ -144,7 +144,9 @@ def read_everything(
     source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress = silent
 ) -> FirstPass:
     """Read all series into memory: a first pass whose sample is complete."""
-    return first_pass(source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress)
+    return count_and_sample(
+        source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress
+    )
 
 
 def class_weights(given: Any, classes: AnyArray, totals: FloatArray) -> FloatArray:
@@ -194,7 +196,7 @@ def _pick(part: Part, _: None, positions: IntArray) -> tuple[SeriesBatch, AnyArr
 def _count(
     part: Part, shared: tuple[SampleSize, int, bool], own: tuple[int, Ceilings]
 ) -> _PartCounts:
-    size, seed, in_rows = shared
+    size, seed, requires_unique_ids = shared
     number, ceilings = own
     reservoir = Reservoir(size, ceilings)
     n_series = n_steps = 0
@@ -209,7 +211,7 @@ def _count(
         reservoir.add(
             series_keys(series, seed), labels, weights, number, n_series, series, piece.groups
         )
-        if in_rows:
+        if requires_unique_ids:
             digests.append(digests_in(piece))
         names, which = np.unique(labels, return_inverse=True)
         sums = np.bincount(which.reshape(-1), weights=weights)

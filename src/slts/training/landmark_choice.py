@@ -12,7 +12,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.execution import TaskRunner
 from slts.landmarks import choose_in_order
-from slts.landmarks.selection import METHODS, check_landmarks
+from slts.landmarks.selection import SELECTION_METHODS, check_landmarks
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, fetch
@@ -26,19 +26,23 @@ def choose_landmarks(
     options: FitOptions,
     source: SeriesSource,
     runner: TaskRunner,
-    found: FirstPass,
+    first_pass: FirstPass,
     draw: Callable[[], IntArray],
 ) -> tuple[SeriesBatch, IntArray, IntArray]:
     """Return landmarks, their numbers in the source, and their classes.
 
     `draw` returns positions in the sample; it is called unless the landmarks are given as indices.
     """
-    if isinstance(options.landmarks, str) and options.landmarks in METHODS:
+    if isinstance(options.landmarks, str) and options.landmarks in SELECTION_METHODS:
         chosen = draw()
-        return found.sample.series[chosen], found.indices[chosen], found.codes[chosen]
-    indices = check_landmarks(options.landmarks, found.n_series, options.owner)
-    series, labels = fetch(source, runner, found.offsets, indices)
-    return series, indices, np.searchsorted(found.classes, labels).astype(np.int64)
+        return (
+            first_pass.sample.series[chosen],
+            first_pass.indices[chosen],
+            first_pass.codes[chosen],
+        )
+    indices = check_landmarks(options.landmarks, first_pass.n_series, options.owner)
+    series, labels = fetch(source, runner, first_pass.offsets, indices)
+    return series, indices, np.searchsorted(first_pass.classes, labels).astype(np.int64)
 
 
 def landmark_positions(

@@ -6,7 +6,7 @@ count and sample -> choose landmarks -> align the sample -> choose parameters ->
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.alignments import SampleAlignments
-from slts.training.first_pass import FirstPass, class_weights, first_pass
+from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
     choose_landmarks,
     landmark_positions,
@@ -42,7 +42,7 @@ from slts.training.splits import Split, make_splits
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 # The sample has this many series of every class, or all there are.
-_PER_CLASS = 20
+_SAMPLED_PER_CLASS = 20
 # Folds to calibrate the chosen parameters on if `cv` is a hold-out fraction.
 _CALIBRATION_FOLDS = 3
 
@@ -79,10 +79,13 @@ def fit_landmarks(
     limit = memory_limit(options.memory_limit, options.owner)
     with task_runner(options.n_jobs, source) as runner:
         with options.bar("Reading") as progress:
-            found = first_pass(
+            first_pass = count_and_sample(
                 source, runner, _sample_size(options, limit), seed=options.seed, progress=progress
             )
-        sample, classes = found.sample, found.classes if class_names is None else class_names
+        sample, classes = (
+            first_pass.sample,
+            first_pass.classes if class_names is None else class_names,
+        )
         row_map = RowMap.fit(
             sample.series[: sample.n_uniform],
             options.settings,
@@ -92,47 +95,51 @@ def fit_landmarks(
         rows = row_map(sample.series)
 
         def draw() -> IntArray:
-            count = max(_landmark_counts(options, found, found.n_series))
+            count = max(_landmark_counts(options, first_pass, first_pass.n_series))
             return landmark_positions(options, count, rows[: sample.n_uniform], options.settings)
 
-        landmarks, indices, landmark_codes = choose_landmarks(options, source, runner, found, draw)
-        plan = _plan(options, limit, runner, found, rows.n_channels, len(landmarks))
+        landmarks, indices, landmark_codes = choose_landmarks(
+            options, source, runner, first_pass, draw
+        )
+        plan = _plan(options, limit, runner, first_pass, rows.n_channels, len(landmarks))
 
         # The first series are a uniform sample; those that top up rare classes come last.
         n_tuning = sample.n_uniform if plan is None else plan.n_tuning
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
-        searched = _searched(found.codes[tuning])
+        searched = _tuning_positions(first_pass.codes[tuning])
         groups = None if sample.groups is None else sample.groups[tuning][searched]
         divide = partial(
             make_splits,
-            codes=found.codes[tuning][searched],
+            codes=first_pass.codes[tuning][searched],
             keys=sample.keys[tuning][searched],
             name=options.cv_name,
             groups=groups,
         )
         splits = divide(
             options.cv,
-            indices=found.indices[tuning][searched] if isinstance(source, ArraySource) else None,
-            n_series=found.n_series,
+            indices=first_pass.indices[tuning][searched]
+            if isinstance(source, ArraySource)
+            else None,
+            n_series=first_pass.n_series,
         )
         # A hold-out fraction is enough to choose parameters, but few series to calibrate on.
         calibration = splits
         if options.cv_name == "cv" and isinstance(options.cv, numbers.Real) and options.cv < 1:
             calibration = divide(_CALIBRATION_FOLDS)
-        multiplicities = found.multiplicities(tuning)
-        by_class = class_weights(options.class_weight, classes, found.totals)
-        weights = multiplicities * by_class[found.codes[tuning]]
+        multiplicities = first_pass.multiplicities(tuning)
+        by_class = class_weights(options.class_weight, classes, first_pass.totals)
+        weights = multiplicities * by_class[first_pass.codes[tuning]]
         aligner = Aligner(row_map(landmarks), options.settings, options.device, options.n_jobs)
         with options.bar("Aligning with landmarks") as progress:
             data = SampleAlignments.align(
                 aligner, rows[tuning], learns_metric=options.learns_metric, progress=progress,
-                codes=found.codes[tuning], landmark_codes=landmark_codes,
+                codes=first_pass.codes[tuning], landmark_codes=landmark_codes,
                 weights=weights / weights.mean(), n_classes=len(classes),
                 regularizer=options.regularizer, n_jobs=options.n_jobs,
             )  # fmt: skip
         chosen, best = _choose_parameters(
             options,
-            found,
+            first_pass,
             data.take(searched),
             splits,
             calibration,
@@ -147,12 +154,12 @@ def fit_landmarks(
             part_aligner = PartAligner(
                 row_map,
                 Aligner(aligner.landmarks[:count], options.settings, options.device, n_jobs),
-                found.classes, by_class, float(by_class @ found.totals), plan.batch_size,
+                first_pass.classes, by_class, float(by_class @ first_pass.totals), plan.batch_size,
                 plan.chunk,
             )  # fmt: skip
             alignments = PartitionedAlignments(
-                source, runner, part_aligner, data.first_landmarks(count), plan, found.n_series,
-                options.bar,
+                source, runner, part_aligner, data.first_landmarks(count), plan,
+                first_pass.n_series, options.bar,
             )  # fmt: skip
         metrics, metric_solutions = None, list[MetricSolution]()
         if options.learns_metric:
@@ -164,8 +171,8 @@ def fit_landmarks(
         with options.bar("Learning separators") as progress:
             separators, positive = alignments.solve_separators(metrics, chosen["gamma"], progress)
     fit = LandmarkFit(
-        classes, found.n_series, found.n_steps, row_map, landmarks[:count], indices[:count],
-        landmark_codes[:count],
+        classes, first_pass.n_series, first_pass.n_steps, row_map, landmarks[:count],
+        indices[:count], landmark_codes[:count],
         Origins.of(landmarks[:count], indices[:count], landmark_codes[:count]),
         np.stack([s.coef for s in separators]), metrics,
         tuple(metric_solutions), tuple(separators), positive,
@@ -175,18 +182,18 @@ def fit_landmarks(
     return fit
 
 
-def _searched(codes: IntArray) -> IntArray:
+def _tuning_positions(codes: IntArray) -> IntArray:
     """Return the series that parameters are chosen on: the first ones, and some of every class."""
     wanted = np.arange(len(codes)) < MOST_TUNING
     if not wanted.all():
         for c in np.unique(codes):
-            wanted[np.flatnonzero(codes == c)[:_PER_CLASS]] = True
+            wanted[np.flatnonzero(codes == c)[:_SAMPLED_PER_CLASS]] = True
     return np.flatnonzero(wanted)
 
 
 def _choose_parameters(
     options: LandmarkOptions,
-    found: FirstPass,
+    first_pass: FirstPass,
     data: SampleAlignments,
     splits: Sequence[Split],
     calibration: Sequence[Split],
@@ -194,27 +201,30 @@ def _choose_parameters(
     groups: AnyArray | None,
 ) -> tuple[dict[str, Any], SearchResult | None]:
     """Return the parameters with the best held-out accuracy, and all scores if there are any."""
-    counts = _landmark_counts(options, found, data.n_landmarks)
+    counts = _landmark_counts(options, first_pass, data.n_landmarks)
     if not splits:
         return {"n_landmarks": counts[0], **options.parameters[0]}, None
     candidates = [{"n_landmarks": n, **given} for n in counts for given in options.parameters]
 
-    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+    by_count: list[list[FloatArray]] = []
+    with options.bar("Trying parameters on held-out series") as progress:
+
+        def advance(done: float, total: float) -> None:
+            progress(len(by_count) * total + done, len(counts) * total)
+
         for count in counts:
             first = data.first_landmarks(count)
-            yield from first.held_out_decisions(train, test, options.parameters)
-
-    with options.bar("Trying parameters on held-out series") as progress:
-        best = search(
-            decide, candidates, splits, data.codes, data.weights, multiplicities, groups=groups,
-            progress=progress,
-        )  # fmt: skip
+            by_count.append(first.held_out_decisions(splits, options.parameters, advance))
+    decisions = [np.concatenate(of_split) for of_split in zip(*by_count, strict=True)]
+    best = search(
+        decisions, candidates, splits, data.codes, data.weights, multiplicities, groups=groups
+    )
     if calibration is not splits:
         chosen = data.first_landmarks(int(best.best_params["n_landmarks"]))
         pair = [options.parameters[best.best % len(options.parameters)]]
-        found_on = [chosen.held_out_decisions(*split, pair)[0] for split in calibration]
-        decisions = held_out_decisions(found_on, calibration, data.codes, multiplicities)
-        best = replace(best, held_out=decisions)
+        found_on = [of_split[0] for of_split in chosen.held_out_decisions(calibration, pair)]
+        held_out = held_out_decisions(found_on, calibration, data.codes, multiplicities)
+        best = replace(best, held_out=held_out)
     return best.best_params, best
 
 
@@ -228,20 +238,20 @@ def _sample_size(options: LandmarkOptions, limit: float) -> SampleSize:
             np.asarray(_MOST_LANDMARKS if options.n_landmarks is None else options.n_landmarks)
         )
         fewest = int(wanted.max(initial=1)) if wanted.dtype.kind in "iu" else 1
-    return SampleSize(np.inf, limit * SAMPLE_SHARE, fewest, _PER_CLASS)
+    return SampleSize(np.inf, limit * SAMPLE_SHARE, fewest, _SAMPLED_PER_CLASS)
 
 
 def _plan(
     options: LandmarkOptions,
     limit: float,
     runner: TaskRunner,
-    found: FirstPass,
-    n_rows: int,
+    first_pass: FirstPass,
+    row_width: int,
     n_landmarks: int,
 ) -> MemoryPlan | None:
     """Return how parts are held in memory; None if all alignments fit."""
     work = LandmarkWork.count(
-        found, n_rows=n_rows, n_landmarks=n_landmarks, dtype=options.settings.dtype,
+        first_pass, row_width=row_width, n_landmarks=n_landmarks, dtype=options.settings.dtype,
         learns_metric=options.learns_metric,
     )  # fmt: skip
     plan = MemoryPlan.make(work, limit, runner)
@@ -258,7 +268,7 @@ def _plan(
     return plan
 
 
-def _landmark_counts(options: LandmarkOptions, found: FirstPass, most: int) -> list[int]:
+def _landmark_counts(options: LandmarkOptions, first_pass: FirstPass, most: int) -> list[int]:
     """Return the numbers of landmarks to try, ascending, none larger than `most`."""
     several = isinstance(options.n_landmarks, Sequence | np.ndarray) and not isinstance(
         options.n_landmarks, str
@@ -275,12 +285,12 @@ def _landmark_counts(options: LandmarkOptions, found: FirstPass, most: int) -> l
         )
     if not isinstance(options.landmarks, str) and not several:
         return [most]
-    n_distinct = len(found.sample) if found.complete else found.n_series
+    n_distinct = len(first_pass.sample) if first_pass.complete else first_pass.n_series
     if options.n_landmarks is None:
         counts = [min(_MOST_LANDMARKS, max(1, round(_LANDMARK_SHARE * n_distinct)))]
     else:
         wanted = options.n_landmarks if several else [options.n_landmarks]
-        counts = [_resolved(n, n_distinct, found.n_series) for n in wanted]
+        counts = [_resolved(n, n_distinct, first_pass.n_series) for n in wanted]
     return sorted({min(count, most) for count in counts})
 
 

@@ -17,14 +17,14 @@ from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
-from slts.landmarks.selection import METHODS, check_landmarks
+from slts.landmarks.selection import SELECTION_METHODS, check_landmarks
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
-from slts.training.first_pass import FirstPass, class_weights, first_pass
+from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
     choose_landmarks,
     landmark_positions,
@@ -39,7 +39,7 @@ from slts.training.local_metrics import (
     training_bytes,
 )
 from slts.training.options import LocalOptions
-from slts.training.partitioned_ridge import PartitionedRidge, batch_size, one_vs_rest
+from slts.training.partitioned_ridge import PartitionedRidge, one_vs_rest
 from slts.training.sampling import SampleSize, shuffled
 from slts.training.search import HeldOutDecisions
 from slts.training.source import memory_limit, task_runner
@@ -47,7 +47,7 @@ from slts.training.source import memory_limit, task_runner
 _LOGGER = logging.getLogger("slts")
 
 # Landmarks of each class; fewer if there are many classes.
-_PER_CLASS, _LANDMARKS = 10, 200
+_LANDMARKS_PER_CLASS, _LANDMARKS = 10, 200
 # Metrics grow with classes times groups: beyond this number, classes share groups.
 _MOST_GROUPS = 32
 # Ridge regression is exact up to this many series; beyond, this many span the solution.
@@ -55,8 +55,9 @@ _ANCHORS = 2000
 # Cells of all recurrences in training, beyond which long series are averaged; never below
 # `_SHORT` steps. The path of two series of `_LONG` steps needs 64 MB.
 _CELLS, _SHORT, _LONG = 1e10, 128, 2**14
-# Fewest and most series of a sample, series of each class, and its share of the memory.
-_FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
+# Most series that are learned from in memory. Beyond, a sample of fewer series, some of each
+# class, decides everything but the coefficients. Its share of the memory.
+_MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 8
 # Anchors are drawn independently of landmarks, which are the series with the smallest keys.
 _ANCHOR_PURPOSE = 2
 
@@ -90,10 +91,10 @@ def fit_local(
     size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
     with task_runner(options.n_jobs, source) as runner:
         with options.bar("Reading") as progress:
-            found = first_pass(source, runner, size, seed=options.seed, progress=progress)
+            found = count_and_sample(source, runner, size, seed=options.seed, progress=progress)
         # All series, or an upper bound if equal series may not all be known.
         n_distinct = len(found.sample) if found.complete else found.n_series
-        found = _what_fits(found, options, limit)
+        found = _cap_sample_to_memory(found, options, limit)
         batch, codes = found.sample.series, found.codes
         classes = found.classes if class_names is None else class_names
         by_class = class_weights(options.class_weight, classes, found.totals)
@@ -131,8 +132,8 @@ def fit_local(
                 found.classes,
                 by_class,
                 found.sample.weights * by_class[codes],
-                batch_size(batch),
-                limit / 2,
+                batch.values.nbytes / len(batch),
+                limit - 2 * batch.values.nbytes - 8 * len(batch) * min(len(batch), _ANCHORS),
                 options.bar,
             )
         # Judges have no say in what is held out: with a sample there are other series for that.
@@ -201,11 +202,11 @@ def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
     return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
 
 
-def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
+def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
     """Return as much of the sample as can be learned from in `limit` bytes."""
     sample, n_classes = found.sample, len(found.classes)
     n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
-        options.metrics, n_classes * _per_class(n_classes)
+        options.metrics, n_classes * _landmarks_per_class(n_classes)
     )
 
     def needed(count: int) -> float:
@@ -221,12 +222,15 @@ def _what_fits(found: FirstPass, options: LocalOptions, limit: float) -> FirstPa
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
             n_snippets=options.n_snippets,
+            is_sample=not found.complete or count < len(sample),
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)
 
     most = len(sample)
     while needed(most) > limit and most > 1:
         most -= max(1, most // 50)
+    if most < len(sample) or not found.complete:
+        most = min(most, _MOST_SAMPLED)
     if most < len(sample):
         fewest = min(max(_FEWEST, 3 * n_classes), found.n_series)
         if most < fewest:
@@ -269,15 +273,15 @@ def _longest(batch: SeriesBatch, n_alignments: int) -> int | None:
     return int(lengths[max(0, fits - 1)])
 
 
-def _per_class(n_classes: int) -> int:
-    return max(4, min(_PER_CLASS, _LANDMARKS // n_classes))
+def _landmarks_per_class(n_classes: int) -> int:
+    return max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // n_classes))
 
 
 def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> int:
-    if not isinstance(options.landmarks, str) or options.landmarks not in METHODS:
+    if not isinstance(options.landmarks, str) or options.landmarks not in SELECTION_METHODS:
         return len(check_landmarks(options.landmarks, n_series, options.owner))
     if options.n_landmarks is None:
-        most = options.n_landmarks_per_class or _per_class(int(codes.max()) + 1)
+        most = options.n_landmarks_per_class or _landmarks_per_class(int(codes.max()) + 1)
         return int(np.minimum(np.bincount(codes), most).sum())
     is_fraction = isinstance(options.n_landmarks, float | np.floating)
     return min(

@@ -20,10 +20,10 @@ from slts.models.comparisons import (
     with_rows,
 )
 from slts.models.representations import Representation
-from slts.models.snippets import SnippetForm, Snippets
+from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.options import LocalOptions
-from slts.training.partitioned_ridge import Coordinates, PartitionedRidge
+from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summing_bytes
 from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weight of the snippets for each comparison with whole landmarks.
@@ -44,25 +44,33 @@ def training_bytes(
     n_phases: int,
     n_comparisons: int,
     n_snippets: int,
+    is_sample: bool,
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
 
     Inner products of all series with the anchors exist eleven times; the features of some groups
     twice, from a GPU `n_channels` x `n_channels` before they are reduced to `rank` directions; the
-    features of the anchors are kept for the metrics.
+    features of the anchors are kept for the metrics. If the series are a sample, the sums over all
+    series come afterwards.
     """
     products = 11 * 8.0 * n_series * n_anchors
     per_group = 8.0 * n_series * n_phases * n_channels**2
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
-    anchors = 8.0 * n_anchors * n_groups * n_phases * n_channels * min(rank, n_channels)
+    n_aligned = n_groups * n_phases * n_channels * min(rank, n_channels)
+    anchors = 8.0 * n_anchors * n_aligned
     aligned = 2 * chunk + min(n_comparisons * anchors, _KEPT_BYTES + anchors)
     judges = min(n_series, JUDGES)
-    return (
+    needed = (
         products
         + aligned
         + snippet_bytes(n_series, n_anchors, n_snippets)
         + snippet_bytes(judges, judges, CANDIDATES * n_snippets)
     )
+    if is_sample:
+        n_counted = n_snippets * N_THRESHOLDS * MOST_KINDS
+        n_features = n_comparisons * n_aligned + n_counted
+        needed = max(needed, summing_bytes(n_series, n_anchors, n_features))
+    return needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +266,8 @@ def _align(
     kept: list[list[GroupFeatures]] | None = []
     with options.bar("Aligning with landmarks") as progress:
         for representation in representations:
-            rows, landmarks = representation(training.batch), representation(training.landmarks)
+            rows = representation(training.batch, options.n_jobs)
+            landmarks = representation(training.landmarks)
             for how in options.settings:
                 comparison = Comparison.fit(representation, how, landmarks, options.metric_rank)
                 aligner = replace(

@@ -40,7 +40,7 @@ class LandmarkWork:
     ----------
     n_series, n_steps, n_channels
         Size of the source.
-    n_rows
+    row_width
         Channels of the rows that are aligned.
     n_classes, n_landmarks
         Number of classes and of landmarks.
@@ -57,7 +57,7 @@ class LandmarkWork:
     n_series: int
     n_steps: int
     n_channels: int
-    n_rows: int
+    row_width: int
     n_classes: int
     n_landmarks: int
     n_sample: int
@@ -69,28 +69,34 @@ class LandmarkWork:
 
     @classmethod
     def count(
-        cls, found: FirstPass, *, n_rows: int, n_landmarks: int, dtype: str, learns_metric: bool
+        cls,
+        first_pass: FirstPass,
+        *,
+        row_width: int,
+        n_landmarks: int,
+        dtype: str,
+        learns_metric: bool,
     ) -> LandmarkWork:
         """Take the numbers from a first pass."""
-        sample = found.sample
+        sample = first_pass.sample
         return cls(
-            n_series=found.n_series,
-            n_steps=found.n_steps,
+            n_series=first_pass.n_series,
+            n_steps=first_pass.n_steps,
             n_channels=sample.series.n_channels,
-            n_rows=n_rows,
-            n_classes=len(found.classes),
+            row_width=row_width,
+            n_classes=len(first_pass.classes),
             n_landmarks=n_landmarks,
             n_sample=sample.n_uniform,
             n_extra=len(sample) - sample.n_uniform,
             sample_bytes=float(sample.series.values.nbytes),
-            complete=found.complete,
+            complete=first_pass.complete,
             item=np.dtype(dtype).itemsize,
             learns_metric=learns_metric,
         )
 
     @property
     def _square(self) -> int:
-        return self.n_rows**2
+        return self.row_width**2
 
     @property
     def problems(self) -> int:
@@ -180,21 +186,21 @@ class MemoryPlan:
         if work.complete and work.in_memory <= limit:
             return None
         readers = 1 if runner.is_remote else runner.n_workers
-        plan = cls._under(work, limit, work.sample_bytes, work.n_sample, readers, runner.is_remote)
+        plan = cls._within(work, limit, work.sample_bytes, work.n_sample, readers, runner.is_remote)
         if plan.needed <= limit:
             return plan
         # With a larger limit the sample grows too.
         enough = 1e6
         while True:
             sample = max(work.sample_bytes, enough * SAMPLE_SHARE)
-            larger = cls._under(work, enough, sample, work.n_series, readers, runner.is_remote)
+            larger = cls._within(work, enough, sample, work.n_series, readers, runner.is_remote)
             if larger.needed <= enough:
                 break
             enough *= 1.1
         return replace(plan, enough=min(1.1 * enough, work.enough_for_all))
 
     @classmethod
-    def _under(
+    def _within(
         cls,
         work: LandmarkWork,
         limit: float,

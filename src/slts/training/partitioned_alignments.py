@@ -19,7 +19,7 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner
 from slts.execution import Progress, TaskRunner, check_stopped, one_blas_thread, silent
 from slts.learning import (
-    HingeRows,
+    HingeExamples,
     MetricSolution,
     SeparatorSolution,
     metric_in_parts,
@@ -139,7 +139,7 @@ class PartitionedAlignments:
         groups = np.zeros((sample.n_classes, sample.n_landmarks))
         groups[sample.landmark_codes, np.arange(sample.n_landmarks)] = 1.0
         kept = self._keep(keep_class_sums, (self.part_aligner, groups))
-        of_sample = sample.class_sums()
+        of_sample = sample.class_sums
         d = of_sample.shape[-1]
         solvers = {
             c: metric_in_parts(
@@ -180,9 +180,9 @@ class PartitionedAlignments:
                 task, self.source.parts(), shared, memory=self.plan.resident, progress=progress
             )
 
-    def _sample_rows(self, features: npt.NDArray[Any], positive: int) -> HingeRows:
+    def _sample_rows(self, features: npt.NDArray[Any], positive: int) -> HingeExamples:
         flat = features.reshape(len(features), -1)
-        return HingeRows.build(flat, self.sample.labels(positive), self.sample.weights)
+        return HingeExamples.build(flat, self.sample.labels(positive), self.sample.weights)
 
     def _solve(
         self,
@@ -251,13 +251,13 @@ def _answer(
     features, common = shared
     queries = {c: query.with_own(own[c]) for c, query in common.items()}
     nothing = np.empty(0)
-    blank = HingeRows(np.empty((0, features.n_columns)), nothing, nothing)
+    blank = HingeExamples(np.empty((0, features.n_columns)), nothing, nothing)
     found: dict[int, list[Any]] = {c: [query.answer(blank, 0)] for c, query in queries.items()}
     first = 0
     for codes, weights, numbers in blocks:
         check_stopped()
         for c, rows in zip(queries, features.of(numbers, queries), strict=True):
             labels = np.where(codes == c, 1.0, -1.0)
-            found[c].append(queries[c].answer(HingeRows(rows, labels, weights), first))
+            found[c].append(queries[c].answer(HingeExamples(rows, labels, weights), first))
         first += len(codes)
     return {c: type(replies[0]).merged(replies) for c, replies in found.items()}

@@ -12,14 +12,16 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.execution import Progress, TaskRunner, ThreadRunner
 from slts.learning.loo_ridge import NormalEquations
-from slts.models.comparisons import CHUNK_BYTES, Comparison, with_rows
+from slts.models.comparisons import Comparison, with_rows
 from slts.models.snippets import SnippetForm
 from slts.series import SeriesBatch
 from slts.series.source import Part, SeriesSource
 from slts.training.source import BATCH, pieces
 
-# Bytes of the series that are read at a time, and of copies while they are read and mapped.
-_READ_BYTES, _COPIES = 16 * 2**20, 6
+# Copies of a batch of series while it is read and mapped; features and coordinates exist twice.
+_COPIES, _BLOCKS = 6, 2
+# Share of the memory for one batch, with all that is computed from it.
+_BATCH_SHARE = 1 / 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +62,15 @@ class Coordinates:
         return values
 
     @property
-    def task_bytes(self) -> float:
-        """Estimate the memory of a task that sums a part, while an earlier result waits."""
-        n = len(self.shift)
-        numbers = max(own[0].size for own in self.directions)
-        features = min(CHUNK_BYTES, 8 * BATCH * numbers)
-        kinds = 1 if self.counted is None else 1 + self.counted.snippets.n_kinds
-        block = 8 * BATCH * n * (1 + kinds)
-        return float(2 * 8 * n**2 + 2 * features + block + _COPIES * _READ_BYTES)
+    def n_features(self) -> int:
+        """Number of features of a series."""
+        counted = 0 if self.counted is None else self.counted.coef[0].size
+        return int(sum(own[0].size for own in self.directions) + counted)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the coefficients."""
+        return 8 * len(self.shift) * self.n_features
 
     def with_jobs(self, n_jobs: int | None) -> Coordinates:
         """Return the same map for other numbers of threads."""
@@ -86,10 +89,10 @@ class PartitionedRidge:
         Labels, and the weight of a series by its class.
     sample_weight
         Weights of the sampled series in the sums: equal series have the sum of their weights.
-    batch_size
-        Series that are read at a time.
+    series_bytes
+        Mean bytes of a series.
     memory
-        Bytes for tasks that run at the same time.
+        Bytes that may be used while the sums are computed.
     bar
         Makes progress bars.
     """
@@ -99,34 +102,42 @@ class PartitionedRidge:
     classes: AnyArray
     class_weights: FloatArray
     sample_weight: FloatArray
-    batch_size: int
+    series_bytes: float
     memory: float
     bar: Callable[[str], AbstractContextManager[Progress]]
 
     def sum(self, coordinates: Coordinates) -> NormalEquations:
         """Add up the normal equations of all parts; the order of the parts decides the order."""
         parts, runner = self.source.parts(), self.runner
+        n, n_features = len(coordinates.shift), coordinates.n_features
+        per_series = _COPIES * self.series_bytes + _BLOCKS * 8 * (2 * n + n_features)
+        batch_size = int(min(BATCH, max(1.0, _BATCH_SHARE * self.memory / per_series)))
         if runner.is_remote:
             coordinates = coordinates.with_jobs(1)
         else:
             # Every task has its own sums: with little memory, threads share the series of a task.
-            at_once = max(1, int(self.memory / coordinates.task_bytes))
+            room = self.memory - 8 * n * n - coordinates.n_bytes
+            at_once = max(1, int(room / (batch_size * per_series + 2 * 8 * n * n)))
             at_once = min(runner.n_workers, len(parts), at_once)
             coordinates = coordinates.with_jobs(max(1, runner.n_workers // at_once))
             runner = ThreadRunner(at_once)
         n_problems = 1 if len(self.classes) == 2 else len(self.classes)
-        equations = NormalEquations(len(coordinates.shift), n_problems)
-        shared = coordinates, self.classes, self.class_weights, self.batch_size
+        equations = NormalEquations(n, n_problems)
+        shared = coordinates, self.classes, self.class_weights, batch_size
         with self.bar("Aligning all series") as progress:
             for found in runner.map(sum_equations, parts, shared, progress=progress):
                 equations += found
         return equations
 
 
-def batch_size(series: SeriesBatch) -> int:
-    """Return how many series like these are read at a time."""
-    per_series = series.values.nbytes / max(1, len(series))
-    return int(min(BATCH, max(1, _READ_BYTES / max(1.0, per_series))))
+def summing_bytes(n_sample: int, n_anchors: int, n_features: int) -> float:
+    """Estimate the memory that the sums over all series need, beside the sample.
+
+    Coordinates of the sample, and what is computed from them; features of the anchors, and their
+    combinations; matrices of the size of the normal equations; one batch.
+    """
+    held = 8.0 * n_anchors * (4 * n_sample + 2 * n_features + 6 * n_anchors)
+    return held / (1.0 - _BATCH_SHARE)
 
 
 def one_vs_rest(codes: IntArray, n_classes: int) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -55,7 +55,7 @@ class SearchResult:
 
 
 def search(
-    decide: Callable[[IntArray, IntArray], Iterable[FloatArray]],
+    decisions: Iterable[Iterable[FloatArray]],
     candidates: Sequence[dict[str, Any]],
     splits: Sequence[Split],
     codes: IntArray,
@@ -71,9 +71,8 @@ def search(
 
     Parameters
     ----------
-    decide
-        Learns on `train` and decides on `test`: yields decision values (test, problems) for each
-        candidate in order.
+    decisions
+        For each split, decision values (test, problems) of every candidate in order.
     candidates
         Their parameters.
     splits
@@ -89,9 +88,9 @@ def search(
     """
     scores = np.empty((len(candidates), len(splits)))
     held_out: list[list[FloatArray]] = [[] for _ in candidates]
-    for k, (train, test) in enumerate(splits):
-        for c, decisions in enumerate(decide(train, test)):
-            values = two_sided(decisions)
+    for k, ((_, test), of_split) in enumerate(zip(splits, decisions, strict=True)):
+        for c, decided in enumerate(of_split):
+            values = two_sided(decided)
             correct = values.argmax(axis=1) == codes[test]
             scores[c, k] = np.average(correct, weights=weights[test])
             held_out[c].append(values)

@@ -35,7 +35,7 @@ class SvmFit:
 
 
 def fit_svm(
-    found: FirstPass,
+    first_pass: FirstPass,
     classes: AnyArray,
     options: SvmOptions,
     similarities: Callable[[], FloatArray],
@@ -46,7 +46,7 @@ def fit_svm(
 
     Parameters
     ----------
-    found
+    first_pass
         All training series.
     classes
         Their labels.
@@ -57,10 +57,10 @@ def fit_svm(
     in_memory
         Whether splits may name series by their position in X.
     """
-    codes = found.codes
-    by_class = class_weights(options.class_weight, classes, found.totals)
-    weights = found.sample.weights * by_class[codes]
-    splits = _splits(found, options, in_memory)
+    codes = first_pass.codes
+    by_class = class_weights(options.class_weight, classes, first_pass.totals)
+    weights = first_pass.sample.weights * by_class[codes]
+    splits = _splits(first_pass, options, in_memory)
     for train, _ in splits:
         _require_all_classes(classes, codes[train])
     K = similarities()
@@ -80,21 +80,22 @@ def fit_svm(
     if splits:
         with options.bar("Training on parts") as progress:
             best = search(
-                decide, [{"C": C} for C in options.C], splits, codes, weights,
-                found.sample.weights, groups=found.sample.groups, progress=progress,
+                (decide(*split) for split in splits), [{"C": C} for C in options.C], splits, codes,
+                weights, first_pass.sample.weights, groups=first_pass.sample.groups,
+                progress=progress,
             )  # fmt: skip
         C, validation = best.best_params["C"], best.validation
         held_out = None if options.calibration_cv is None else best.held_out
     return SvmFit(C, *learn(slice(None), C), held_out, validation)
 
 
-def _splits(found: FirstPass, options: SvmOptions, in_memory: bool) -> list[Split]:
+def _splits(first_pass: FirstPass, options: SvmOptions, in_memory: bool) -> list[Split]:
     """Return what is held out: for calibration, or else for the choice of C alone."""
     calibrates = options.calibration_cv is not None or len(options.C) == 1
     return make_splits(
-        options.calibration_cv if calibrates else _FOLDS, found.codes, found.sample.keys,
-        name="calibration_cv" if calibrates else "C='auto'", groups=found.sample.groups,
-        indices=found.indices if in_memory else None, n_series=found.n_series,
+        options.calibration_cv if calibrates else _FOLDS, first_pass.codes, first_pass.sample.keys,
+        name="calibration_cv" if calibrates else "C='auto'", groups=first_pass.sample.groups,
+        indices=first_pass.indices if in_memory else None, n_series=first_pass.n_series,
     )  # fmt: skip
 
 
@@ -126,7 +127,11 @@ def left_out_decisions(
     held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
     if len(held_out) == 0:
         return None, None
-    found = nearness(held_out)
-    found[np.arange(len(held_out)), held_out] = -np.inf
-    decisions = nearest_decisions(found, codes, n_classes), codes[held_out], np.ones(len(held_out))
+    first_pass = nearness(held_out)
+    first_pass[np.arange(len(held_out)), held_out] = -np.inf
+    decisions = (
+        nearest_decisions(first_pass, codes, n_classes),
+        codes[held_out],
+        np.ones(len(held_out)),
+    )
     return decisions, Validation.of("leave-one-out", *decisions, series=held_out)

@@ -45,7 +45,7 @@ class ArraySource:
     weights: FloatArray | None = None
     groups: AnyArray | None = None
     name = "X"
-    in_rows = False
+    requires_unique_ids = False
     columns = None
 
     @property
@@ -145,12 +145,12 @@ class RepeatedIdentifiers:
     """Finds series whose rows lie in two parts: they would be counted twice."""
 
     def __init__(self, source: SeriesSource) -> None:
-        self._in_rows = source.in_rows
+        self._requires_unique_ids = source.requires_unique_ids
         self._digests: list[Digests] = []
 
     def add(self, digests: Digests) -> None:
         """Add the identifiers of the next part."""
-        self._digests.append(digests if self._in_rows else digests[:0])
+        self._digests.append(digests if self._requires_unique_ids else digests[:0])
 
     def check(self, parts: Sequence[Part]) -> None:
         """Raise an error if a series begins in two parts."""

@@ -134,6 +134,7 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
             "__init__",
             [](X* self, Array<const double, 2> values, Array<const std::int64_t, 1> offsets,
                std::optional<Array<const double, 1>> shift) {
+                nb::gil_scoped_release nogil;
                 new (self) X(make_rows<T>(values, offsets, shift));
             },
             "values"_a.noconvert(), "offsets"_a, "shift"_a.none());

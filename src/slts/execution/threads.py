@@ -1,0 +1,71 @@
+"""How many threads there are: ours, by `n_jobs`, and those of BLAS.
+
+A fit gives BLAS the threads of `n_jobs` (`blas_threads`, around a whole fit), for the few large
+products and factorisations that run one after the other. Wherever this package starts threads of
+its own, each of them has one thread of BLAS (`one_blas_thread`): the two never multiply.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from joblib import cpu_count, effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+# More threads than this only wait for each other; each needs memory for its stack and its batch.
+_THREADS_PER_CORE = 4
+
+_LOCK = threading.Lock()
+# Limits in force, the newest last, and what restores the number before all of them.
+_LIMITS: list[tuple[object, int]] = []
+_ORIGINAL: list[Any] = []
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads by joblib's convention, at most four for each core."""
+    return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
+
+
+@contextmanager
+def blas_threads(n_jobs: int | None) -> Iterator[None]:
+    """Give BLAS as many threads as `n_jobs` means; None leaves it as it is."""
+    if n_jobs is None:
+        yield
+        return
+    own = object(), thread_count(n_jobs)
+    # Limits hold for the whole process, so those of several threads may overlap in any order.
+    with _LOCK:
+        limiter = _libraries().limit(limits=own[1], user_api="blas")
+        if not _LIMITS:
+            _ORIGINAL.append(limiter)
+        _LIMITS.append(own)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _LIMITS.remove(own)
+            if _LIMITS:
+                _libraries().limit(limits=_LIMITS[-1][1], user_api="blas")
+            else:
+                _ORIGINAL.pop().restore_original_limits()
+
+
+def one_blas_thread() -> Any:
+    """Limit BLAS to one thread: threads that call BLAS must not start more of them."""
+    return blas_threads(1)
+
+
+def _libraries() -> Any:
+    # SciPy has a BLAS of its own, which may be loaded later.
+    return _find_libraries("scipy.linalg" in sys.modules)
+
+
+@cache
+def _find_libraries(_: bool) -> Any:
+    # The search takes milliseconds, as long as a fit on few series.
+    return ThreadpoolController()
