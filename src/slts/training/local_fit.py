@@ -17,13 +17,13 @@ from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
-from slts.landmarks.selection import SELECTION_METHODS, check_landmarks
+from slts.landmarks.selection import check_landmarks
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.series.source import SeriesSource
+from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
     choose_landmarks,
@@ -81,6 +81,7 @@ class LocalFit:
     solution: LocalSolution
     held_out: HeldOutDecisions
     validation: Validation
+    digests: Digests
 
 
 def fit_local(
@@ -136,7 +137,7 @@ def fit_local(
                 limit - 2 * batch.values.nbytes - 8 * len(batch) * min(len(batch), _ANCHORS),
                 options.bar,
             )
-        # Judges have no say in what is held out: with a sample there are other series for that.
+        # Judges are not held out, so other series of a sample must be left for that.
         n_judges = JUDGES if found.complete else min(JUDGES, len(batch) // 2)
         judges = stratified(codes, n_judges, order)
         solution = learn_local_metrics(
@@ -171,6 +172,7 @@ def fit_local(
     return LocalFit(
         classes, found.n_series, found.n_steps,
         landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
+        found.outlines,
     )  # fmt: skip
 
 
@@ -278,7 +280,7 @@ def _landmarks_per_class(n_classes: int) -> int:
 
 
 def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> int:
-    if not isinstance(options.landmarks, str) or options.landmarks not in SELECTION_METHODS:
+    if not isinstance(options.landmarks, str):
         return len(check_landmarks(options.landmarks, n_series, options.owner))
     if options.n_landmarks is None:
         most = options.n_landmarks_per_class or _landmarks_per_class(int(codes.max()) + 1)
