@@ -199,8 +199,9 @@ def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch, caplog):
 def test_the_snippets_with_the_largest_coefficients_are_kept(three, monkeypatch):
     X, y, _, _ = three
     few = slts.LocalSLTSClassifier(n_snippets=20, n_phases=1, random_state=0).fit(X, y)
+    count = 20 * local_fit.CANDIDATES
     monkeypatch.setattr(local_fit, "CANDIDATES", 1)
-    every = slts.LocalSLTSClassifier(n_snippets=100, n_phases=1, random_state=0).fit(X, y)
+    every = slts.LocalSLTSClassifier(n_snippets=count, n_phases=1, random_state=0).fit(X, y)
     batch = slts.as_series(X)
     features = every.snippets_.features(every.snippets_.counts(batch), batch.lengths)
     effects = np.square(every.snippet_coef_ * features.std(axis=0)).sum(axis=(0, 2, 3))

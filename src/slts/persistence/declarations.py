@@ -74,7 +74,7 @@ from slts.series.channels import ChannelScale, Components, Levels, transform_row
 
 # Rounding can make the norm of a unit row slightly larger than 1.
 _UNIT = 1.0 + 1e-6
-_MOST_STEPS, _LONGEST_SNIPPET = 10**7, 999
+_MOST_STEPS, _SHORTEST_SNIPPET, _LONGEST_SNIPPET = 10**7, 3, 999
 
 # ---- dataclasses that files can store, by name
 
@@ -181,8 +181,8 @@ def _check_snippets(snippets: Snippets) -> None:
         f"dilations of snippets must be from 1 to {_MOST_STEPS}, in ascending order",
     )
     require(
-        snippets.n_steps % 2 == 1 and snippets.n_steps <= _LONGEST_SNIPPET,
-        f"snippets must have an odd number of steps, at most {_LONGEST_SNIPPET}",
+        snippets.n_steps % 2 == 1 and _SHORTEST_SNIPPET <= snippets.n_steps <= _LONGEST_SNIPPET,
+        f"snippets must have an odd number of steps, {_SHORTEST_SNIPPET} to {_LONGEST_SNIPPET}",
     )
     require((np.diff(snippets.thresholds) >= 0).all(), "thresholds of snippets must ascend")
     require(not snippets.scale.squash, "the scale of snippets must be linear")
@@ -288,7 +288,7 @@ _EVERY = Structure(
     origins_=NOTHING | _ORIGINS,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
-    | array("uint64", "digests").where("sorted", lambda v: (v[1:] >= v[:-1]).all()),
+    | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
 )
