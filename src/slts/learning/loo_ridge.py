@@ -22,6 +22,9 @@ _RANK_TOLERANCE = 1e-10
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
+# Errors of more targets than this are estimated from as many random sums of them: with thousands of
+# classes they would take longer than everything else.
+_MOST_TARGETS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,8 @@ class RidgeFit:
     penalties
         The penalties that were tried.
     errors
-        Weighted mean squared leave-one-out error of each penalty.
+        Weighted mean squared leave-one-out error of each penalty; of more than 256 targets an
+        unbiased estimate.
     best
         Position of the chosen penalty.
     left_out
@@ -103,27 +107,28 @@ def fit_loo_ridge(
     spectrum, rotation = eigh(x.T @ x, overwrite_a=True, check_finite=False, driver="evd")
     spectrum = np.maximum(spectrum, 0.0)
     x = x @ rotation
-    projected = x.T @ y
     squares = x * x
+    summed = y if y.shape[1] <= _MOST_TARGETS else y @ _random_signs(y.shape[1])
+    projected = x.T @ summed
     # The intercept adds to the leverage of every series.
     share = sample_weight / total
     errors = np.empty(len(penalties))
     # From the largest to the smallest: of equal errors, the largest penalty is chosen.
-    best, best_slope, best_leverage = len(penalties) - 1, projected, share
+    best, best_leverage = len(penalties) - 1, share
     for k in reversed(range(len(penalties))):
         shrunk = 1.0 / (spectrum + penalties[k])
-        slope = shrunk[:, np.newaxis] * projected
-        residual = y - x @ slope
+        residual = summed - x @ (shrunk[:, np.newaxis] * projected)
         leverage = squares @ shrunk + share
         # The leave-one-out residual is residual / (1 - leverage).
         residual /= np.maximum(1.0 - leverage, _LEVERAGE_ROOM)[:, np.newaxis]
         errors[k] = float(np.einsum("ij,ij->", residual, residual)) / total / y.shape[1]
         if k == best or errors[k] < (1.0 - _TIE) * errors[best]:
-            best, best_slope, best_leverage = k, slope, leverage
+            best, best_leverage = k, leverage
+    penalty = float(penalties[best])
+    best_slope = (1.0 / (spectrum + penalty))[:, np.newaxis] * (x.T @ y)
     slope = rotation @ best_slope
     intercept = target_mean - mean @ slope
     error = targets - (coordinates @ slope + intercept)
-    penalty = float(penalties[best])
     residual = y - x @ best_slope
     gradient = penalty * best_slope - x.T @ residual
     objective = float((residual**2).sum() + penalty * (best_slope**2).sum())
@@ -138,3 +143,9 @@ def fit_loo_ridge(
         # The squared gradient bounds the gap of a strongly convex quadratic.
         gap=float((gradient**2).sum()) / penalty / total,
     )
+
+
+def _random_signs(n_targets: int) -> FloatArray:
+    """Return scaled signs that sum targets up, so that squared norms keep their expectation."""
+    signs = np.random.RandomState(0).randint(2, size=(n_targets, _MOST_TARGETS))
+    return np.asarray((2.0 * signs - 1.0) / np.sqrt(_MOST_TARGETS))
