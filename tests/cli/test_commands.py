@@ -675,6 +675,24 @@ def test_text_that_holds_no_class_of_the_model_is_not_the_label(model, tmp_path,
     assert "holds the classes of the model: the report has no scores" in messages
 
 
+def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
+    train, test = problem[".csv"]
+    model = tmp_path / "m.slts"
+    command = ["fit", train, "--model", model, "--method", "bbs", "--param", "n_landmarks=9"]
+    assert run(*command, "--every", "2")[0] == 0
+    code, output, messages = run("predict", model, test)
+    assert code == 0, messages
+    assert "time=t (every 2)" in messages
+    assert output == run("predict", model, test, "--every", "2")[1]
+    assert "time=t (every 2)" in run("evaluate", model, test)[2]
+    code, other, messages = run("predict", model, test, "--every", "1")
+    assert other != output
+    assert "the model was trained on steps of 2" in messages
+    fitted = slts.load(model)
+    with pytest.warns(UserWarning, match="scanned with every=None, but the model was fitted with"):
+        fitted.predict(slts.scan_series(test))
+
+
 def test_fit_counts_missing_values_in_its_json(tmp_path, run):
     data = tmp_path / "data.csv"
     X, _, _ = gappy(data, run)

@@ -25,9 +25,11 @@ def fitted():
 
 
 @pytest.mark.parametrize("n_snippets", [0, 30])
-def test_decisions_are_the_ridge_regression_on_products_and_snippets(n_snippets, two):
+def test_decisions_are_the_ridge_regression_on_products_and_snippets(n_snippets, two, monkeypatch):
     """Compare with features computed one by one, and the normal equations."""
     X, y, X_test, _ = two
+    share = 2.0
+    monkeypatch.setattr(local_metrics, "_SNIPPET_SHARES", (share,))
     model = slts.LocalSLTSClassifier(
         6, n_snippets=n_snippets, representations="values", objective="cost", n_phases=2,
         metric_rank=9, penalties=[0.3], random_state=0,
@@ -56,7 +58,6 @@ def test_decisions_are_the_ridge_regression_on_products_and_snippets(n_snippets,
         varies = F.std(axis=0) > 1e-9
         F, G = F[:, varies], G[:, varies]
         centre, spread = F.mean(axis=0), F.std(axis=0)
-        share = local_metrics._SNIPPET_SHARE
         blocks.append(((F - centre) / spread, (G - centre) / spread, share))
     # Every block has a mean squared norm, which the penalty is relative to.
     scaled = []
@@ -193,6 +194,19 @@ def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch):
         for n in (1, 200)
     ]  # fmt: skip
     assert 10 <= sampled[1] < sampled[0] / 2
+
+
+def test_the_weight_of_snippets_has_the_smaller_leave_one_out_error(three, monkeypatch):
+    X, y, _, _ = three
+    # All candidates are kept, so that the fit that chooses is the last one.
+    monkeypatch.setattr(local_fit, "CANDIDATES", 1)
+    errors = []
+    for shares in ((2.0,), (0.02,), (2.0, 0.02), (0.02, 2.0)):
+        monkeypatch.setattr(local_metrics, "_SNIPPET_SHARES", shares)
+        model = slts.LocalSLTSClassifier(n_snippets=30, n_phases=1, random_state=0).fit(X, y)
+        errors.append(model.selection_[0].error)
+    assert abs(errors[0] - errors[1]) > 1e-3
+    assert errors[2] == errors[3] == min(errors)
 
 
 def test_the_snippets_with_the_largest_coefficients_are_kept(three, monkeypatch):

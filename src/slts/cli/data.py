@@ -14,7 +14,7 @@ from slts.cli.scans import CommandScan, MemoryScan, MissingCounts
 from slts.cli.terminal import CommandError
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series, scan_series
-from slts.files.paths import STDIN
+from slts.files.paths import STDIN, base_suffix
 from slts.persistence import load
 
 
@@ -51,6 +51,7 @@ def open_scan(
     expect: Sequence[str] | None = None,
     classes: AnyArray | None = None,
     groups: str | None = None,
+    every: str | None = None,
     labelled: bool = True,
 ) -> CommandScan:
     """Scan data and print the detected columns; standard input is read into memory.
@@ -63,13 +64,16 @@ def open_scan(
         Channels and classes of a model: they help to detect columns, and labels become classes.
     groups
         Column with the groups, if there are any.
+    every
+        Grid of time of a model, for tables; the option replaces it.
     labelled
         Raise an error for a table without a label column.
     """
     _keep_signals()
     read: Any = read_series if data == STDIN else scan_series
     known = None if classes is None else classes.tolist()
-    found = read(data, expect=expect, classes=known, groups=groups, **common.columns)
+    columns = _columns(data, common, every)
+    found = read(data, expect=expect, classes=known, groups=groups, **columns)
     messages = common.messages
     scan = MemoryScan(found) if isinstance(found, Dataset) else found
     if scan.columns is not None:
@@ -113,7 +117,7 @@ def read_batches(
         labels=False,
         batch_size=batch_size,
         on_error=on_error,
-        **common.columns,
+        **_columns(data, common, model.every_),
     ):
         missing.add(batch.series)
         if batch.columns is not None:
@@ -122,6 +126,17 @@ def read_batches(
             common.messages.say_once(f"{batch.source}: {note}")
         yield batch
     missing.say(common.messages)
+
+
+def _columns(data: str, common: CommonOptions, every: str | None) -> dict[str, Any]:
+    """Return how a table is read; on the grid of the model, unless the option names another."""
+    given = common.columns
+    if every is None or given["every"] == every:
+        return given
+    if given["every"] is None and base_suffix(data) not in (".npz", ".ts"):
+        return given | {"every": every}
+    common.messages.say(f"the model was trained on steps of {every} (--every), {data} has others")
+    return given
 
 
 def _keep_signals() -> None:

@@ -52,6 +52,7 @@ def report(
             common,
             expect=fitted.channel_names_in_,
             classes=fitted.classes_,
+            every=fitted.every_,
             labelled=False,
         ).read()
         X, y = found.series, found.labels
