@@ -48,7 +48,7 @@ def certify_model(
     )
     scan = open_scan(
         data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups,
-        every=fitted.every_,
+        model=fitted,
     )  # fmt: skip
     arguments: tuple[Any, ...] = (scan,)
     if sample == "training":

@@ -33,7 +33,7 @@ def evaluate(
     )
     scan = open_scan(
         data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups,
-        every=fitted.every_,
+        model=fitted,
     )  # fmt: skip
     held_out = HeldOut.of(fitted, scan)
     found = scores(
