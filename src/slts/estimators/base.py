@@ -23,6 +23,7 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
+from slts.estimators.parameters import check_parameters
 from slts.estimators.prediction import (
     Method,
     apply_to_series,
@@ -38,7 +39,7 @@ from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
 from slts.series.naming import class_name
-from slts.series.source import SeriesSource
+from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
 from slts.training.search import HeldOutDecisions
 from slts.training.source import ArraySource, is_source, task_runner
@@ -87,6 +88,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         None in models from older files.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
+    training_digests_ : ndarray or None
+        Sorted digests of the training series, by which held-out series that are copies of them
+        are recognised; None in models from files without them.
     """
 
     classes_: npt.NDArray[Any]
@@ -96,6 +100,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     held_out_margins_: HeldOutMargins | None
     origins_: Origins | None
     validation_: Validation | None
+    training_digests_: Digests | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None
@@ -183,7 +188,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
         """
-        values = self._apply(type(self)._decide, X)
+        values = self._apply(type(self)._finite_decisions, X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -288,6 +293,18 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             return apply_to_source(self, X, method)
         return apply_to_series(self, self.check_series(X), method)
 
+    def _finite_decisions(self, batch: SeriesBatch) -> FloatArray:
+        """Return decision values, or raise an error: a forged file may have weights of 1e308."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self._decide(batch)
+        broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if len(broken):
+            raise DataError(
+                f"series {broken[0]} has a decision value that is not finite: weights of this "
+                f"{type(self).__name__} or values of the series are too large."
+            )
+        return values
+
     def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
         """Fit probabilities and keep margins, from decision values of held-out series."""
         self.probability_scale_ = self.held_out_margins_ = None
@@ -337,7 +354,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
-        """Forget the former fit; restore it if the new one fails."""
+        """Check the parameters and forget the former fit; restore it if the new one fails."""
+        check_parameters(self, self.parameter_kinds)
         before = dict(self.__dict__)
         self._prepared = {}
         require_device(self.device, type(self).__name__)
@@ -422,8 +440,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         classes = first_pass.classes if class_names is None else class_names
         origins = Origins.of(first_pass.sample.series, first_pass.indices, first_pass.codes)
         self._remember(
-            classes, first_pass.n_series, first_pass.n_steps, first_pass.sample.series, origins
-        )
+            classes, first_pass.n_series, first_pass.n_steps, first_pass.sample.series, origins,
+            first_pass.outlines,
+        )  # fmt: skip
         return first_pass
 
     def _remember(
@@ -433,9 +452,10 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         n_steps: int,
         series: SeriesBatch,
         origins: Origins,
+        digests: Digests,
     ) -> None:
         """Remember the shape of the training data; `series` are some of them."""
-        self.classes_, self.origins_ = classes, origins
+        self.classes_, self.origins_, self.training_digests_ = classes, origins, digests
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
         self._remember_channels(series)
 
@@ -468,18 +488,6 @@ def _representable(weights: FloatArray) -> FloatArray:
     return weights / largest
 
 
-def checked_settings(
-    owner: Any, objective: Any, band: Any, normalize: Any, dtype: str = "float64"
-) -> AlignmentSettings:
-    """Return alignment settings; similarities are of affinities, so "distance" is an error."""
-    if objective not in ("affinity", "cost"):
-        raise ValueError(
-            f"The 'objective' parameter of {type(owner).__name__} must be 'affinity' or 'cost'. "
-            f"Got {objective!r} instead."
-        )
-    return AlignmentSettings(objective, band, normalize, dtype)
-
-
 def check_groups(groups: Any, n_series: int) -> AnyArray:
     """Return one group per series, or raise an error."""
     column: AnyArray = column_or_1d(groups)
@@ -491,23 +499,6 @@ def check_groups(groups: Any, n_series: int) -> AnyArray:
     if missing is not None:
         raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
     return np.asarray(column.tolist()) if column.dtype == object else column
-
-
-def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:
-    """Return a positive finite number, or raise an error that names the parameter.
-
-    `otherwise` tells what else the parameter may be.
-    """
-    if isinstance(value, bool) or not np.isscalar(value) or not np.isreal(value):
-        number = np.nan
-    else:
-        number = float(value)  # type: ignore[arg-type]
-    if not 0.0 < number < np.inf:
-        raise ValueError(
-            f"The '{name}' parameter of {type(owner).__name__} must be a positive finite number"
-            f"{otherwise}. Got {value!r} instead."
-        )
-    return number
 
 
 def _check_comparable(labels: AnyArray) -> None:

@@ -23,7 +23,7 @@ from slts.learning import MetricSolution, SeparatorSolution
 from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.series.source import SeriesSource
+from slts.series.source import Digests, SeriesSource
 from slts.training.alignments import SampleAlignments
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
@@ -70,6 +70,7 @@ class LandmarkFit:
     some_positive: bool
     chosen: dict[str, float]
     search: SearchResult | None
+    digests: Digests
 
 
 def fit_landmarks(
@@ -177,6 +178,7 @@ def fit_landmarks(
         np.stack([s.coef for s in separators]), metrics,
         tuple(metric_solutions), tuple(separators), positive,
         {name: float(value) for name, value in chosen.items() if name != "n_landmarks"}, best,
+        first_pass.outlines,
     )  # fmt: skip
     _warn_if_nothing_was_learned(fit)
     return fit
@@ -270,19 +272,7 @@ def _plan(
 
 def _landmark_counts(options: LandmarkOptions, first_pass: FirstPass, most: int) -> list[int]:
     """Return the numbers of landmarks to try, ascending, none larger than `most`."""
-    several = isinstance(options.n_landmarks, Sequence | np.ndarray) and not isinstance(
-        options.n_landmarks, str
-    )
-    if several and options.cv_name != "cv":
-        raise ValueError(
-            f"The 'n_landmarks' parameter of {options.owner} must be a number: only the CV "
-            f"variants choose from a list. Got {options.n_landmarks!r} instead."
-        )
-    if several and len(options.n_landmarks) == 0:
-        raise ValueError(
-            f"The 'n_landmarks' parameter of {options.owner} must not be an empty list. "
-            f"Got {options.n_landmarks!r} instead."
-        )
+    several = isinstance(options.n_landmarks, Sequence | np.ndarray)
     if not isinstance(options.landmarks, str) and not several:
         return [most]
     n_distinct = len(first_pass.sample) if first_pass.complete else first_pass.n_series

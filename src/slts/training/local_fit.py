@@ -14,13 +14,13 @@ from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
-from slts.landmarks.selection import SELECTION_METHODS, check_landmarks
+from slts.landmarks.selection import check_landmarks
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.series.source import SeriesSource
+from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
     choose_landmarks,
@@ -77,6 +77,7 @@ class LocalFit:
     solution: LocalSolution
     held_out: HeldOutDecisions
     validation: Validation
+    digests: Digests
 
 
 def fit_local(
@@ -147,6 +148,7 @@ def fit_local(
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
         landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
+        found.outlines,
     )  # fmt: skip
 
 
@@ -237,7 +239,7 @@ def _landmarks_per_class(n_classes: int) -> int:
 
 
 def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> int:
-    if not isinstance(options.landmarks, str) or options.landmarks not in SELECTION_METHODS:
+    if not isinstance(options.landmarks, str):
         return len(check_landmarks(options.landmarks, n_series, options.owner))
     if options.n_landmarks is None:
         most = options.n_landmarks_per_class or _landmarks_per_class(int(codes.max()) + 1)
