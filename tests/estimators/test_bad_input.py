@@ -67,7 +67,7 @@ def test_the_error_of_an_infinite_value_names_the_series(kind, two):
 def test_labels_of_several_types_name_a_series(label, two):
     y = two[1].astype(object)
     y[3] = label
-    with pytest.raises(slts.DataError, match="y must have labels of one type.*for series 3"):
+    with pytest.raises(slts.DataError, match=r"y must have labels of one type.*for series 3"):
         slts.OneNNClassifier().fit(two[0], y)
 
 

@@ -170,6 +170,21 @@ def test_a_damaged_row_group_is_named(tmp_path):
     refused(path, "may be damaged")
 
 
+def test_a_footer_that_contradicts_itself_is_damaged(tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"id": [1, 1], "value": [1.0, 2.0]}), path)
+    schema, column, *rest = path.read_bytes().split(b"value")
+    path.write_bytes(b"value".join([schema + b"value" + column + b"valu_" + rest[0], *rest[1:]]))
+    refused(path, "the file may be damaged: its row groups have no column 'value'")
+
+
+def test_repeated_names_beside_lists_are_an_error(tmp_path):
+    path = tmp_path / "data.parquet"
+    columns = [pa.array([1]), pa.array([[1.0, 2.0]]), pa.array([2])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["id", "x", "id"]), path)
+    refused(path, "two columns named 'id'")
+
+
 def test_a_folder_of_parquet_has_one_schema(tmp_path):
     batch, labels, ids = make_data()
     folder = write_form("parquet folder", tmp_path, batch, labels, ids)

@@ -56,7 +56,9 @@ def work(targets, first):
             try:
                 run_case(target, seed)
             except BaseException as error:
-                frames = traceback.extract_tb(error.__traceback__)
+                frames = [
+                    f for f in traceback.extract_tb(error.__traceback__) if f.name != "require"
+                ]
                 ours = [f for f in frames if "/slts/" in f.filename] or frames
                 text = " ".join(f"{type(error).__name__}: {error}".split())
                 print(
@@ -75,7 +77,8 @@ def fuzz(targets, seconds, first):
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
         ):
             lines, case = queue.Queue(), None
-            threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+            reader = threading.Thread(target=_read, args=(process, lines))
+            reader.start()
             while time.monotonic() < ends:
                 try:
                     line = lines.get(timeout=MOST_SECONDS)
@@ -96,6 +99,7 @@ def fuzz(targets, seconds, first):
                     place, _, text = rest.partition(" ")
                     note(found, place, case, text)
             process.kill()
+            reader.join()
     print(f"{count} cases, {len(found)} findings")
     return found
 

@@ -39,7 +39,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-class Finding(Exception):
+class Finding(Exception):  # noqa: N818 - may be no error of the code
     """A result that is wrong."""
 
 
@@ -160,7 +160,7 @@ def some_classifier(rng):
         name = pick(rng, sorted(known))
         value = pick(rng, [
             None, True, False, 0, 1, 2, -1, 3.5, 0.5, 1e-300, 1e300, np.nan, np.inf, "a", "auto",
-            "cost", "affinity", "balanced", "float32", "cuda", [], [1], (0.1, 0.2), {}, {0: 2.0}, b"",
+            "cost", "affinity", "balanced", "float32", "cuda", [], [1], (0.1, 0.2), {}, {0: 2.0},
             np.float64(0.3), np.int64(4), np.arange(3), object(), 10**30,
         ])  # fmt: skip
         model.set_params(**{name: value})
@@ -271,7 +271,7 @@ def edit(rng, document):
         document = document[key]
     old = document[path[-1]]
     new = pick(rng, [
-        None, True, 0, 1, -1, 7, 2**31, 2**63, 10**30, 0.5, 1e308, 1e-320, float("nan"), "", "a", [], {},
+        None, True, 0, 1, -1, 7, 2**63, 10**30, 0.5, 1e308, 1e-320, float("nan"), "", "a", [],
         [old], {"a": old}, [1.0, 2.0], "float64",
     ])  # fmt: skip
     if isinstance(old, int | float) and chance(rng, 0.5):
@@ -331,7 +331,7 @@ def damaged_text(rng, text):
         elif act == 5:
             lines.insert(k, pick(rng, [lines[k], "", ",", "#", lines[0]]))
         elif act == 6:
-            lines[k] = ",".join(cells + [pick(rng, TEXTS)])
+            lines[k] = ",".join([*cells, pick(rng, TEXTS)])
         elif act == 7:
             lines[k] = ",".join(cells[:c])
         elif act == 8 and len(lines) > 1:
@@ -476,8 +476,9 @@ def some_value(rng, folder, data):
     ]
     numbers = ["0", "1", "-1", "2", "0.05", "0.5", "1.0", "nan", "1e400", "1000000000000000000000"]
     words = [
-        "recording", "speaker", "t", "c1..c3", "c1,c2", "cpu", "slts", "bbs", "1nn", "n_landmarks=4",
-        "gamma=nan", "cv=2", "2GB", "1B", "r001", "low", "skip", "20ms", "japanese_vowels:nowhere", "\udcff",
+        "recording", "speaker", "t", "c1..c3", "c1,c2", "cpu", "slts", "bbs", "1nn",
+        "n_landmarks=4", "gamma=nan", "cv=2", "2GB", "1B", "r001", "low", "skip", "20ms",
+        "japanese_vowels:nowhere", "\udcff",
     ]  # fmt: skip
     return str(pick(rng, [*files, *numbers, *words, *numbers, *words, pick(rng, TEXTS)]))
 

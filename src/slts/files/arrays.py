@@ -105,11 +105,13 @@ def _read_ts(path: Path, name: str, *, skip: bool) -> Dataset:
 def _read_npz(path: Path, name: str, *, labels: bool, skip: bool) -> Dataset:
     """Read named arrays, without unpickling: pickles could run code."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if not hasattr(loaded, "files"):
-            raise DataError(f"{name} is a single array, not an .npz file: {_NPZ_ARRAYS}")
-        with loaded as file:
-            arrays = {key: _load_array(file, key, name) for key in file.files}
+        # NumPy does not close a damaged file.
+        with open(path, "rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+            if not hasattr(loaded, "files"):
+                raise DataError(f"{name} is a single array, not an .npz file: {_NPZ_ARRAYS}")
+            with loaded as file:
+                arrays = {key: _load_array(file, key, name) for key in file.files}
     except DataError:
         raise
     except _DAMAGED as error:
