@@ -9,7 +9,7 @@ STUDY_OPTIONS := $(if $(filter-out 0,$(FAST)),--fast) $(if $(JOBS),--jobs $(JOBS
   $(if $(SPLITS),--splits $(SPLITS)) $(if $(MARKDOWN),--markdown $(MARKDOWN))
 CXX_SOURCES := $(wildcard src/slts/alignment/native/*.?pp) src/slts/alignment/cuda/kernel.cu tests/alignment/cuda/emulator.hpp
 
-.PHONY: help demo test fuzz lint format bench reproduce accuracy docs clean
+.PHONY: help demo test fuzz mutants lint format bench reproduce accuracy docs clean
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 
@@ -21,6 +21,9 @@ test: $(VENV)/.dev  ## run the tests; FAST=1 leaves the slow ones out (set SLTS_
 
 fuzz: $(VENV)/.dev  ## run random cases for FUZZ_SECONDS=300 and report those that end without a clear error
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300)
+
+mutants: $(VENV)/.dev  ## change the sources at random, and count the changes that no test sees (SEED=1 COUNT=150)
+	$(BIN)/python -m tests.mutation --seed $(or $(SEED),1) --count $(or $(COUNT),150)
 
 lint: $(VENV)/.dev  ## check style, formatting and types
 	$(BIN)/ruff check .

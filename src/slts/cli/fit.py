@@ -74,13 +74,13 @@ def fit(
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
     ] = None,
-    identifiers: Annotated[
+    no_identifiers: Annotated[
         bool,
         typer.Option(
-            "--identifiers/--no-identifiers",
-            help="Whether the model file names the training series that it keeps.",
+            "--no-identifiers",
+            help="Leave the names and times of training series out of the model file.",
         ),
-    ] = True,
+    ] = False,
     digests: Annotated[
         bool,
         typer.Option(
@@ -136,7 +136,7 @@ def fit(
         tested.append(HeldOut.of(copy, fold))
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
-    save(estimator, model, identifiers=identifiers, digests=digests)
+    save(estimator, model, identifiers=not no_identifiers, digests=digests)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
     result = _Result(estimator, model, seconds, given, scan, len(folds), tested)
@@ -260,7 +260,6 @@ class _Result:
             "parameters": self.given,
             "chosen": self._chosen(),
             "n_series": estimator.n_series_in_,
-            "n_sampled": getattr(estimator, "n_sampled_", None),
             "n_channels": estimator.n_channels_in_,
             "classes": estimator.classes_,
             "seconds": self.seconds,
@@ -276,11 +275,9 @@ class _Result:
     def __str__(self) -> str:
         estimator, measured, validation = self.estimator, self._measured(), self._validation()
         chosen = ", ".join(f"{key}={value:.6g}" for key, value in self._chosen().items())
-        n_sampled = getattr(estimator, "n_sampled_", None)
-        sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
         channels = count(estimator.n_channels_in_, "channel")
         lines = [
-            f"{type(estimator).__name__} trained on {sample}{estimator.n_series_in_} series "
+            f"{type(estimator).__name__} trained on {estimator.n_series_in_} series "
             f"({channels}, {len(estimator.classes_)} classes) in {duration(self.seconds)}"
             + (f"; chosen: {chosen}" if chosen else "")
         ]

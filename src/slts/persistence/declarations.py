@@ -286,6 +286,7 @@ _EVERY = Structure(
     n_series_in_=size(2, "series"),
     n_steps_in_=at_least(2),
     origins_=NOTHING | _ORIGINS,
+    every_=NOTHING | TEXT,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
     | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
@@ -461,7 +462,6 @@ _LOCAL = Structure(
     intercept_=array("float64", "problems"),
     selection_=tuple_of(_CHOICE),
     reports_=tuple_of(_RIDGE_REPORT),
-    n_sampled_=NOTHING | at_least(2),
     snippets_=NOTHING | _SNIPPETS,
     snippet_coef_=NOTHING | array("float64", "problems", _SNIPPET_AXIS, "thresholds", "kinds"),
     rule=_check_local,
@@ -505,6 +505,7 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
 # Attributes and parameters that older files of this format lack, and their values in such models.
 LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
+    "every_": lambda model: None,
     "fit_params_": _fit_params,
     "held_out_margins_": lambda model: None,
     "origins_": lambda model: None,
@@ -513,6 +514,8 @@ LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "training_digests_": lambda model: None,
     "validation_": lambda model: None,
 }
+# Attributes that older files of this format have, and models no longer: they are left out.
+FORMER_ATTRIBUTES = frozenset({"n_sampled_"})
 LATER_PARAMETERS: Mapping[str, Any] = {"n_snippets": 0}
 # Attributes that only files without a later parameter may lack.
 BELONGS_TO: Mapping[str, str] = {"snippets_": "n_snippets", "snippet_coef_": "n_snippets"}
