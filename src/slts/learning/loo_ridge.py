@@ -25,6 +25,9 @@ _RANK_TOLERANCE = 1e-10
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
+# Errors of more targets than this are estimated from as many random sums of them: with thousands of
+# classes they would take longer than everything else.
+_MOST_TARGETS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,8 @@ class RidgeFit:
     penalties
         The penalties that were tried.
     errors
-        Weighted mean squared leave-one-out error of each penalty.
+        Weighted mean squared leave-one-out error of each penalty; of more than 256 targets an
+        unbiased estimate.
     best
         Position of the chosen penalty.
     left_out
@@ -143,19 +147,32 @@ class NormalEquations:
         shares = sample_weight if importance is None else importance
         shares = shares / shares.sum() / y.shape[1]
         errors = np.empty(len(penalties))
-        # From the largest to the smallest: of equal errors, the largest penalty is chosen.
-        best, best_slope, left_out = len(penalties) - 1, projected, y
-        for k in reversed(range(len(penalties))):
-            shrunk = 1.0 / (spectrum + penalties[k])
+
+        def fit(
+            penalty: float, projected: FloatArray, y: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
+            """Return the slope and the leave-one-out residuals: residual / (1 - leverage)."""
+            shrunk = 1.0 / (spectrum + penalty)
             slope = shrunk[:, np.newaxis] * projected
             leverage = sample_weight * (x_squared @ shrunk) + share
-            # The leave-one-out residual is residual / (1 - leverage).
             residual = y - x @ slope
             residual /= np.maximum(1.0 - leverage, _LEVERAGE_ROOM)[:, np.newaxis]
+            return slope, residual
+
+        summed = projected, y
+        if y.shape[1] > _MOST_TARGETS:
+            signs = _random_signs(y.shape[1])
+            summed = projected @ signs, y @ signs
+        # From the largest to the smallest: of equal errors, the largest penalty is chosen.
+        best = len(penalties) - 1
+        for k in reversed(range(len(penalties))):
+            _, residual = fit(penalties[k], *summed)
             errors[k] = float(shares @ np.einsum("ij,ij->i", residual, residual))
-            if k == best or errors[k] < (1.0 - _TIE) * errors[best]:
-                best, best_slope, left_out = k, slope, targets - residual
-        penalty, slope = float(penalties[best]), rotation @ best_slope
+            if errors[k] < (1.0 - _TIE) * errors[best]:
+                best = k
+        penalty = float(penalties[best])
+        best_slope, residual = fit(penalty, projected, y)
+        slope = rotation @ best_slope
         gradient = gram @ slope + penalty * slope - cross
         fitted = (spectrum + penalty) @ best_slope**2 - 2.0 * (best_slope * projected).sum(axis=0)
         return RidgeFit(
@@ -165,7 +182,7 @@ class NormalEquations:
             penalties=np.asarray(penalties, dtype=np.float64),
             errors=errors,
             best=best,
-            left_out=left_out,
+            left_out=targets - residual,
             objective=(squares + float(fitted.sum())) / total,
             # The squared gradient bounds the gap of a strongly convex quadratic.
             gap=float((gradient**2).sum()) / penalty / total,
@@ -237,3 +254,9 @@ def fit_loo_ridge(
     equations = NormalEquations(span.basis.shape[1], targets.shape[1])
     equations.add(span.coordinates, targets, sample_weight)
     return equations.solve(span, targets, sample_weight, penalties)
+
+
+def _random_signs(n_targets: int) -> FloatArray:
+    """Return scaled signs that sum targets up, so that squared norms keep their expectation."""
+    signs = np.random.RandomState(0).randint(2, size=(n_targets, _MOST_TARGETS))
+    return np.asarray((2.0 * signs - 1.0) / np.sqrt(_MOST_TARGETS))
