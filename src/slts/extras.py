@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-__all__ = ["LazyModule", "dask_client", "import_extra", "lost_scheduler", "running_client"]
+__all__ = ["LazyModule", "dask_client", "import_extra", "running_client"]
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
@@ -63,16 +63,11 @@ def dask_client() -> Any | None:
     except ValueError:
         return None
     if client is not None and client.status == "connecting":
-        raise lost_scheduler(client)
+        raise ConnectionError(
+            f"The connection to the Dask scheduler {client.scheduler.address} is lost. Connect to "
+            "a running cluster, or close the client to use the threads of this machine."
+        )
     return client if client is not None and client.status == "running" else None
-
-
-def lost_scheduler(client: Any) -> ConnectionError:
-    """Give the error for a client whose scheduler is gone."""
-    return ConnectionError(
-        f"The connection to the Dask scheduler {client.scheduler.address} is lost. Connect to a "
-        "running cluster and call again, or close the client to use the threads of this machine."
-    )
 
 
 def running_client() -> Any | None:

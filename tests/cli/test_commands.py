@@ -343,6 +343,23 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\.0\t", output)
 
 
+def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, run):
+    (train, test), path = problem[".csv"], tmp_path / "m.slts"
+    fit = ["fit", train, "--model", path, "--method", "slts", "--no-digests"]
+    code, output, messages = run(*fit, "--test", train)
+    assert code == 0
+    assert "on series that are not held out: accuracy" in output
+    assert "warning: 45 of 45 series are copies of training series" in messages
+    assert slts.load(path).training_digests_ is None
+    code, output, messages = run(*fit[:-1], "--test", test)
+    assert "on held-out series: accuracy" in output
+    assert "copies" not in messages
+    assert len(slts.load(path).training_digests_) == 45
+    code, output, messages = run("evaluate", path, train, "--json")
+    assert "warning: 45 of 45 series are copies of training series" in messages
+    assert json.loads(output)["n_training_copies"] == 45
+
+
 def test_identifiers_can_be_left_out_of_a_model_file(problem, tmp_path, run):
     train, _ = problem[".csv"]
     for option, expected in (("--identifiers", True), ("--no-identifiers", False)):

@@ -282,7 +282,7 @@ def test_the_certificate_rests_on_held_out_series(fitted):
     certificate = slts.certify(model, X[45:], y[45:])
     error = 1 - model.score(X[45:], y[45:])
     assert error < certificate.headline.value < 1
-    with pytest.raises(slts.DataError, match="equals landmark"):
+    with pytest.raises(slts.DataError, match="copy of a training series"):
         slts.certify(model, X[:45], y[:45])
     with pytest.raises(slts.DataError, match="no bounds from its training sample"):
         slts.certify(model, X[:45], y[:45], sample="training")

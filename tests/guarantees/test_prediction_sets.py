@@ -140,6 +140,15 @@ def test_two_classes_have_two_p_values():
     assert found.contains(y[60:]).mean() >= 0.8
 
 
+def test_copies_of_held_out_series_count_once(model, data):
+    X, y = data
+    many = prediction_sets(model, [*X[120:160]] * 10, [*y[120:160]] * 10)
+    once = prediction_sets(model, X[120:160], y[120:160])
+    assert "40 groups of 400 held-out series" in many.guarantee
+    p_values = [sets.predict(X[300:], 0.1).p_values for sets in (many, once)]
+    np.testing.assert_allclose(*p_values)
+
+
 def test_pipelines_have_sets_from_held_out_series(data):
     X, y = data
     pipeline = make_pipeline(FunctionTransformer(), slts.LocalSLTSClassifier(random_state=0))
@@ -159,7 +168,7 @@ def test_errors_name_what_is_wrong(model, data):
         prediction_sets(model, X[120:360], y[120:360], groups=[1, 2, 3])
     with pytest.raises(ValueError, match=r"'X' parameter of prediction_sets is None"):
         prediction_sets(model, y=y)
-    with pytest.raises(slts.DataError, match=r"equals landmark"):
+    with pytest.raises(slts.DataError, match=r"copy of a training series"):
         prediction_sets(model, X[:120], y[:120])
     with pytest.raises(slts.DataError, match=r"y has 3 labels, but there are 5"):
         prediction_sets(model).predict(X[:5], 0.1).contains(y[:3])

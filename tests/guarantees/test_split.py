@@ -224,3 +224,14 @@ def test_weights_that_are_no_vertex_are_not_rebuilt(rng):
     labels = np.where(K[:, 0] > 0, 1.0, -1.0)
     assert compress(K, labels, rng.normal(size=8), 0.01) is None
     assert compress(K, labels, np.zeros(8), 0.01) is None
+
+
+def test_copies_are_in_one_part(data):
+    X, y = data
+    X, y = [*X, *(2.0 * np.asarray(x) for x in X)], np.concatenate([y, y])
+    model, certificate = fit_certified(ESTIMATOR, X, y, random_state=0)
+    assert certificate.independent == "60 of 120 series, the others are copies"
+    # Separators were learned on series of which the model keeps none.
+    _, second, _ = parts_of(300, 0)
+    with pytest.raises(slts.DataError, match=r"copy of a training series \(the first of 120"):
+        certify(model, [X[i] for i in second], y[second])

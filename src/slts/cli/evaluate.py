@@ -8,7 +8,7 @@ import typer
 
 from slts.cli import options
 from slts.cli.data import load_model, open_scan
-from slts.cli.scoring import describe_accuracy, scores
+from slts.cli.scoring import copies_warning, describe_accuracy, scores
 from slts.cli.terminal import show_json, show_table
 from slts.errors import DataError
 from slts.guarantees import Certificate
@@ -44,9 +44,12 @@ def evaluate(
         certificate = held_out.certificate()
     except DataError as error:
         common.messages.say(f"no certificate: {error}")
+    if held_out.n_copies:
+        common.messages.say(copies_warning(held_out.n_copies, len(held_out.labels)))
     if common.as_json:
         certified = None if certificate is None else certificate.to_dict()
-        show_json({"data": scan.name, **found, "certificate": certified})
+        copies = {"n_training_copies": held_out.n_copies}
+        show_json({"data": scan.name, **found, **copies, "certificate": certified})
         return
     _print(found)
     if certificate is not None:

@@ -19,7 +19,12 @@ from slts.cli import options
 from slts.cli.data import check_device, open_scan
 from slts.cli.output_paths import check_output_path
 from slts.cli.scans import CommandScan, read_labels, split
-from slts.cli.scoring import accuracy, describe_accuracy, validation_accuracy
+from slts.cli.scoring import (
+    accuracy,
+    copies_warning,
+    describe_accuracy,
+    validation_accuracy,
+)
 from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
@@ -76,6 +81,13 @@ def fit(
             help="Whether the model file names the training series that it keeps.",
         ),
     ] = True,
+    digests: Annotated[
+        bool,
+        typer.Option(
+            "--digests/--no-digests",
+            help="Whether the model file can recognise all its training series.",
+        ),
+    ] = True,
     random_state: options.RandomState = 0,
     memory_limit: options.MemoryLimit = None,
     *,
@@ -124,10 +136,13 @@ def fit(
         tested.append(HeldOut.of(copy, fold))
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
-    save(estimator, model, identifiers=identifiers)
+    save(estimator, model, identifiers=identifiers, digests=digests)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
     result = _Result(estimator, model, seconds, given, scan, len(folds), tested)
+    if result.n_copies:
+        n = sum(len(found.labels) for found in tested)
+        common.messages.say(copies_warning(result.n_copies, n))
     if common.as_json:
         show_json(result.content())
     else:
@@ -250,6 +265,7 @@ class _Result:
             "classes": estimator.classes_,
             "seconds": self.seconds,
             "held_out": self._measured(),
+            "n_training_copies": self.n_copies,
             "n_folds": self.n_folds or None,
             "validation": self._validation(),
             "columns": None if columns is None else str(columns),
@@ -269,9 +285,11 @@ class _Result:
             + (f"; chosen: {chosen}" if chosen else "")
         ]
         if measured is not None:
-            how = (
-                f"cross-validation, {self.n_folds} folds" if self.n_folds else "on held-out series"
-            )
+            how = "on held-out series"
+            if self.n_folds:
+                how = f"cross-validation, {self.n_folds} folds"
+            elif self.n_copies:
+                how = "on series that are not held out"
             lines.append(f"{how}: {describe_accuracy(measured)}")
         elif validation is not None:
             how = {"held-out": "on training series that were held out"}.get(
@@ -279,6 +297,11 @@ class _Result:
             )
             lines.append(f"{how}: {describe_accuracy(validation)}")
         return "\n".join([*lines, f"model: {self.path}"])
+
+    @property
+    def n_copies(self) -> int:
+        """Number of held-out series that are copies of training series."""
+        return sum(found.n_copies for found in self.tested)
 
     def _measured(self) -> dict[str, Any] | None:
         """Return the accuracy on all held-out series."""

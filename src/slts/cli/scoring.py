@@ -65,6 +65,14 @@ def describe_accuracy(scores: dict[str, Any]) -> str:
     )
 
 
+def copies_warning(n_copies: int, n: int) -> str:
+    """Return a warning about training series in data that should be held out."""
+    return (
+        f"warning: {n_copies} of {n} series are copies of training series. The accuracy does not "
+        f"show how the model does on new series."
+    )
+
+
 def scores(
     classes: AnyArray,
     predicted: AnyArray,

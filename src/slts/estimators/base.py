@@ -38,7 +38,7 @@ from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
 from slts.series.naming import class_name
-from slts.series.source import SeriesSource
+from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
 from slts.training.search import HeldOutDecisions
 from slts.training.source import ArraySource, is_source, task_runner
@@ -87,6 +87,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         None in models from older files.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
+    training_digests_ : ndarray or None
+        Sorted digests of the training series, by which held-out series that are copies of them
+        are recognised; None in models from files without them.
     """
 
     classes_: npt.NDArray[Any]
@@ -96,6 +99,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     held_out_margins_: HeldOutMargins | None
     origins_: Origins | None
     validation_: Validation | None
+    training_digests_: Digests | None
     # Parameters that every classifier has.
     device: str
     n_jobs: int | None
@@ -183,7 +187,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         ndarray
             Shape (series, classes); for two classes (series,), positive for ``classes_[1]``.
         """
-        values = self._apply(type(self)._decide, X)
+        values = self._apply(type(self)._finite_decisions, X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -287,6 +291,18 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         if is_source(X):
             return apply_to_source(self, X, method)
         return apply_to_series(self, self.check_series(X), method)
+
+    def _finite_decisions(self, batch: SeriesBatch) -> FloatArray:
+        """Return decision values, or raise an error: a forged file may have weights of 1e308."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self._decide(batch)
+        broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if len(broken):
+            raise DataError(
+                f"series {broken[0]} has a decision value that is not finite: weights of this "
+                f"{type(self).__name__} or values of the series are too large."
+            )
+        return values
 
     def _calibrate_on(self, held_out: HeldOutDecisions | None) -> None:
         """Fit probabilities and keep margins, from decision values of held-out series."""
@@ -421,8 +437,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         classes = first_pass.classes if class_names is None else class_names
         origins = Origins.of(first_pass.sample.series, first_pass.indices, first_pass.codes)
         self._remember(
-            classes, first_pass.n_series, first_pass.n_steps, first_pass.sample.series, origins
-        )
+            classes, first_pass.n_series, first_pass.n_steps, first_pass.sample.series, origins,
+            first_pass.outlines,
+        )  # fmt: skip
         return first_pass
 
     def _remember(
@@ -432,9 +449,10 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         n_steps: int,
         series: SeriesBatch,
         origins: Origins,
+        digests: Digests,
     ) -> None:
         """Remember the shape of the training data; `series` are some of them."""
-        self.classes_, self.origins_ = classes, origins
+        self.classes_, self.origins_, self.training_digests_ = classes, origins, digests
         self.n_series_in_, self.n_steps_in_ = n_series, n_steps
         self._remember_channels(series)
 

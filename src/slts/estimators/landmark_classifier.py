@@ -20,6 +20,7 @@ from slts.learning import SeparatorSolution
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
+from slts.series.source import Digests
 from slts.training.landmark_fit import LandmarkFit, fit_landmarks
 from slts.training.options import LandmarkOptions
 from slts.training.search import HeldOutDecisions, SearchResult
@@ -141,7 +142,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return self
 
     def _store(self, fit: LandmarkFit) -> None:
-        self._remember(fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins)
+        self._remember(
+            fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins, fit.digests
+        )
         self.row_map_, self.coef_ = fit.row_map, fit.coef
         self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
         d = self.n_channels_in_ + (fit.row_map.constant is not None)
@@ -179,6 +182,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         *,
         held_out: HeldOutDecisions | None,
         positions: IntArray,
+        digests: Digests,
     ) -> Self:
         """Return a copy with separators that were learned on other series.
 
@@ -193,6 +197,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         positions
             Number of each training series in a larger collection, for `landmark_indices_` and
             `origins_`.
+        digests
+            `outline_digests` of the other series.
 
         Returns
         -------
@@ -204,6 +210,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         model._calibrate_on(held_out)
         # It was measured with other separators.
         model.validation_ = None
+        if self.training_digests_ is not None:
+            model.training_digests_ = np.sort(np.append(self.training_digests_, digests))
         model.landmark_indices_ = positions[self.landmark_indices_]
         if self.origins_ is not None:
             model.origins_ = replace(self.origins_, indices=positions[self.origins_.indices])

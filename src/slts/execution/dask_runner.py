@@ -13,7 +13,6 @@ from typing import Any
 from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock
 from slts.execution.task_runner import Result, Submission, Task, TaskRunner
-from slts.extras import lost_scheduler
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
 _AHEAD = 4
@@ -38,7 +37,7 @@ class DaskRunner(TaskRunner):
 
     def __init__(self, client: Any) -> None:
         super().__init__()
-        self._client = client
+        self._client, self._address = client, client.scheduler.address
         self._run = uuid.uuid4().hex[:8]
         self._count = 0
         self._most_losses = _LOSSES_PER_WORKER * max(1, len(client.nthreads()))
@@ -118,7 +117,13 @@ class DaskRunner(TaskRunner):
 
     def _check_connection(self) -> None:
         if self._client.status != "running":
-            raise lost_scheduler(self._client)
+            raise self._lost_connection()
+
+    def _lost_connection(self) -> ConnectionError:
+        return ConnectionError(
+            f"The connection to the Dask scheduler {self._address} is lost, and "
+            "with it the results of the workers. Connect to a running cluster and start again."
+        )
 
     def _check_losses(self) -> None:
         """Raise an error if workers are lost again and again: out of memory, most of the time."""
@@ -128,7 +133,7 @@ class DaskRunner(TaskRunner):
                 self._client.scheduler.events, topic="all", callback_timeout=_PATIENCE
             )
         except (OSError, TimeoutError) as error:
-            raise lost_scheduler(self._client) from error
+            raise self._lost_connection() from error
         lost = sum(
             event["action"] == "remove-worker" and not event.get("expected") for _, event in events
         )

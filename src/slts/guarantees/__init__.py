@@ -2,6 +2,7 @@
 
 certify.py         `certify`: bounds from held-out series, or from the training sample
 held_out.py        outputs and labels of held-out series from one pass, and bounds from them
+overlap.py         copies among held-out series: of training series, and of each other
 split.py           `fit_certified`: split the series so that every bound applies
 certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
 prediction_sets.py `prediction_sets`: sets of classes with guaranteed coverage

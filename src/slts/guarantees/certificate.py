@@ -93,8 +93,9 @@ class Certificate:
     @property
     def independent(self) -> str:
         """What the headline takes as independent draws: the series, or groups of them."""
-        n_groups = self.headline.details.get("n_groups")
-        return f"{self.n} series" if n_groups is None else f"{n_groups} groups ({self.n} series)"
+        n_groups, n_draws = map(self.headline.details.get, ("n_groups", "n_draws"))
+        what = f"{self.n} series" if n_groups is None else f"{n_groups} groups ({self.n} series)"
+        return what if n_draws is None else f"{n_draws} of {what}, the others are copies"
 
     def __getitem__(self, name: str) -> Bound:
         """The bound with the given name."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier, check_groups
 from slts.estimators.landmark_classifier import LandmarkClassifier
@@ -17,9 +16,9 @@ from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
 from slts.guarantees.bound_inputs import signs_of
 from slts.guarantees.certificate import Bound, Certificate
+from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
 from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions
 from slts.series import SeriesBatch
-from slts.series.source import Digests, series_keys
 from slts.training.source import is_source
 
 # Labels, decision values and probabilities of a classifier, None where it has none.
@@ -41,7 +40,7 @@ class HeldOut:
     decisions, probabilities
         Decision values and probabilities; None if the classifier is not one of slts.
     overlap
-        The error for a series that the model keeps from training, if there is one.
+        Copies of training series and of each other; None if the classifier is not one of slts.
     groups
         Group of every series if groups are the independent draws; None if the series are.
     """
@@ -51,7 +50,7 @@ class HeldOut:
     predicted: AnyArray
     decisions: FloatArray | None = None
     probabilities: FloatArray | None = None
-    overlap: DataError | None = None
+    overlap: Overlap | None = None
     groups: AnyArray | None = None
 
     @classmethod
@@ -69,8 +68,8 @@ class HeldOut:
         """
         inner = _inner_model(model)
         if inner is not None and is_source(X):
-            (decisions, keys), y, groups = apply_with_labels(
-                inner, X, type(inner).decision_function, _keys
+            (decisions, digests), y, groups = apply_with_labels(
+                inner, X, type(inner).decision_function, held_out_digests
             )
         labels = check_labels(model, y)
         known = None if groups is None else check_groups(groups, len(labels))
@@ -81,27 +80,52 @@ class HeldOut:
             outputs = inner.outputs_from(decisions)
         else:
             batch = check_batch(inner, X, labels)
-            outputs, keys = outputs or inner.outputs(batch), _keys(inner, batch)
-        return cls(model, labels, *outputs, _overlap(inner, keys), known)
+            outputs, digests = outputs or inner.outputs(batch), held_out_digests(inner, batch)
+        return cls(model, labels, *outputs, Overlap.of(inner, digests), known)
+
+    @property
+    def error(self) -> DataError | None:
+        """The error for series that the model was trained on, if there are any."""
+        return None if self.overlap is None else self.overlap.error
+
+    @property
+    def n_copies(self) -> int:
+        """Number of series that the model was trained on."""
+        return 0 if self.overlap is None else self.overlap.n_copies
+
+    @property
+    def draws(self) -> IntArray | None:
+        """Number of the independent draw of each series; None if all series or groups are draws.
+
+        Series that are copies of each other are one draw, and so are groups that share copies.
+        """
+        if self.overlap is None:
+            return None
+        draws, given = self.overlap.draws, np.arange(len(self.labels))
+        if self.groups is not None:
+            given = np.unique(self.groups, return_inverse=True)[1]
+            draws = joined_draws(draws, self.groups)
+        return None if draws.max() == given.max() else draws
 
     def bounds(self, delta: float, n_models: int) -> list[Bound]:
         """Bounds on the error, and on that of the signs if there are landmarks.
 
         They are exact (Clopper-Pearson) if series are independent; over the means of groups else.
         """
-        if self.overlap is not None:
-            raise self.overlap
+        if self.error is not None:
+            raise self.error
         independent = INDEPENDENT if self.groups is None else INDEPENDENT_GROUPS
         checked, unchecked = ["every label is known to the model"], [independent]
         unchecked.append(
             "the held-out series played no part in choosing the model or its parameters"
         )
-        if self.decisions is None:
-            unchecked.append("no held-out series was used in training")
+        if self.overlap is None:
+            unchecked.append("no held-out series was used in training, or is a copy of another")
         else:
-            checked.append("no held-out series is one that the model keeps from training")
+            checked += self.overlap.statements[0]
+            unchecked += self.overlap.statements[1]
         conditions = Conditions(
-            delta, n_models, "held-out", tuple(checked), tuple(unchecked), self.groups
+            delta, n_models, "held-out", tuple(checked), tuple(unchecked), self.groups, self.draws
         )
         found = [statements.hold_out_error(self.predicted, self.labels, conditions)]
         model, decisions = self.model, self.decisions
@@ -155,44 +179,3 @@ def _inner_model(model: Any) -> SeriesClassifier | None:
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_
     return model if isinstance(model, SeriesClassifier) else None
-
-
-def kept_from_training(model: Any, batch: SeriesBatch) -> npt.NDArray[np.bool_]:
-    """Whether each series is one that the model keeps from training."""
-    return np.isin(_keys(model, batch), _rounded_keys(_kept_series(model)))
-
-
-def _kept_series(model: Any) -> SeriesBatch:
-    kept: SeriesBatch = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
-    return kept
-
-
-def _keys(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
-    """Hashes by which series are recognised that a model keeps from training."""
-    # Models without landmarks keep the rows of their training series, as they are aligned.
-    return _rounded_keys(batch if hasattr(model, "landmarks_") else model.row_map_(batch))
-
-
-def _rounded_keys(batch: SeriesBatch) -> Digests:
-    """Hashes of series in float32: copies that went through float32 or text are recognised."""
-    rounded = batch.values.astype(np.float32).astype(np.float64)
-    return series_keys(SeriesBatch.from_checked(rounded, batch.offsets, None), seed=0)
-
-
-def _overlap(model: SeriesClassifier, keys: Digests) -> DataError | None:
-    """Return the error for the first series that the model keeps from training, if any."""
-    kind, kept = "landmark", _kept_series(model)
-    numbers: Any = range(len(kept))
-    if not hasattr(model, "landmarks_"):
-        kind, numbers = "training series", model.training_indices_
-    positions = dict(zip(_rounded_keys(kept).tolist(), numbers, strict=True))
-    found = next((i for i, key in enumerate(keys.tolist()) if key in positions), None)
-    if found is None:
-        return None
-    instead = ""
-    if isinstance(model, LandmarkClassifier):
-        instead = " For the training sample itself use sample='training'."
-    return DataError(
-        f"series {found} of X equals {kind} {positions[int(keys[found])]} of the model: a hold-out "
-        f"certificate needs series the model was not trained on.{instead}"
-    )

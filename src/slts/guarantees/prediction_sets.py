@@ -113,7 +113,8 @@ class PredictionSets:
             )
         new, given = "new series", f"{n} held-out series"
         if draws < n:
-            new, given = "random series of a new group", f"{draws} groups of {n} held-out series"
+            new = "random series of a new group (copies of a series are one group)"
+            given = f"{draws} groups of {n} held-out series"
         return (
             f"A set has the true class with probability at least 1 - alpha, if the {given} and the "
             f"{new} are independent draws from one distribution."
@@ -215,11 +216,12 @@ def prediction_sets(
             )
         return PredictionSets(model, held_out)
     given = HeldOut.of(model, X, y, groups)
-    if given.overlap is not None:
-        raise given.overlap
+    if given.error is not None:
+        raise given.error
     decisions = given.decisions if given.decisions is not None else decisions_of(model, X)
     codes = np.searchsorted(model.classes_, given.labels)
-    held_out = HeldOutMargins.of(decisions, codes, _shares(given.groups), independent=True)
+    draws = given.groups if given.draws is None else given.draws
+    held_out = HeldOutMargins.of(decisions, codes, _shares(draws), independent=True)
     if isinstance(model, SeriesClassifier):
         model = model.with_margins(held_out)
     return PredictionSets(model, held_out)
@@ -252,9 +254,9 @@ def check_alpha(alpha: Any) -> None:
         )
 
 
-def _shares(groups: AnyArray | None) -> FloatArray | None:
-    """Return the share of each series in the draw of its group."""
-    if groups is None:
+def _shares(draws: AnyArray | None) -> FloatArray | None:
+    """Return the share of each series in its draw: its group, or its copies."""
+    if draws is None:
         return None
-    _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    _, which, counts = np.unique(draws, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / counts[which])

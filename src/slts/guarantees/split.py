@@ -25,9 +25,11 @@ from slts.guarantees.bound_inputs import (
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
+from slts.guarantees.overlap import distinct_draws
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
 from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
+from slts.series.outlines import outline_digests
 from slts.series.source import series_keys
 from slts.training.search import HeldOutDecisions
 from slts.training.splits import Split, make_splits
@@ -80,7 +82,7 @@ def fit_certified(
             f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
         )
     over_landmarks = isinstance(estimator, LandmarkClassifier)
-    parts = _split(len(batch), _check_shares(shares, over_landmarks), random_state)
+    parts = _split(batch, _check_shares(shares, over_landmarks), random_state)
     notes: list[str] = []
     if over_landmarks:
         if not isinstance(estimator.landmarks, str):
@@ -122,7 +124,10 @@ def _certified_on_parts(
             _FOLDS, codes, series_keys(batch[second], seed=0), name="calibration_cv"
         )
         held_out = _held_out_decisions(model, inputs, codes, weights, splits)
-    model = model.with_separators(coef, solutions, held_out=held_out, positions=first)
+    model = model.with_separators(
+        coef, solutions, held_out=held_out, positions=first,
+        digests=np.unique(outline_digests(batch[second])),
+    )  # fmt: skip
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(delta, n_models, "second part's", checked, (INDEPENDENT,))
     bounds = [statements.compression(model, inputs.labels, schemes, conditions)]
@@ -206,11 +211,12 @@ def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
     return values
 
 
-def _split(n_series: int, shares: FloatArray, random_state: Any) -> list[IntArray]:
-    """Cut a random order into three parts, each in the order of X."""
-    order = check_random_state(random_state).permutation(n_series)
-    ends = np.round(np.cumsum(shares)[:2] * n_series).astype(int)
-    return [np.sort(part).astype(np.int64) for part in np.split(order, ends)]
+def _split(batch: SeriesBatch, shares: FloatArray, random_state: Any) -> list[IntArray]:
+    """Cut a random order into three parts, each in the order of X; copies are in one part."""
+    draws = distinct_draws(batch)
+    order = check_random_state(random_state).permutation(draws.max() + 1)
+    ends = np.round(np.cumsum(shares)[:2] * len(order)).astype(int)
+    return [np.flatnonzero(np.isin(draws, part)) for part in np.split(order, ends)]
 
 
 def _require_all_classes(labels: AnyArray, part: IntArray, purpose: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import bounds
 from slts.guarantees.bound_inputs import BoundInputs, Compression, parameters_of
@@ -42,6 +42,9 @@ class Conditions:
         Assumptions that were verified, and assumptions that only the user can verify.
     groups
         Group of every series if groups are the independent draws; None if the series are.
+    draws
+        Number of the draw of every series, if fewer series or groups are independent because some
+        are copies of others; None otherwise.
     """
 
     delta: float
@@ -50,6 +53,7 @@ class Conditions:
     checked: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     groups: AnyArray | None = None
+    draws: IntArray | None = None
 
     def rate(self, events: AnyArray) -> float:
         """Return how often an event occurs: in all series, or on average in a group."""
@@ -58,10 +62,26 @@ class Conditions:
         return bounds.mean_over_groups(events, self.groups)[0]
 
     def error_bound(self, wrong: AnyArray, delta: float) -> float:
-        """Bound the error from the errors among held-out series, or held-out groups."""
+        """Bound the error from the errors among held-out series, or held-out groups.
+
+        Copies may be independent draws that are equal by chance, or one draw that was repeated: the
+        larger of both bounds holds in both cases. A draw is wrong if one of its copies is.
+        """
         if self.groups is None:
-            return bounds.clopper_pearson(int(np.count_nonzero(wrong)), len(wrong), delta)
-        return bounds.group_error_bound(*bounds.mean_over_groups(wrong, self.groups), delta)
+            found = [np.flatnonzero(wrong)]
+            sizes = [len(wrong)]
+            if self.draws is not None:
+                found.append(np.unique(self.draws[wrong]))
+                sizes.append(int(self.draws.max()) + 1)
+            return max(
+                bounds.clopper_pearson(len(errors), n, delta)
+                for errors, n in zip(found, sizes, strict=True)
+            )
+        return max(
+            bounds.group_error_bound(*bounds.mean_over_groups(wrong, of), delta)
+            for of in (self.groups, self.draws)
+            if of is not None
+        )
 
     def share(self, n_problems: int) -> float:
         """Probability of failure of one one-vs-rest problem of one model."""
@@ -134,6 +154,9 @@ def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions)
         rate, n_groups = bounds.mean_over_groups(wrong, conditions.groups)
         details |= {"n_groups": n_groups, "mean_of_groups": rate}
         claim += f"; the mean over the {n_groups} groups is {rate:.2%}"
+    if conditions.draws is not None:
+        details["n_draws"] = n_draws = int(conditions.draws.max()) + 1
+        claim += f"; copies count once, so that {n_draws} are independent"
     claim += "."
     if value >= base_rate:
         claim += " Always predicting the most frequent class might do as well."

@@ -135,7 +135,10 @@ def probabilities(decisions: FloatArray, scale: float | FloatArray) -> FloatArra
     """Return class probabilities, shape (series, classes), from one scale or one for each class."""
     scores = two_sided(decisions)
     own = np.broadcast_to(scale, scores.shape[1])[scores.argmax(axis=1)]
-    result: FloatArray = softmax(own[:, np.newaxis] * scores, axis=1)
+    # Relative to the largest, so that no scale makes two of them infinite.
+    with np.errstate(over="ignore"):
+        relative = own[:, np.newaxis] * (scores - scores.max(axis=1, keepdims=True))
+    result: FloatArray = softmax(relative, axis=1)
     return result
 
 

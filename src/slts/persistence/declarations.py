@@ -328,6 +328,8 @@ _EVERY = Structure(
     n_steps_in_=at_least(2),
     origins_=NOTHING | _ORIGINS,
     validation_=NOTHING | _VALIDATION,
+    training_digests_=NOTHING
+    | array("uint64", "digests").where("sorted", lambda v: (v[1:] >= v[:-1]).all()),
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
 )
@@ -549,6 +551,7 @@ LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "origins_": lambda model: None,
     "snippets_": lambda model: None,
     "snippet_coef_": lambda model: None,
+    "training_digests_": lambda model: None,
     "validation_": lambda model: None,
 }
 LATER_PARAMETERS: Mapping[str, Any] = {"n_snippets": 0}

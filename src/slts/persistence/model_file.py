@@ -46,7 +46,13 @@ _MISFITS = (
 )  # fmt: skip
 
 
-def save(model: Any, path: str | os.PathLike[str], *, identifiers: bool = True) -> None:
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    identifiers: bool = True,
+    digests: bool = True,
+) -> None:
     """Write a fitted classifier to one file.
 
     The file contains numbers and names, and no code. It is written completely or not at all: an
@@ -63,6 +69,10 @@ def save(model: Any, path: str | os.PathLike[str], *, identifiers: bool = True) 
     identifiers
         Whether the file names the training series that landmarks and snippets come from, and
         stores the times of their steps. Without them, series are numbered.
+    digests
+        Whether the file has 8 bytes for each training series, from which `slts.certify` recognises
+        copies of it. Anyone who has a series can then find out whether it was trained on. Without
+        them, held-out series are compared only with those that the model keeps.
 
     Raises
     ------
@@ -105,7 +115,7 @@ def save(model: Any, path: str | os.PathLike[str], *, identifiers: bool = True) 
     _check_type(model)
     check_is_fitted(model)
     try:
-        content = _to_bytes(model, identifiers)
+        content = _to_bytes(model, identifiers, digests)
         # Check that the file can be loaded before it gets its name.
         _to_model(*unpack(io.BytesIO(content), len(content)))
     except TypeError:
@@ -206,7 +216,7 @@ def _check_type(model: Any) -> None:
     )
 
 
-def _to_bytes(model: SeriesClassifier, identifiers: bool) -> bytes:
+def _to_bytes(model: SeriesClassifier, identifiers: bool, digests: bool) -> bytes:
     kind, parameters = type(model), stored_parameters(model)
     attributes = stored_attributes(kind)
     # Private attributes are caches, or belong to scikit-learn.
@@ -226,15 +236,18 @@ def _to_bytes(model: SeriesClassifier, identifiers: bool) -> bytes:
         },
         "output": vars(model).get(_OUTPUT_CONFIG, {}).get("transform"),
         "state": {
-            name: encoder.encode(_stored(getattr(model, name), identifiers), name)
+            name: encoder.encode(_stored(model, name, identifiers, digests), name)
             for name in sorted(attributes)
         },
     }
     return pack(document, encoder.tensors)
 
 
-def _stored(value: Any, identifiers: bool) -> Any:
+def _stored(model: SeriesClassifier, name: str, identifiers: bool, digests: bool) -> Any:
     """Return an attribute as a file stores it."""
+    value = getattr(model, name)
+    if name == "training_digests_" and not digests:
+        return None
     named = isinstance(value, Origins | SeriesBatch)
     return value.anonymous() if named and not identifiers else value
 

@@ -164,8 +164,8 @@ def _lede(content: Content) -> str:
     sentences = []
     if summary["n_seen"]:
         sentences.append(
-            f"<strong>These are training series</strong>: the model keeps {summary['n_seen']:,} of "
-            f"them, so the figures do not show how it does on new series."
+            f"<strong>{summary['n_seen']:,} of these are training series</strong>, so the figures "
+            f"do not show how the model does on new series."
         )
     sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:

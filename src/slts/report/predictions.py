@@ -14,7 +14,8 @@ from sklearn.utils.validation import column_or_1d
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.guarantees.bounds import accuracy_interval
-from slts.guarantees.held_out import HeldOut, Predicted, kept_from_training
+from slts.guarantees.held_out import HeldOut, Predicted
+from slts.guarantees.overlap import Overlap, held_out_digests
 from slts.learning.calibration import two_sided
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
@@ -50,7 +51,7 @@ class Predictions:
     ids
         Name of each series: "recording 17", or "series 3" if X has no identifiers.
     n_seen
-        Number of series that the model keeps from training.
+        Number of series that are copies of training series.
     """
 
     given: Any
@@ -127,7 +128,7 @@ def predict_series(
         probabilities=probabilities,
         outputs=outputs,
         ids=list(batch.series_names or ()),
-        n_seen=int(kept_from_training(model, batch).sum()) if direct else 0,
+        n_seen=Overlap.of(model, held_out_digests(model, batch)).n_copies if direct else 0,
     )
 
 

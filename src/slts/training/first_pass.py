@@ -14,6 +14,7 @@ from slts.errors import DataError
 from slts.execution import Progress, TaskRunner, release_memory, silent
 from slts.plural import count
 from slts.series import SeriesBatch
+from slts.series.outlines import outline_digests
 from slts.series.source import Digests, Part, SeriesSource, series_keys
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
 from slts.training.source import (
@@ -26,6 +27,8 @@ from slts.training.source import (
     require_labels,
 )
 
+# Most training series whose digests are kept: 8 MB. Of more, those with the smallest keys.
+MOST_DIGESTS = 1_000_000
 # Number of channels, and their names if there are any.
 Channels = tuple[int, tuple[str, ...] | None]
 
@@ -46,6 +49,9 @@ class FirstPass:
         The series that were drawn.
     complete
         Whether the sample holds every series of positive weight.
+    outlines
+        Sorted `outline_digests` of the distinct series of positive weight, of `MOST_DIGESTS` at
+        most.
     """
 
     classes: AnyArray
@@ -54,6 +60,7 @@ class FirstPass:
     n_steps: int
     sample: Sample
     complete: bool
+    outlines: Digests
 
     @property
     def n_series(self) -> int:
@@ -92,6 +99,29 @@ class _PartCounts:
     digests: Digests
     channels: Channels | None
     reservoir: Reservoir
+    outlines: Digests
+
+
+class _Outlines:
+    """Digests of the distinct series with the smallest keys."""
+
+    def __init__(self) -> None:
+        self._held: list[Digests] = []
+        self._size = 0
+
+    def add(self, found: Digests) -> None:
+        """Add the keys and digests of some series, shape (2, series)."""
+        self._held.append(found)
+        self._size += found.shape[1]
+        if self._size > 2 * MOST_DIGESTS:
+            self.add(self.take())
+
+    def take(self) -> Digests:
+        """Return keys and digests of the distinct series, and forget them."""
+        keys, digests = np.hstack([np.empty((2, 0), np.uint64), *self._held])
+        keys, first = np.unique(keys, return_index=True)
+        self._held, self._size = [], 0
+        return np.stack([keys, digests[first]])[:, :MOST_DIGESTS]
 
 
 def count_and_sample(
@@ -105,7 +135,7 @@ def count_and_sample(
     """Read all series once, count them and draw a sample."""
     require_labels(source)
     parts, repeated = source.parts(), RepeatedIdentifiers(source)
-    reservoir = Reservoir(size)
+    reservoir, outlines = Reservoir(size), _Outlines()
     counts: list[_PartCounts] = []
     results = runner.map(
         _count, parts, (size, seed, source.requires_unique_ids),
@@ -115,8 +145,10 @@ def count_and_sample(
         _check_channels(counts, result, parts)
         reservoir.merge(result.reservoir)
         repeated.add(result.digests)
-        # The series and identifiers are merged: free the copies.
-        counts.append(replace(result, reservoir=Reservoir(size), digests=result.digests[:0]))
+        outlines.add(result.outlines)
+        # The series and digests are merged: free the copies.
+        none = result.digests[:0]
+        counts.append(replace(result, reservoir=Reservoir(size), digests=none, outlines=none))
     sample = reservoir.sample()
     if sample is None:
         raise no_series(source)
@@ -137,6 +169,8 @@ def count_and_sample(
         sum(part.n_steps for part in counts),
         sample,
         reservoir.complete,
+        # Their order must not tell the order of the series.
+        np.sort(outlines.take()[1]),
     )
 
 
@@ -198,7 +232,7 @@ def _count(
 ) -> _PartCounts:
     size, seed, requires_unique_ids = shared
     number, ceilings = own
-    reservoir = Reservoir(size, ceilings)
+    reservoir, outlines = Reservoir(size, ceilings), _Outlines()
     n_series = n_steps = 0
     digests: list[Digests] = []
     totals: dict[Any, float] = {}
@@ -208,9 +242,9 @@ def _count(
         assert labels is not None
         _check_labels(labels, part)
         weights = np.ones(len(series)) if piece.weights is None else piece.weights
-        reservoir.add(
-            series_keys(series, seed), labels, weights, number, n_series, series, piece.groups
-        )
+        keys, used = series_keys(series, seed), weights > 0.0
+        reservoir.add(keys, labels, weights, number, n_series, series, piece.groups)
+        outlines.add(np.stack([keys, outline_digests(series)])[:, used])
         if requires_unique_ids:
             digests.append(digests_in(piece))
         names, which = np.unique(labels, return_inverse=True)
@@ -222,7 +256,7 @@ def _count(
     reservoir.sample()
     return _PartCounts(
         n_series, n_steps, np.array(list(totals)), np.array(list(totals.values())),
-        join_digests(digests), channels, reservoir,
+        join_digests(digests), channels, reservoir, outlines.take(),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from slts.learning import MetricSolution, SeparatorSolution
 from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.series.source import SeriesSource
+from slts.series.source import Digests, SeriesSource
 from slts.training.alignments import SampleAlignments
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
@@ -70,6 +70,7 @@ class LandmarkFit:
     some_positive: bool
     chosen: dict[str, float]
     search: SearchResult | None
+    digests: Digests
 
 
 def fit_landmarks(
@@ -177,6 +178,7 @@ def fit_landmarks(
         np.stack([s.coef for s in separators]), metrics,
         tuple(metric_solutions), tuple(separators), positive,
         {name: float(value) for name, value in chosen.items() if name != "n_landmarks"}, best,
+        first_pass.outlines,
     )  # fmt: skip
     _warn_if_nothing_was_learned(fit)
     return fit

@@ -20,7 +20,7 @@ from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.series.source import SeriesSource
+from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.landmark_choice import (
     choose_landmarks,
@@ -77,6 +77,7 @@ class LocalFit:
     solution: LocalSolution
     held_out: HeldOutDecisions
     validation: Validation
+    digests: Digests
 
 
 def fit_local(
@@ -147,6 +148,7 @@ def fit_local(
     return LocalFit(
         classes, found.n_series, found.n_steps, None if found.complete else len(batch),
         landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
+        found.outlines,
     )  # fmt: skip
 
 

@@ -1,0 +1,145 @@
+"""Copies among held-out series: of training series, and of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import bdtrc
+
+from slts._typing import AnyArray, IntArray
+from slts.errors import DataError
+from slts.estimators.base import SeriesClassifier
+from slts.plural import count
+from slts.series import SeriesBatch
+from slts.series.outlines import outline_digests
+from slts.series.source import Digests
+from slts.training.first_pass import MOST_DIGESTS
+
+# Independent series look like training series more often than those look like each other with
+# this probability at most, before a certificate is refused.
+_CHANCE = 1e-3
+
+
+def held_out_digests(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
+    """Return two digests of every series, for `Overlap.of`; shape (series, 2)."""
+    if model.training_digests_ is None and not hasattr(model, "landmarks_"):
+        # The model keeps the rows of its training series, not their values.
+        batch = model.row_map_(batch)
+    return _both_digests(batch)
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Which held-out series have the outline of a training series, or of each other.
+
+    Attributes
+    ----------
+    seen
+        Whether each series looks like a training series.
+    draws
+        Number of a draw for each series: series that look the same are one draw.
+    n_compared
+        Number of training series that were compared.
+    n_alike
+        How many of these look like another one of them.
+    complete
+        Whether all training series were compared, not only those that the model keeps.
+    """
+
+    seen: npt.NDArray[np.bool_]
+    draws: IntArray
+    n_compared: int
+    n_alike: int
+    complete: bool
+
+    @classmethod
+    def of(cls, model: SeriesClassifier, digests: Digests) -> Overlap:
+        """Compare `held_out_digests` with the training series of a model."""
+        known = model.training_digests_
+        complete = known is not None and len(known) < MOST_DIGESTS
+        if known is None:
+            kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
+            known = outline_digests(kept)
+        _, counts = np.unique(known, return_counts=True)
+        return cls(
+            np.asarray(np.isin(digests, known).any(axis=1)),
+            _joined(digests),
+            len(known),
+            int(counts[counts > 1].sum()),
+            complete,
+        )
+
+    @property
+    def error(self) -> DataError | None:
+        """The error for held-out series that were trained on; None if there are none.
+
+        Independent series look like training series as often as those look like each other.
+        """
+        found = np.flatnonzero(self.seen)
+        chance = bdtrc(len(found) - 1, len(self.seen), self.n_alike / self.n_compared)
+        if len(found) == 0 or chance > _CHANCE:
+            return None
+        more = f" (the first of {len(found)})" if len(found) > 1 else ""
+        return DataError(
+            f"series {found[0]} of X is a copy of a training series{more}: a hold-out certificate "
+            f"needs series the model was not trained on."
+        )
+
+    @property
+    def n_copies(self) -> int:
+        """Number of series that were trained on."""
+        return 0 if self.error is None else int(self.seen.sum())
+
+    @property
+    def statements(self) -> tuple[list[str], list[str]]:
+        """What a certificate says was checked, and what was not."""
+        checked, unchecked = [], []
+        n_seen, known = int(self.seen.sum()), count(self.n_compared, "training series")
+        if n_seen:
+            unchecked.append(
+                f"{n_seen} held-out series look like training series, but are not: {self.n_alike} "
+                f"of {known} look like each other too"
+            )
+        else:
+            checked.append(
+                f"no held-out series begins like one of {known}, apart from offset, scale and "
+                f"noise of 1e-5"
+            )
+        if not self.complete:
+            unchecked.append(
+                f"no held-out series is a training series: only {self.n_compared} of these were "
+                f"compared, because the model has no digests of the others"
+            )
+        return checked, unchecked
+
+
+def joined_draws(draws: IntArray, groups: AnyArray) -> IntArray:
+    """Return draws of whole groups; groups that share a draw of series are one draw."""
+    _, which = np.unique(groups, return_inverse=True)
+    return _joined(np.column_stack([draws, which + draws.max() + 1]))
+
+
+def distinct_draws(batch: SeriesBatch) -> IntArray:
+    """Number series in their order, so that those that look the same have the same number."""
+    return _joined(_both_digests(batch))
+
+
+def _both_digests(batch: SeriesBatch) -> Digests:
+    return np.column_stack([outline_digests(batch), outline_digests(batch, longer=True)])
+
+
+def _joined(names: AnyArray) -> IntArray:
+    """Number series, so that those that share one of their names, directly or not, are the same."""
+    _, which = np.unique(names, return_inverse=True)
+    which = which.reshape(names.shape)
+    n, width = names.shape
+    rows = np.repeat(np.arange(n), width)
+    size = n + int(which.max()) + 1
+    edges = coo_array((np.ones(rows.size), (rows, n + which.reshape(-1))), shape=(size, size))
+    _, found = connected_components(edges, directed=False)
+    _, first, which = np.unique(found[:n], return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[which].astype(np.int64)

@@ -1,0 +1,63 @@
+"""Digests by which copies of series are recognised."""
+
+import numpy as np
+import pytest
+
+import slts
+from slts.series.outlines import outline_digests
+
+
+@pytest.fixture(scope="module")
+def series():
+    rng = np.random.default_rng(0)
+    walks = [rng.normal(size=(3, n)).cumsum(axis=1) for n in rng.integers(11, 60, 300)]
+    # Channels of very different size.
+    return [walk * np.array([[1.0], [50.0], [1e-9]]) for walk in walks]
+
+
+def digests(series, **options):
+    return outline_digests(slts.as_series(series), **options)
+
+
+def test_independent_series_differ(series):
+    assert len(np.unique(digests(series))) == len(series)
+
+
+@pytest.mark.parametrize(
+    ("change", "share"),
+    [
+        (lambda x: -3e7 * x + [[1.0], [-2.0], [5.0]], 0.0),
+        (lambda x: 3e7 * x + [[1e7], [-2e7], [5.0]], 0.99),
+        (lambda x: x.astype(np.float32), 0.99),
+        (lambda x: x + 1e-5 * np.random.default_rng(1).normal(size=x.shape), 0.9),
+        (lambda x: x + np.random.default_rng(1).normal(size=x.shape), 0.0),
+    ],
+    ids=["negative", "factor and offsets", "float32", "small noise", "large noise"],
+)
+def test_copies_are_recognised(series, change, share):
+    same = (digests([change(x) for x in series]) == digests(series)).mean()
+    assert same == 0.0 if share == 0.0 else same >= share
+
+
+def test_copies_without_their_last_steps_are_recognised(series):
+    for keep in (lambda n: n - 1, lambda n: -(-3 * n // 4)):
+        cut = [x[:, : max(2, keep(x.shape[1]))] for x in series]
+        found = (digests(cut) == digests(series)) | (digests(cut, longer=True) == digests(series))
+        assert found.all()
+
+
+def test_series_without_shape_are_compared_value_by_value():
+    flat = [np.zeros((1, 8)), np.ones((1, 8)), np.ones((1, 9)), np.ones((1, 1)), np.zeros((1, 8))]
+    assert len(np.unique(digests(flat))) == 4
+    short = [np.sort(np.random.default_rng(k).normal(size=(2, 4))) for k in range(300)]
+    assert len(np.unique(digests(short))) == 300
+    assert np.array_equal(digests(short), digests([x.astype(np.float32) for x in short]))
+
+
+def test_missing_values_and_the_other_series_of_a_batch_do_not_matter(series):
+    gaps = [x.copy() for x in series]
+    for x in gaps:
+        x[1, ::3] = np.nan
+    together = digests(gaps)
+    assert len(np.unique(together)) == len(gaps)
+    assert np.array_equal(together[:5], [digests([x])[0] for x in gaps[:5]])
