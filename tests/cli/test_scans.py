@@ -149,19 +149,6 @@ def test_messages_of_fit(files, tmp_path, run, monkeypatch):
     assert (logger.level, logger.handlers) == (level, handlers)
 
 
-def test_the_number_of_series_in_a_sample_is_printed(files, tmp_path, run, monkeypatch):
-    fit = slts.LocalSLTSClassifier.fit
-
-    def fit_to_a_sample(self, *arguments):
-        fit(self, *arguments)
-        self.n_sampled_ = 120
-        return self
-
-    monkeypatch.setattr(slts.LocalSLTSClassifier, "fit", fit_to_a_sample)
-    arguments = ["fit", files["train"], "--model", tmp_path / "m.slts"]
-    assert "trained on 120 of 200 series" in run(*arguments)[1]
-
-
 @pytest.mark.parametrize("form", ["parquet", "csv", "stdin"])
 @pytest.mark.parametrize("method", ["bbs", "1nn"])
 def test_the_same_series_are_held_out_in_every_form(

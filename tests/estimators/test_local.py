@@ -1,7 +1,9 @@
 """The local classifier: what it learns, what it reports, and unusual data."""
 
 import copy
+import logging
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -181,17 +183,17 @@ def test_threads_change_no_bit_of_snippets(three):
     np.testing.assert_array_equal(one.decision_function(X_test), two.decision_function(X_test))
 
 
-def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch):
+def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch, caplog):
     monkeypatch.setattr(local_fit, "_FEWEST", 10)
     monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 5)
     X, y = make_ragged(3, 60, seed=0)
-    sampled = [
-        slts.LocalSLTSClassifier(
-            9, n_snippets=n, representations="values", memory_limit="6MB", random_state=0
-        ).fit(X, y).n_sampled_
-        for n in (1, 200)
-    ]  # fmt: skip
-    assert 10 <= sampled[1] < sampled[0] / 2
+    with caplog.at_level(logging.INFO, "slts"):
+        for n in (1, 200):
+            slts.LocalSLTSClassifier(
+                9, n_snippets=n, representations="values", memory_limit="6MB", random_state=0
+            ).fit(X, y)
+    few, many = (int(n) for n in re.findall(r"a sample of (\d+) of", caplog.text))
+    assert 10 <= many < few / 2
 
 
 def test_the_snippets_with_the_largest_coefficients_are_kept(three, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slts.learning.local import FeatureGram, choose_phases, fewer_phases
-from slts.learning.loo_ridge import RidgeFit, fit_loo_ridge
+from slts.learning.loo_ridge import AnchorSpan, NormalEquations, RidgeFit, fit_loo_ridge
 
 PENALTIES = np.array([0.1, 1.0, 10.0])
 
@@ -83,6 +83,37 @@ def test_anchors_that_span_the_features_lose_nothing(rng):
     np.testing.assert_allclose(some.errors, every.errors)
 
 
+def test_sums_of_parts_and_features_are_enough(rng):
+    """The normal equations of parts, in the features, and some series that are left out."""
+    features = rng.normal(size=(60, 8)) + 5.0
+    targets = np.sign(rng.normal(size=(60, 2)))
+    weights = rng.uniform(0.5, 2.0, size=60)
+    gram = features @ features.T
+    whole = fit_loo_ridge(gram, gram, targets, weights, PENALTIES)
+    some = rng.permutation(60)[:25]
+    # Coordinates are the features themselves.
+    centre = features[some].mean(axis=0)
+    sums = NormalEquations(8, 2)
+    for part in np.array_split(np.arange(60), 4):
+        own = NormalEquations(8, 2)
+        own.add(features[part] - centre, targets[part], weights[part])
+        sums += own
+    span = AnchorSpan(np.eye(8), centre, features[some] - centre)
+    at_best = PENALTIES[whole.best :][:1]
+    found = sums.solve(span, targets[some], weights[some], at_best)
+    np.testing.assert_allclose(found.left_out, whole.left_out[some], atol=1e-9)
+    assert found.objective == pytest.approx(whole.objective, rel=1e-9)
+    assert 0 <= found.gap <= 1e-12 * found.objective
+    np.testing.assert_allclose(
+        features @ found.slope + found.intercept, gram @ whole.weights + whole.intercept, atol=1e-8
+    )
+    # Errors at some series count by their importance.
+    importance = rng.uniform(0.5, 2.0, size=25)
+    errors = ((whole.left_out[some] - targets[some]) ** 2).mean(axis=1)
+    found = sums.solve(span, targets[some], weights[some], at_best, importance)
+    assert found.errors == pytest.approx([np.average(errors, weights=importance)])
+
+
 def test_features_that_never_change_leave_the_mean(rng):
     targets = np.sign(rng.normal(size=(10, 1)))
     found = fit_loo_ridge(np.ones((10, 10)), np.ones((10, 10)), targets, np.ones(10), PENALTIES)
@@ -127,8 +158,8 @@ def test_joining_phases_adds_neighbours(rng):
 
 def fit_with(left_out):
     return RidgeFit(
-        weights=np.zeros((1, 1)), intercept=np.zeros(1), penalties=PENALTIES,
-        errors=np.zeros(3), best=1, left_out=left_out, objective=1.0, gap=0.0,
+        weights=np.zeros((1, 1)), slope=np.zeros((1, 1)), intercept=np.zeros(1),
+        penalties=PENALTIES, errors=np.zeros(3), best=1, left_out=left_out, objective=1.0, gap=0.0,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Same series, same seed, same parameters: same model, wherever the series are stored."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -8,9 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import slts
+from slts.execution import ThreadRunner
 from slts.models.snippets import Snippets
 from slts.training import landmark_fit, local_fit, memory_plan
+from slts.training.first_pass import class_weights, read_everything
+from slts.training.local_metrics import learn_local_metrics
+from slts.training.partitioned_ridge import one_vs_rest
 from slts.training.sampling import SampleSize
+from slts.training.source import ArraySource
 from tests.estimators.kinds import every, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_lists, write_long
 
@@ -138,7 +143,11 @@ def assert_same_model(one, other, series, tol=1e-9):
     if isinstance(one, slts.LocalSLTSClassifier):
         names = ["intercept_", "snippet_coef_"]
         pairs = zip(one.local_metrics_, other.local_metrics_, strict=True)
-        assert one.selection_ == other.selection_
+        rounded = [
+            [replace(choice, error=round(choice.error, 9)) for choice in model.selection_]
+            for model in (one, other)
+        ]
+        assert rounded[0] == rounded[1]
         assert_same_snippets(one.snippets_, other.snippets_)
     else:
         names, pairs = ["metrics_", "coef_"], []
@@ -279,12 +288,62 @@ def test_parts_do_not_matter(kind, weight, more, tmp_path, in_parts, monkeypatch
     assert np.mean(parts[0].predict(more[0]) == whole.predict(more[0])) > 0.99
 
 
-def test_parts_do_not_matter_to_the_sample_of_the_local_classifier(more, tmp_path, monkeypatch):
+@pytest.fixture
+def local_in_parts(monkeypatch):
+    """A sample of some of the series; what it decides and what is learned from all of them."""
     monkeypatch.setattr(local_fit, "_FEWEST", 10)
     monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 10)
-    one, other = (
-        quick(slts.LocalSLTSClassifier, memory_limit="4MB").fit(*source)
-        for source in (more, one_file(50)(shuffled(more), tmp_path))
+    calls = []
+
+    def learn(*arguments):
+        calls.append((arguments, learn_local_metrics(*arguments)))
+        return calls[-1][1]
+
+    monkeypatch.setattr(local_fit, "learn_local_metrics", learn)
+    return calls
+
+
+@pytest.mark.parametrize("weight", [None, "balanced"])
+def test_the_local_classifier_learns_from_all_parts(weight, more, tmp_path, local_in_parts):
+    how = {"memory_limit": "4MB", "class_weight": weight, "n_phases": 1, "penalties": [0.1]}
+    stores = [*STORES.values(), dask_bag]
+    models = [
+        quick(slts.LocalSLTSClassifier, **how).fit(*store(more, tmp_path)) for store in stores
+    ]
+    for model in models[1:]:
+        assert_same_model(model, models[0], more[0])
+        np.testing.assert_allclose(
+            model.held_out_margins_.margins, models[0].held_out_margins_.margins, atol=1e-9
+        )
+    (training, representations, options), found = local_in_parts[0]
+    every = read_everything(
+        ArraySource(slts.as_series(more[0]), more[1]), ThreadRunner(1), seed=options.seed
     )
-    assert one.n_sampled_ == other.n_sampled_ < 280
-    assert_same_model(one, other, more[0])
+    known = {x.tobytes(): k for k, x in enumerate(every.sample.series)}
+    sampled = np.array([known[x.tobytes()] for x in training.batch])
+    assert len(sampled) < 0.8 * len(known)
+    assert models[0].validation_.n_series == len(sampled) - len(training.judges)
+    # Landmarks, scales, anchors and snippets of the sample, and all series in memory.
+    weights = class_weights(weight, every.classes, every.totals)[every.codes]
+    weights = weights * every.sample.weights
+    whole = learn_local_metrics(
+        replace(
+            training,
+            batch=every.sample.series,
+            codes=every.codes,
+            weights=weights / weights.mean(),
+            targets=one_vs_rest(every.codes, 3),
+            anchors=sampled[training.anchors],
+            judges=sampled[training.judges],
+            snippets=found.snippets,
+            everything=None,
+        ),
+        representations,
+        options,
+    )
+    assert found.ridge.objective == pytest.approx(whole.ridge.objective, rel=1e-9)
+    np.testing.assert_allclose(found.ridge.left_out, whole.ridge.left_out[sampled], atol=1e-8)
+    for a, b in zip(found.metrics, whole.metrics, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+    np.testing.assert_allclose(found.snippet_coef, whole.snippet_coef, atol=1e-8)
+    np.testing.assert_allclose(found.intercept, whole.intercept, atol=1e-8)

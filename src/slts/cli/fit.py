@@ -260,7 +260,6 @@ class _Result:
             "parameters": self.given,
             "chosen": self._chosen(),
             "n_series": estimator.n_series_in_,
-            "n_sampled": getattr(estimator, "n_sampled_", None),
             "n_channels": estimator.n_channels_in_,
             "classes": estimator.classes_,
             "seconds": self.seconds,
@@ -276,11 +275,9 @@ class _Result:
     def __str__(self) -> str:
         estimator, measured, validation = self.estimator, self._measured(), self._validation()
         chosen = ", ".join(f"{key}={value:.6g}" for key, value in self._chosen().items())
-        n_sampled = getattr(estimator, "n_sampled_", None)
-        sample = f"{n_sampled} of " if n_sampled not in (None, estimator.n_series_in_) else ""
         channels = count(estimator.n_channels_in_, "channel")
         lines = [
-            f"{type(estimator).__name__} trained on {sample}{estimator.n_series_in_} series "
+            f"{type(estimator).__name__} trained on {estimator.n_series_in_} series "
             f"({channels}, {len(estimator.classes_)} classes) in {duration(self.seconds)}"
             + (f"; chosen: {chosen}" if chosen else "")
         ]

@@ -101,8 +101,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         are compared on the CPU. Model files do not store it.
     memory_limit
         Memory that learning may use, in bytes or as text such as ``"2GB"``; None is half of the
-        memory that the process may use. If the series need more, the model is learned from a
-        sample of them.
+        memory that the process may use. If the series need more, landmarks, snippets and number of
+        phases come from a sample of them, and the coefficients from all of them, read in parts.
     n_jobs
         Threads of the CPU, by joblib's convention.
     random_state
@@ -137,8 +137,6 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         The candidates, which one was chosen, and why.
     reports_
         Objective and optimality of the solution.
-    n_sampled_ : int or None
-        Number of series that were learned from, if not all.
 
     Examples
     --------
@@ -162,7 +160,6 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     snippet_coef_: FloatArray | None
     selection_: tuple[Choice, ...]
     reports_: tuple[RidgeReport, ...]
-    n_sampled_: int | None
 
     def __init__(
         self,
@@ -231,7 +228,6 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             self._remember(
                 fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins, fit.digests
             )
-            self.n_sampled_ = fit.n_sampled
             self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
             self.groups_, self.group_names_ = fit.groups, fit.group_names
             self.comparisons_ = fit.solution.comparisons

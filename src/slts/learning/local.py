@@ -10,7 +10,7 @@ from scipy.linalg.blas import daxpy, dgemm
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.learning.calibration import two_sided
-from slts.learning.loo_ridge import RidgeFit, fit_loo_ridge
+from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
 
 # Standard errors of the paired difference by which a richer model must be better.
 _SURE = 2.0
@@ -114,8 +114,16 @@ class FeatureGram:
             self._total[self._anchors],
             targets,
             sample_weight,
-            (self._norm or 1.0) * penalties,
+            self.absolute(penalties),
         )
+
+    def absolute(self, penalties: FloatArray) -> FloatArray:
+        """Multiply relative penalties by the mean squared norm of the features."""
+        return (self._norm or 1.0) * penalties
+
+    def span(self) -> AnchorSpan:
+        """Return the coordinates of all series in the span of the anchors."""
+        return AnchorSpan.of(self._total, self._total[self._anchors])
 
 
 def fewer_phases(products: AnyArray, n_phases: int) -> AnyArray:

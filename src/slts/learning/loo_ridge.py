@@ -1,16 +1,19 @@
-"""Ridge regression on inner products, its penalty chosen by exact leave-one-out.
+"""Ridge regression on sums over series, its penalty chosen by exact leave-one-out.
 
 There may be many more features than series, so features are given by their inner products with
 some series, the anchors. With few series all of them are anchors. The solution is a linear
-combination of the anchors' features, so it is linear in the features.
+combination of the anchors' features, so it is linear in the features. It has as many coordinates
+as there are anchors, or as features if these are fewer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
 
 from slts._typing import FloatArray
 
@@ -33,6 +36,8 @@ class RidgeFit:
     weights
         f = intercept + sum_s weights[s] <features of anchor s, features of x>, shape (anchors,
         targets).
+    slope
+        The same in the coordinates of an `AnchorSpan`, shape (coordinates, targets).
     intercept
         Shape (targets,).
     penalties
@@ -42,7 +47,7 @@ class RidgeFit:
     best
         Position of the chosen penalty.
     left_out
-        Prediction for each series by the fit to all other series, shape (series, targets).
+        Prediction for each given series by the fit to all other series, shape (series, targets).
     objective
         Objective of the solution, divided by the sum of sample weights.
     gap
@@ -50,6 +55,7 @@ class RidgeFit:
     """
 
     weights: FloatArray
+    slope: FloatArray
     intercept: FloatArray
     penalties: FloatArray
     errors: FloatArray
@@ -59,6 +65,147 @@ class RidgeFit:
     gap: float
 
 
+class NormalEquations:
+    """Sums over series that determine a ridge regression; the sums of parts are added.
+
+    Coordinates should have a mean near zero: the sums are centred afterwards.
+
+    Parameters
+    ----------
+    n_coordinates, n_targets
+        Sizes of the problem.
+    """
+
+    def __init__(self, n_coordinates: int, n_targets: int) -> None:
+        self._weight = 0.0
+        self._first = np.zeros(n_coordinates)
+        self._targets = np.zeros(n_targets)
+        # The lower triangle alone is summed.
+        self._gram = np.zeros((n_coordinates, n_coordinates), order="F")
+        self._cross = np.zeros((n_coordinates, n_targets))
+        self._squares = 0.0
+
+    def add(self, coordinates: FloatArray, targets: FloatArray, sample_weight: FloatArray) -> None:
+        """Add series: coordinates, targets of shape (series, targets), and weights."""
+        weighted = sample_weight[:, np.newaxis] * targets
+        self._weight += float(sample_weight.sum())
+        self._first += sample_weight @ coordinates
+        self._targets += weighted.sum(axis=0)
+        self._cross += coordinates.T @ weighted
+        self._squares += float(np.einsum("ij,ij->", weighted, targets))
+        scaled = np.sqrt(sample_weight)[:, np.newaxis] * coordinates
+        if scaled.size:
+            self._gram = dsyrk(1.0, scaled.T, 1.0, self._gram, lower=True, overwrite_c=True)
+
+    def __iadd__(self, other: NormalEquations) -> Self:
+        """Add the sums of other series."""
+        self._weight += other._weight
+        self._first += other._first
+        self._targets += other._targets
+        self._gram += other._gram
+        self._cross += other._cross
+        self._squares += other._squares
+        return self
+
+    def solve(
+        self,
+        span: AnchorSpan,
+        targets: FloatArray,
+        sample_weight: FloatArray,
+        penalties: FloatArray,
+        importance: FloatArray | None = None,
+    ) -> RidgeFit:
+        """Solve for all penalties with one factorisation, and keep the best.
+
+        Parameters
+        ----------
+        span, targets, sample_weight
+            Some or all of the series in the sums: each of them is left out once.
+        penalties
+            Candidates, ascending.
+        importance
+            Weights of these series in the leave-one-out error, if other than in the sums.
+        """
+        total = self._weight
+        mean, target_mean = self._first / total, self._targets / total
+        gram = np.tril(self._gram) + np.tril(self._gram, -1).T
+        gram -= np.outer(self._first, mean)
+        cross = self._cross - np.outer(self._first, target_mean)
+        squares = self._squares - float(self._targets @ target_mean)
+        spectrum, rotation = eigh(gram, check_finite=False, driver="evd")
+        spectrum = np.maximum(spectrum, 0.0)
+        projected = rotation.T @ cross
+
+        x, y = (span.coordinates - mean) @ rotation, targets - target_mean
+        x_squared = x * x
+        # The intercept adds to the leverage of every series.
+        share = sample_weight / total
+        shares = sample_weight if importance is None else importance
+        shares = shares / shares.sum() / y.shape[1]
+        errors = np.empty(len(penalties))
+        # From the largest to the smallest: of equal errors, the largest penalty is chosen.
+        best, best_slope, left_out = len(penalties) - 1, projected, y
+        for k in reversed(range(len(penalties))):
+            shrunk = 1.0 / (spectrum + penalties[k])
+            slope = shrunk[:, np.newaxis] * projected
+            leverage = sample_weight * (x_squared @ shrunk) + share
+            # The leave-one-out residual is residual / (1 - leverage).
+            residual = y - x @ slope
+            residual /= np.maximum(1.0 - leverage, _LEVERAGE_ROOM)[:, np.newaxis]
+            errors[k] = float(shares @ np.einsum("ij,ij->i", residual, residual))
+            if k == best or errors[k] < (1.0 - _TIE) * errors[best]:
+                best, best_slope, left_out = k, slope, targets - residual
+        penalty, slope = float(penalties[best]), rotation @ best_slope
+        gradient = gram @ slope + penalty * slope - cross
+        fitted = (spectrum + penalty) @ best_slope**2 - 2.0 * (best_slope * projected).sum(axis=0)
+        return RidgeFit(
+            weights=span.basis @ slope,
+            slope=slope,
+            intercept=target_mean - (mean + span.centre) @ slope,
+            penalties=np.asarray(penalties, dtype=np.float64),
+            errors=errors,
+            best=best,
+            left_out=left_out,
+            objective=(squares + float(fitted.sum())) / total,
+            # The squared gradient bounds the gap of a strongly convex quadratic.
+            gap=float((gradient**2).sum()) / penalty / total,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorSpan:
+    """Coordinates of series in the span of the centred anchors; they keep inner products.
+
+    Parameters
+    ----------
+    basis
+        Inner products of a series with the anchors, times this, are its coordinates plus `centre`.
+        Shape (anchors, coordinates).
+    centre
+        Shape (coordinates,).
+    coordinates
+        Those of some series; their mean is zero. Shape (series, coordinates).
+    """
+
+    basis: FloatArray
+    centre: FloatArray
+    coordinates: FloatArray
+
+    @classmethod
+    def of(cls, products: FloatArray, anchors: FloatArray) -> AnchorSpan:
+        """Take inner products of series with the anchors, and of the anchors."""
+        centre = anchors.mean(axis=1)
+        gram = anchors - centre - centre[:, np.newaxis] + anchors.mean()
+        values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+        kept = values > _RANK_TOLERANCE * max(float(values[-1]), np.finfo(float).tiny)
+        basis = vectors[:, kept] / np.sqrt(values[kept])
+        basis -= basis.mean(axis=0)
+        coordinates = products @ basis
+        mean = coordinates.mean(axis=0)
+        coordinates -= mean
+        return cls(basis, mean, coordinates)
+
+
 def fit_loo_ridge(
     products: FloatArray,
     anchors: FloatArray,
@@ -66,7 +213,7 @@ def fit_loo_ridge(
     sample_weight: FloatArray,
     penalties: FloatArray,
 ) -> RidgeFit:
-    """Solve for all penalties with one factorisation, and keep the best.
+    """Fit series in memory.
 
     Parameters
     ----------
@@ -86,55 +233,7 @@ def fit_loo_ridge(
     RidgeFit
         Exact in the span of the anchors, hence exact if every series is an anchor.
     """
-    # Coordinates in the span of the centred anchors keep inner products.
-    centre = anchors.mean(axis=1)
-    gram = anchors - centre - centre[:, np.newaxis] + anchors.mean()
-    values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-    kept = values > _RANK_TOLERANCE * max(float(values[-1]), np.finfo(float).tiny)
-    basis = vectors[:, kept] / np.sqrt(values[kept])
-    basis -= basis.mean(axis=0)
-    coordinates = products @ basis
-
-    total = float(sample_weight.sum())
-    mean = sample_weight @ coordinates / total
-    target_mean = sample_weight @ targets / total
-    root = np.sqrt(sample_weight)[:, np.newaxis]
-    x, y = root * (coordinates - mean), root * (targets - target_mean)
-    spectrum, rotation = eigh(x.T @ x, overwrite_a=True, check_finite=False, driver="evd")
-    spectrum = np.maximum(spectrum, 0.0)
-    x = x @ rotation
-    projected = x.T @ y
-    squares = x * x
-    # The intercept adds to the leverage of every series.
-    share = sample_weight / total
-    errors = np.empty(len(penalties))
-    # From the largest to the smallest: of equal errors, the largest penalty is chosen.
-    best, best_slope, best_leverage = len(penalties) - 1, projected, share
-    for k in reversed(range(len(penalties))):
-        shrunk = 1.0 / (spectrum + penalties[k])
-        slope = shrunk[:, np.newaxis] * projected
-        residual = y - x @ slope
-        leverage = squares @ shrunk + share
-        # The leave-one-out residual is residual / (1 - leverage).
-        residual /= np.maximum(1.0 - leverage, _LEVERAGE_ROOM)[:, np.newaxis]
-        errors[k] = float(np.einsum("ij,ij->", residual, residual)) / total / y.shape[1]
-        if k == best or errors[k] < (1.0 - _TIE) * errors[best]:
-            best, best_slope, best_leverage = k, slope, leverage
-    slope = rotation @ best_slope
-    intercept = target_mean - mean @ slope
-    error = targets - (coordinates @ slope + intercept)
-    penalty = float(penalties[best])
-    residual = y - x @ best_slope
-    gradient = penalty * best_slope - x.T @ residual
-    objective = float((residual**2).sum() + penalty * (best_slope**2).sum())
-    return RidgeFit(
-        weights=basis @ slope,
-        intercept=intercept,
-        penalties=np.asarray(penalties, dtype=np.float64),
-        errors=errors,
-        best=best,
-        left_out=targets - error / np.maximum(1.0 - best_leverage, _LEVERAGE_ROOM)[:, np.newaxis],
-        objective=objective / total,
-        # The squared gradient bounds the gap of a strongly convex quadratic.
-        gap=float((gradient**2).sum()) / penalty / total,
-    )
+    span = AnchorSpan.of(products, anchors)
+    equations = NormalEquations(span.basis.shape[1], targets.shape[1])
+    equations.add(span.coordinates, targets, sample_weight)
+    return equations.solve(span, targets, sample_weight, penalties)

@@ -502,7 +502,6 @@ _LOCAL = Structure(
     intercept_=array("float64", "problems"),
     selection_=tuple_of(_CHOICE),
     reports_=tuple_of(_RIDGE_REPORT),
-    n_sampled_=NOTHING | at_least(2),
     snippets_=NOTHING | _SNIPPETS,
     snippet_coef_=NOTHING | array("float64", "problems", _SNIPPET_AXIS, "thresholds", "kinds"),
     rule=_check_local,
@@ -554,6 +553,8 @@ LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "training_digests_": lambda model: None,
     "validation_": lambda model: None,
 }
+# Attributes that older files of this format have, and models no longer: they are left out.
+FORMER_ATTRIBUTES = frozenset({"n_sampled_"})
 LATER_PARAMETERS: Mapping[str, Any] = {"n_snippets": 0}
 # Attributes that only files without a later parameter may lack.
 BELONGS_TO: Mapping[str, str] = {"snippets_": "n_snippets", "snippet_coef_": "n_snippets"}

@@ -21,6 +21,7 @@ from slts.persistence.container import library_version, pack, unpack
 from slts.persistence.declarations import (
     BELONGS_TO,
     CLASSIFIERS,
+    FORMER_ATTRIBUTES,
     LATER_ATTRIBUTES,
     LATER_PARAMETERS,
     MACHINE_PARAMETERS,
@@ -295,10 +296,12 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
     nodes, attributes = document["state"], stored_attributes(kind)
     missing = attributes - nodes.keys() if isinstance(nodes, dict) else attributes
     later = {n for n in LATER_ATTRIBUTES if BELONGS_TO.get(n) not in document["parameters"]}
-    if not missing <= later or not nodes.keys() <= attributes:
+    if not missing <= later or not nodes.keys() <= attributes | FORMER_ATTRIBUTES:
         raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
     for attribute, node in nodes.items():
-        setattr(model, attribute, decoder.decode(node, attribute))
+        value = decoder.decode(node, attribute)
+        if attribute in attributes:
+            setattr(model, attribute, value)
     for attribute in missing:
         setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     decoder.finish()

@@ -1,6 +1,9 @@
 """Learning of the local classifier, the same for memory, files and clusters.
 
 count and sample -> representations -> landmarks and groups -> align, solve, form metrics
+
+If the sample does not hold all series, it decides everything but the coefficients: these are the
+solution for all series.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from slts.training.local_metrics import (
     training_bytes,
 )
 from slts.training.options import LocalOptions
+from slts.training.partitioned_ridge import PartitionedRidge, one_vs_rest
 from slts.training.sampling import SampleSize, shuffled
 from slts.training.search import HeldOutDecisions
 from slts.training.source import memory_limit, task_runner
@@ -51,23 +55,23 @@ _ANCHORS = 2000
 # Cells of all recurrences in training, beyond which long series are averaged; never below
 # `_SHORT` steps. The path of two series of `_LONG` steps needs 64 MB.
 _CELLS, _SHORT, _LONG = 1e10, 128, 2**14
-# Fewest and most series of a sample, series of each class, and its share of the memory.
-_FEWEST, _MOST, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 1000, 100_000, 50, 1 / 8
+# Most series that are learned from in memory. Beyond, a sample of fewer series, some of each
+# class, decides everything but the coefficients. Its share of the memory.
+_MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 8
 # Anchors are drawn independently of landmarks, which are the series with the smallest keys.
 _ANCHOR_PURPOSE = 2
 
 
 @dataclass(frozen=True)
 class LocalFit:
-    """What was learned; `n_sampled` is None if all series were used.
+    """What was learned.
 
-    `held_out` are the leave-one-out decisions, the classes and the weights of the series.
+    `held_out` are leave-one-out decisions, and the classes and weights of their series.
     """
 
     classes: AnyArray
     n_series: int
     n_steps: int
-    n_sampled: int | None
     landmarks: SeriesBatch
     landmark_indices: IntArray
     origins: Origins
@@ -89,11 +93,13 @@ def fit_local(
     with task_runner(options.n_jobs, source) as runner:
         with options.bar("Reading") as progress:
             found = count_and_sample(source, runner, size, seed=options.seed, progress=progress)
+        # All series, or an upper bound if equal series may not all be known.
+        n_distinct = len(found.sample) if found.complete else found.n_series
         found = _cap_sample_to_memory(found, options, limit)
         batch, codes = found.sample.series, found.codes
         classes = found.classes if class_names is None else class_names
-        multiplicities = found.multiplicities(np.arange(len(batch)))
-        weights = multiplicities * class_weights(options.class_weight, classes, found.totals)[codes]
+        by_class = class_weights(options.class_weight, classes, found.totals)
+        weights = found.multiplicities(np.arange(len(batch))) * by_class[codes]
 
         count = _landmark_count(options, codes, found.n_series)
         max_length = options.max_length or _longest(batch, count * options.n_comparisons)
@@ -111,28 +117,45 @@ def fit_local(
             return landmark_positions(options, count, representations[0](batch), settings)
 
         landmarks, indices, landmark_codes = choose_landmarks(options, source, runner, found, draw)
-    warn_about_missing_classes(classes, landmark_codes)
-    groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
-    snippets = None
-    if options.n_snippets:
-        snippets = Snippets.draw(batch, codes, CANDIDATES * options.n_snippets, options.seed)
-    order = shuffled(found.sample.keys, _ANCHOR_PURPOSE)
-    targets = np.where(codes[:, np.newaxis] == np.arange(len(classes)), 1.0, -1.0)
-    solution = learn_local_metrics(
-        LocalTraining(
-            batch,
-            codes,
-            weights / weights.mean(),
-            targets[:, 1:] if len(classes) == 2 else targets,
-            stratified(codes, _ANCHORS, order),
-            stratified(codes, JUDGES, order),
-            landmarks,
-            groups,
-            snippets,
-        ),
-        representations,
-        options,
-    )
+        warn_about_missing_classes(classes, landmark_codes)
+        groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
+        snippets = None
+        if options.n_snippets:
+            snippets = Snippets.draw(batch, codes, CANDIDATES * options.n_snippets, options.seed)
+        order = shuffled(found.sample.keys, _ANCHOR_PURPOSE)
+        everything = None
+        if not found.complete:
+            # In the sums, the weights of all series have mean 1.
+            by_class = by_class * n_distinct / float(found.totals @ by_class)
+            everything = PartitionedRidge(
+                source,
+                runner,
+                found.classes,
+                by_class,
+                found.sample.weights * by_class[codes],
+                batch.values.nbytes / len(batch),
+                limit - 2 * batch.values.nbytes - 8 * len(batch) * min(len(batch), _ANCHORS),
+                options.bar,
+            )
+        # Judges have no say in what is held out: with a sample there are other series for that.
+        n_judges = JUDGES if found.complete else min(JUDGES, len(batch) // 2)
+        judges = stratified(codes, n_judges, order)
+        solution = learn_local_metrics(
+            LocalTraining(
+                batch,
+                codes,
+                weights / weights.mean(),
+                one_vs_rest(codes, len(classes)),
+                stratified(codes, _ANCHORS, order),
+                judges,
+                landmarks,
+                groups,
+                snippets,
+                everything,
+            ),
+            representations,
+            options,
+        )
     # Snippets name their series by their numbers in the source.
     named, from_sample = solution.snippets, np.empty(0, dtype=np.int64)
     if named is not None:
@@ -143,13 +166,28 @@ def fit_local(
         np.concatenate([indices, found.indices[from_sample]]),
         np.concatenate([landmark_codes, codes[from_sample]]),
     )
-    held_out = solution.left_out, codes, multiplicities
-    validation = Validation.of("leave-one-out", *held_out, series=np.arange(len(codes)))
+    left_out = _left_out(found, judges, options)
+    held_out = solution.left_out[left_out], codes[left_out], found.multiplicities(left_out)
+    validation = Validation.of("leave-one-out", *held_out, series=left_out)
     return LocalFit(
-        classes, found.n_series, found.n_steps, None if found.complete else len(batch),
+        classes, found.n_series, found.n_steps,
         landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
         found.outlines,
     )  # fmt: skip
+
+
+def _left_out(found: FirstPass, judges: IntArray, options: LocalOptions) -> IntArray:
+    """Return the series whose leave-one-out decisions describe the model.
+
+    Decisions for judges are those of a fit to the judges. Beside a fit to many more series they
+    serve only for classes that have no other series in the sample.
+    """
+    every = np.arange(len(found.codes))
+    if found.complete or not options.n_snippets:
+        return every
+    others = np.setdiff1d(every, judges)
+    alone = ~np.isin(found.codes[judges], found.codes[others])
+    return np.union1d(others, judges[alone])
 
 
 def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
@@ -186,12 +224,15 @@ def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float)
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
             n_snippets=options.n_snippets,
+            is_sample=not found.complete or count < len(sample),
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)
 
     most = len(sample)
     while needed(most) > limit and most > 1:
         most -= max(1, most // 50)
+    if most < len(sample) or not found.complete:
+        most = min(most, _MOST_SAMPLED)
     if most < len(sample):
         fewest = min(max(_FEWEST, 3 * n_classes), found.n_series)
         if most < fewest:
@@ -209,7 +250,7 @@ def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float)
         found = replace(found, sample=sample, complete=False)
     if not found.complete:
         _LOGGER.info(
-            "%s learns from a sample of %d of %d series (memory_limit: %s)",
+            "%s draws landmarks and snippets from a sample of %d of %d series (memory_limit: %s)",
             options.owner, len(sample), found.n_series, format_bytes(limit),
         )  # fmt: skip
     return found

@@ -20,9 +20,10 @@ from slts.models.comparisons import (
     with_rows,
 )
 from slts.models.representations import Representation
-from slts.models.snippets import Snippets
+from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.options import LocalOptions
+from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summing_bytes
 from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weight of the snippets for each comparison with whole landmarks.
@@ -43,25 +44,33 @@ def training_bytes(
     n_phases: int,
     n_comparisons: int,
     n_snippets: int,
+    is_sample: bool,
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
 
     Inner products of all series with the anchors exist eleven times; the features of some groups
     twice, from a GPU `n_channels` x `n_channels` before they are reduced to `rank` directions; the
-    features of the anchors are kept for the metrics.
+    features of the anchors are kept for the metrics. If the series are a sample, the sums over all
+    series come afterwards.
     """
     products = 11 * 8.0 * n_series * n_anchors
     per_group = 8.0 * n_series * n_phases * n_channels**2
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
-    anchors = 8.0 * n_anchors * n_groups * n_phases * n_channels * min(rank, n_channels)
+    n_aligned = n_groups * n_phases * n_channels * min(rank, n_channels)
+    anchors = 8.0 * n_anchors * n_aligned
     aligned = 2 * chunk + min(n_comparisons * anchors, _KEPT_BYTES + anchors)
     judges = min(n_series, JUDGES)
-    return (
+    needed = (
         products
         + aligned
         + snippet_bytes(n_series, n_anchors, n_snippets)
         + snippet_bytes(judges, judges, CANDIDATES * n_snippets)
     )
+    if is_sample:
+        n_counted = n_snippets * N_THRESHOLDS * MOST_KINDS
+        n_features = n_comparisons * n_aligned + n_counted
+        needed = max(needed, summing_bytes(n_series, n_anchors, n_features))
+    return needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +89,8 @@ class LocalTraining:
         Landmarks, and the group of each.
     snippets
         Short landmarks to choose from, or None.
+    everything
+        All series, if the batch is a sample of them; None otherwise.
     """
 
     batch: SeriesBatch
@@ -91,6 +102,7 @@ class LocalTraining:
     landmarks: SeriesBatch
     groups: IntArray
     snippets: Snippets | None
+    everything: PartitionedRidge | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +111,8 @@ class LocalSolution:
 
     Comparisons and their metrics (problems, groups, phases, d, r); the snippets and their
     coefficients (problems, snippets, thresholds, kinds), if there are any; intercept, regression,
-    candidates. `left_out` has a decision for each series by a fit to other series, with snippets
-    that were chosen without it, shape (series, problems).
+    candidates. `left_out` has a decision for each series of the batch by a fit to other series,
+    with snippets that were chosen without it, shape (series, problems).
     """
 
     comparisons: tuple[Comparison, ...]
@@ -135,23 +147,101 @@ def learn_local_metrics(
     n_phases, selection = choose_phases(
         ridges, training.targets, training.codes, training.weights, options.penalties
     )
-    ridge, weights = ridges[n_phases], grams[n_phases].comparison_weights
-    features = aligned.anchors or _align_anchors(training, aligned, n_phases, options)
-    metrics = tuple(
-        _metrics(weight * ridge.weights, n_phases, parts)
-        for weight, parts in zip(weights, features, strict=False)
-    )
-    intercept, coef, snippets, left_out = ridge.intercept, None, None, ridge.left_out
-    if counted is not None and judged is not None:
+    gram, ridge, everything = grams[n_phases], ridges[n_phases], training.everything
+    grams.clear()
+    comparisons, snippets = tuple(aligned.comparisons), None
+    if counted is not None:
+        snippets = replace(counted.snippets, shares=counted.shares())
+    if everything is None:
+        found = _combine(training, aligned, counted, gram, n_phases, ridge.weights, options)
+    else:
+        penalties, span = gram.absolute(options.penalties), gram.span()
+        found = _combine(training, aligned, counted, gram, n_phases, span.basis, options)
+        coordinates = Coordinates(
+            comparisons,
+            tuple(aligned.aligners),
+            group_weights(training.groups),
+            found.metrics,
+            found.snippet_form(snippets),
+            found.constant - span.centre,
+        )
+        # Only sums over all series are needed now: free what the sample needed.
+        del aligned, gram
+        equations = everything.sum(coordinates)
+        ridge = equations.solve(
+            span, training.targets, everything.sample_weight, penalties, training.weights
+        )
+        found = found.combined(ridge.slope)
+        selection = _with_penalty(training, selection, ridge, options)
+    left_out = ridge.left_out
+    if judged is not None:
         left_out = left_out.copy()
         left_out[training.judges] = judged
-        coef, shift = counted.coefficients(weights[-1] * ridge.weights)
-        intercept = intercept + shift
-        snippets = replace(counted.snippets, shares=counted.shares())
-    comparisons = tuple(aligned.comparisons)
+    intercept = ridge.intercept + found.constant
     return LocalSolution(
-        comparisons, metrics, snippets, coef, intercept, ridge, left_out, selection
+        comparisons, found.metrics, snippets, found.coef, intercept, ridge, left_out, selection
     )
+
+
+class _Functions(NamedTuple):
+    """Functions that are linear in the features of a series.
+
+    Metrics of each comparison (functions, groups, phases, d, r), coefficients of the snippets
+    (functions, snippets, thresholds, kinds), and constants.
+    """
+
+    metrics: tuple[FloatArray, ...]
+    coef: FloatArray | None
+    constant: FloatArray
+
+    def combined(self, weights: FloatArray) -> _Functions:
+        """Return linear combinations; weights have the shape (functions, combinations)."""
+
+        def mixed(own: FloatArray) -> FloatArray:
+            return np.asarray(np.tensordot(weights, own, axes=(0, 0)), dtype=np.float64)
+
+        coef = None if self.coef is None else mixed(self.coef)
+        return _Functions(tuple(map(mixed, self.metrics)), coef, self.constant @ weights)
+
+    def snippet_form(self, snippets: Snippets | None) -> SnippetForm | None:
+        """Return the part of the snippets."""
+        if snippets is None or self.coef is None:
+            return None
+        return SnippetForm(np.arange(len(self.coef)), snippets, self.coef)
+
+
+def _combine(
+    training: LocalTraining,
+    aligned: _Aligned,
+    counted: SnippetFeatures | None,
+    gram: FeatureGram,
+    n_phases: int,
+    weights: FloatArray,
+    options: LocalOptions,
+) -> _Functions:
+    """Combine the anchors' features; weights have the shape (anchors, functions)."""
+    features = aligned.anchors or _align_anchors(training, aligned, n_phases, options)
+    scales = gram.comparison_weights
+    metrics = tuple(
+        _metrics(scale * weights, n_phases, parts)
+        for scale, parts in zip(scales, features, strict=False)
+    )
+    if counted is None:
+        return _Functions(metrics, None, np.zeros(weights.shape[1]))
+    return _Functions(metrics, *counted.coefficients(scales[-1] * weights))
+
+
+def _with_penalty(
+    training: LocalTraining, selection: tuple[Choice, ...], ridge: RidgeFit, options: LocalOptions
+) -> tuple[Choice, ...]:
+    """Give the chosen candidate the penalty and the errors of the fit to all series."""
+    (chosen,) = (choice for choice in selection if choice.chosen)
+    fits = {chosen.n_phases: ridge}
+    _, (final,) = choose_phases(
+        fits, training.targets, training.codes, training.weights, options.penalties
+    )
+    final = replace(final, reason=chosen.reason)
+    return tuple(final if choice.chosen else choice for choice in selection)
 
 
 class _Aligned(NamedTuple):

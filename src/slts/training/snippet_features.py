@@ -57,7 +57,7 @@ class SnippetFeatures:
     def products(self) -> Iterator[FloatArray]:
         """Yield inner products of all series with the anchors, some snippets at a time.
 
-        Features have zero mean and unit variance. Shape (series, anchors).
+        Features of the anchors have zero mean and unit variance. Shape (series, anchors).
         """
         self._parts.clear()
         size = 8 * len(self._batch) * self.snippets.thresholds.shape[1] * self.snippets.n_kinds
@@ -66,21 +66,24 @@ class SnippetFeatures:
             some = self.snippets.subset(np.arange(begin, min(begin + step, len(self.snippets))))
             counts = some.counts(self._batch, self._n_jobs)
             features, counts = self._features(counts, self._batch.lengths), counts[self._anchors]
-            centre = features.mean(axis=0)
-            features -= centre
-            spread = np.sqrt(np.einsum("ij,ij->j", features, features) / len(features))
-            # Features that are the same for all series have no information.
-            spread[spread <= 1e-9] = np.inf
-            features /= spread
-            self._parts.append((counts, centre, spread))
             # NumPy computes half of a product of a matrix and its own transpose.
             own = features if self._all else features[self._anchors]
+            centre = own.mean(axis=0)
+            own -= centre
+            spread = np.sqrt(np.einsum("ij,ij->j", own, own) / len(own))
+            # Features that are the same for all anchors have no information.
+            spread[spread <= 1e-9] = np.inf
+            own /= spread
+            if not self._all:
+                features -= centre
+                features /= spread
+            self._parts.append((counts, centre, spread))
             products = features @ own.T
             del features, own
             yield products
 
     def shares(self) -> FloatArray:
-        """Mean share of the steps within each threshold, shape (snippets, thresholds)."""
+        """Mean share of the anchors' steps within each threshold, shape (snippets, thresholds)."""
         shape = -1, N_THRESHOLDS, self.snippets.n_kinds
         return np.concatenate([centre.reshape(shape)[:, :, 0] for _, centre, _ in self._parts])
 
