@@ -5,8 +5,10 @@ import re
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold
 
 import slts
+from slts.estimators.parameters import PARAMETERS
 from tests.estimators.kinds import LANDMARKED, TUNED, every, every_kind, quick
 
 over_landmarks = every(LANDMARKED)
@@ -115,80 +117,97 @@ def test_the_only_series_of_a_class_is_a_neighbour_like_any_other(kind, three):
     np.testing.assert_array_equal(quick(kind).fit(X, y).predict(X[-1:]), [2])
 
 
-@over_landmarks
-@pytest.mark.parametrize("value", [0, -1, 1.5, 0.0, 31, "x", True, np.nan])
-def test_a_wrong_number_of_landmarks_is_an_error(kind, value, two):
-    X, y, _, _ = two
-    message = f"'n_landmarks' parameter must be an int from 1 to 30.*Got {re.escape(repr(value))}"
-    with pytest.raises(ValueError, match=message):
-        kind(value).fit(X, y)
+NAN, INF = float("nan"), float("inf")
+_NOT_COUNTS = [0, -1, 1.5, 0.0, "x", True, NAN]
+_NOT_POSITIVE = [10**400, 0, -0.1, INF, NAN, "1", None, True, [0.1]]
+_NOT_GRIDS = [[], 0.1, "abc", [0.1, 0.0], [-1.0], [None], [INF]]
+_NOT_INTEGERS = [0, -1, 2.5, True, "all"]
+_NOT_SPLITS = [0, 1, -3, 1.5, -0.2, True, "x", NAN, []]
+WRONG = {
+    "C": _NOT_POSITIVE,
+    "band": [-1, 2.5, True, "wide"],
+    "calibration_cv": _NOT_SPLITS,
+    "calibration_size": [0, 2.0, True],
+    "class_weight": ["foo", 1, {"a": "b"}],
+    "cv": [*_NOT_SPLITS, None],
+    "device": ["gpu", "CUDA", None, ["cpu"]],
+    "dtype": ["float16", None, np.float32],
+    "fit_intercept": ["yes", None, 2],
+    "gamma": _NOT_POSITIVE,
+    "gammas": _NOT_GRIDS,
+    "homogeneous": ["yes", None, 2],
+    "lam": _NOT_POSITIVE,
+    "lams": _NOT_GRIDS,
+    "landmarks": ["medoids", [], [-1, 2], [0.5], [3, 3], [[0, 1]], [True, False], [[1], [2, 3]]],
+    "margin": [-1.0, NAN, "x"],
+    "max_length": [0, 2.5],
+    "memory_limit": ["much", 0, True],
+    "metric_rank": _NOT_INTEGERS,
+    "metrics": ["all", None],
+    "n_components": _NOT_INTEGERS,
+    "n_cycles": _NOT_INTEGERS,
+    "n_jobs": [0, 1.5, "all", 2**31],
+    "n_landmarks": [*_NOT_COUNTS, []],
+    "n_landmarks_per_class": _NOT_INTEGERS,
+    "n_phases": [*_NOT_INTEGERS, "many"],
+    "n_snippets": [-1, 2.0, None],
+    "normalize": ["yes", None, 2],
+    "objective": ["distance", None, 5, (), ("cost", "cost"), ("cost", "best")],
+    "penalties": [*_NOT_GRIDS, ["a"]],
+    "random_state": [-1, 1.5, "x", np.random.default_rng(0)],
+    "ranking_limit": [1, 2.5],
+    "regularizer": ["ridge", "L1", None, 1],
+    "representations": ["colours", (), ("values", "values"), 5],
+    "scale": ["minmax", 3, True],
+    "triplets_per_series": [0, "many", INF],
+    "verbose": ["yes"],
+}
+
+
+@every_kind
+def test_every_wrong_parameter_is_named_before_data_are_read(kind):
+    for name in kind().get_params():
+        for value in WRONG[name]:
+            message = f"The '{name}' parameter of {kind.__name__} must be .* Got "
+            with pytest.raises(ValueError, match=message + re.escape(repr(value))):
+                kind(**{name: value}).fit("no such data", "no such labels")
+
+
+def test_every_form_of_a_parameter_is_accepted():
+    splits = [(np.arange(3), np.arange(3, 6))]
+    right = {
+        "C": [np.float32(2), 3, "auto"],
+        "band": [None, np.int64(3), slts.Itakura(2.0)],
+        "calibration_cv": [None, 2, np.float64(0.3), KFold(2), splits, iter(splits)],
+        "class_weight": [None, "balanced", {"a": 1, np.str_("b"): np.float64(2)}],
+        "homogeneous": [1, np.False_],
+        "landmarks": [range(3), (0, 2), np.array([1, 2]), [np.int64(1)]],
+        "memory_limit": [None, 10**9, np.float64(1e9), "2 GB"],
+        "n_landmarks": [None, np.int64(3), 1.0, np.float32(0.5)],
+        "random_state": [None, np.uint32(3), np.random, np.random.RandomState(0)],
+        "verbose": [None, 2],
+    }
+    for name, values in right.items():
+        assert all(map(PARAMETERS[name].accepts, values)), name
 
 
 @every(TUNED)
-@pytest.mark.parametrize(("values", "message"), [([5, 31], "Got 31 instead"), ([], "empty list")])
-def test_a_wrong_list_of_numbers_of_landmarks_is_an_error(kind, values, message, two):
+def test_lists_to_choose_from_are_for_the_cv_variants(kind, two):
     X, y, _, _ = two
-    with pytest.raises(ValueError, match=f"'n_landmarks' parameter.*{message}"):
-        kind(values).fit(X, y)
+    with pytest.raises(ValueError, match=r"'n_landmarks' parameter.*Got 31 instead"):
+        kind([5, 31]).fit(X, y)
+    with pytest.raises(ValueError, match=r"'n_landmarks' parameter of .*Got \[4, 8\] instead"):
+        kind.__bases__[1]([4, 8]).fit(X, y)
 
 
 @over_landmarks
-@pytest.mark.parametrize(
-    "value",
-    ["medoids", [], [0, 30], [-1, 2], [0.5], [3, 3], [[0, 1]], [True, False]],
-    ids=repr,
-)
-def test_unusable_landmarks_are_errors(kind, value, two, alignments):
+def test_landmarks_must_be_training_series(kind, two, alignments):
     X, y, _, _ = two
-    message = f"'landmarks' parameter of {kind.__name__} .* between 0 and 29.*Got "
-    with pytest.raises(ValueError, match=message + re.escape(repr(value))):
-        kind(landmarks=value).fit(X, y)
-    assert not alignments
-
-
-@pytest.mark.parametrize(
-    ("kind", "parameter"),
-    [
-        (slts.SLTSClassifier, "gamma"),
-        (slts.SLTSClassifier, "lam"),
-        (slts.BBSClassifier, "gamma"),
-        (slts.SimilaritySVC, "C"),
-    ],
-)
-@pytest.mark.parametrize("value", [0, -0.1, np.inf, np.nan, "1", None, True, [0.1]], ids=repr)
-def test_a_parameter_must_be_positive_and_finite(kind, parameter, value, two, alignments):
-    X, y, _, _ = two
-    message = f"'{parameter}' parameter of {kind.__name__} must be a positive finite number"
-    message += " or 'auto'" if parameter == "C" else ""
-    with pytest.raises(ValueError, match=f"{message}. Got {re.escape(repr(value))}"):
-        kind(**{parameter: value}).fit(X, y)
-    assert not alignments
-
-
-@pytest.mark.parametrize(
-    ("kind", "parameter"),
-    [
-        (slts.SLTSClassifierCV, "gammas"),
-        (slts.SLTSClassifierCV, "lams"),
-        (slts.BBSClassifierCV, "gammas"),
-    ],
-)
-@pytest.mark.parametrize("value", [[], 0.1, "abc", [0.1, 0.0], [-1.0], [None]], ids=repr)
-def test_a_grid_must_hold_positive_numbers(kind, parameter, value, two, alignments):
-    X, y, _, _ = two
-    with pytest.raises(ValueError, match=f"'{parameter}' parameter of {kind.__name__} must be"):
-        kind(**{parameter: value}).fit(X, y)
-    assert not alignments
-
-
-@every(HELD_OUT_BY)
-@pytest.mark.parametrize("value", [0, 1, -3, 1.5, -0.2, True, "x", np.nan], ids=repr)
-def test_a_wrong_cv_is_an_error(kind, value, two, alignments):
-    X, y, _, _ = two
-    parameter = HELD_OUT_BY[kind]
-    message = f"'{parameter}' parameter must be an int >= 2, a hold-out fraction .* or a splitter"
-    with pytest.raises(ValueError, match=f"{message}. Got {value!r}"):
-        kind(**{parameter: value}).fit(X, y)
+    with pytest.raises(ValueError, match="'n_landmarks' parameter must be an int from 1 to 30"):
+        kind(31).fit(X, y)
+    message = f"'landmarks' parameter of {kind.__name__} .* between 0 and 29. Got "
+    with pytest.raises(ValueError, match=message + re.escape("[0, 30]")):
+        kind(landmarks=[0, 30]).fit(X, y)
     assert not alignments
 
 
@@ -209,14 +228,6 @@ def test_wrong_sample_weights_are_errors(kind, weights, message, two, alignments
     with pytest.raises(ValueError, match=message):
         kind().fit(X, y, sample_weight=weights)
     assert not alignments
-
-
-@every([*LANDMARKED, slts.OneNNClassifier, slts.SimilaritySVC])
-@pytest.mark.parametrize(("parameter", "value"), [("objective", "best"), ("band", -1)])
-def test_wrong_settings_of_the_alignment_are_errors(kind, parameter, value, two):
-    X, y, _, _ = two
-    with pytest.raises(ValueError, match=f"'?{parameter}'?.*{value!r}"):
-        kind(**{parameter: value}).fit(X, y)
 
 
 def test_a_calibration_split_without_a_class_is_an_error_by_the_svm(three):

@@ -115,16 +115,13 @@ def test_certificates_and_summaries_align_on_the_gpu(three, cuda_grids, alignmen
 
 
 @every_estimator
-@pytest.mark.parametrize("name", ["gpu", "CUDA", None, ["cpu"]])
-def test_other_devices_are_errors(estimator, name, two):
+def test_other_devices_are_errors(estimator, two):
     X, y, new, _ = two
     expected = (
         rf"The 'device' parameter of {type(estimator).__name__} must be one of "
         rf"\('cpu', 'cuda', 'auto'\)\. Got .* instead\."
     )
-    with pytest.raises(ValueError, match=expected):
-        clone(estimator).set_params(device=name).fit(X, y)
-    model = clone(estimator).fit(X, y).set_params(device=name)
+    model = clone(estimator).fit(X, y).set_params(device="gpu")
     with pytest.raises(ValueError, match=expected):
         model.predict(new)
     if hasattr(model, "transform"):
@@ -212,14 +209,6 @@ def test_single_precision_takes_half_the_memory():
     products = 80 * 40 * 24**2 * 8
     assert peaks["float64"] > products
     assert peaks["float64"] - peaks["float32"] > 0.45 * products
-
-
-@pytest.mark.parametrize("dtype", ["float16", "double", None, np.float32])
-def test_other_precisions_are_errors(dtype, two):
-    for kind in (slts.SLTSClassifier, slts.BBSClassifierCV):
-        expected = rf"'dtype' parameter of {kind.__name__} must be one of \('float64', 'float32'\)"
-        with pytest.raises(ValueError, match=expected):
-            kind(dtype=dtype).fit(two[0], two[1])
 
 
 def test_only_classifiers_over_landmarks_have_a_precision():

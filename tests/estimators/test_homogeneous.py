@@ -59,10 +59,3 @@ def test_the_constant_is_the_root_mean_square_of_the_training_rows(amplitudes):
     expected = np.einsum("ijde,de,j->i", T, model.metrics_[0], model.coef_[0])
     scale = np.abs(expected).max()
     np.testing.assert_allclose(model.decision_function(X_test), expected, rtol=0, atol=1e-9 * scale)
-
-
-@pytest.mark.parametrize("value", ["yes", None, 2])
-def test_other_values_are_errors(value, amplitudes):
-    X, y, _, _ = amplitudes
-    with pytest.raises(ValueError, match=f"'homogeneous' parameter must be .* Got {value!r}"):
-        slts.SLTSClassifier(homogeneous=value).fit(X, y)

@@ -240,9 +240,3 @@ def test_replaced_weights_are_used_at_once(kind, three):
     np.testing.assert_array_equal(
         model.decision_function(X_test), copy.deepcopy(model).decision_function(X_test)
     )
-
-
-def test_only_the_cv_variants_choose_a_number_of_landmarks(three):
-    X, y, _, _ = three
-    with pytest.raises(ValueError, match="only the CV variants choose from a list"):
-        slts.BBSClassifier([4, 8]).fit(X, y)

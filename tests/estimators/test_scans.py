@@ -334,12 +334,6 @@ def test_other_regularizers_need_all_alignments_in_memory(scan, data, batch):
         model.set_params(memory_limit="2MB").fit(*given)
 
 
-@every([*LANDMARKED, slts.LocalSLTSClassifier])
-def test_a_limit_must_be_a_size(kind, data):
-    with pytest.raises(ValueError, match=f"'memory_limit' parameter of {kind.__name__} must be"):
-        kind(memory_limit="much").fit(*data)
-
-
 def test_the_local_classifier_samples_what_fits(scan, batch, monkeypatch, caplog):
     monkeypatch.setattr(local_fit, "_FEWEST", 10)
     monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 5)

@@ -62,27 +62,11 @@ def test_no_scale_is_the_default(kind):
     assert kind().scale is None
 
 
-@every(ROW_MAPPED)
-@pytest.mark.parametrize("scale", ["minmax", 3, True])
-def test_unknown_scales_are_errors(kind, scale, two):
-    X, y, _, _ = two
-    with pytest.raises(ValueError, match=r"'scale' parameter .* Got"):
-        quick(kind, scale=scale).fit(X, y)
-
-
 def test_landmarks_are_kept_unscaled(two):
     X, y, _, _ = two
     model = slts.SLTSClassifier(8, scale="standard", random_state=0).fit(X, y)
     for j, landmark in zip(model.landmark_indices_, model.landmarks_, strict=True):
         np.testing.assert_array_equal(landmark, X[j])
-
-
-@every([slts.SLTSClassifier, slts.SLTSClassifierCV])
-@pytest.mark.parametrize("regularizer", ["ridge", "L1", None, 1])
-def test_unknown_penalties_are_errors(kind, regularizer, two):
-    X, y, _, _ = two
-    with pytest.raises(ValueError, match=rf"'regularizer' parameter of {kind.__name__} .* Got"):
-        kind(regularizer=regularizer).fit(X, y)
 
 
 @pytest.mark.slow

@@ -29,15 +29,15 @@ def distances(x, snippets, k):
         own = (own - scale.centre[channel]) / scale.spread[channel]
         windows = (x[steps, channel] - scale.centre[channel]) / scale.spread[channel]
         if snippets.shape_only[k]:
-            own, windows = standardised(own), standardised(windows)
+            own, windows = bends(own), bends(windows)
         total += np.sum((windows - own) ** 2, axis=1)
     return total
 
 
-def standardised(windows):
-    """Zero mean and unit variance along the last axis; nearly zero where a window is flat."""
-    apart = windows - windows.mean(axis=-1, keepdims=True)
-    return apart / np.sqrt(windows.var(axis=-1, keepdims=True) + _FLAT)
+def bends(windows):
+    """Second differences of unit mean square along the last axis; nearly zero if they are small."""
+    found = windows[..., :-2] - 2 * windows[..., 1:-1] + windows[..., 2:]
+    return found / np.sqrt(np.mean(found**2, axis=-1, keepdims=True) + _FLAT)
 
 
 def counts(x, snippets):

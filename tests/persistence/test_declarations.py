@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 import slts
-from slts.persistence.declarations import CLASSIFIERS, MACHINE_PARAMETERS, PARAMETERS
-from slts.persistence.schema import NOTHING, TEXT, Sizes, Structure, array, size, tuple_of
+from slts.estimators.parameters import NOTHING, TEXT
+from slts.persistence.declarations import CLASSIFIERS
+from slts.persistence.schema import Sizes, Structure, array, size, tuple_of, where
 from tests.persistence.small_models import SMALL, by_name
 
 
 @pytest.mark.parametrize("estimator", SMALL, ids=by_name)
 def test_every_parameter_of_a_classifier_is_declared(estimator):
-    assert estimator.get_params().keys() <= PARAMETERS.keys() | MACHINE_PARAMETERS
+    assert estimator.get_params().keys() <= estimator.parameter_kinds.keys()
 
 
 @pytest.mark.parametrize("estimator", SMALL, ids=by_name)
@@ -71,6 +72,6 @@ def test_conditions_and_rules_are_checked():
         raise slts.ModelFileError("refused by the rule")
 
     with pytest.raises(slts.ModelFileError, match="count must be even"):
-        check(Structure(count=size(1, "n").where("even", lambda v: v % 2 == 0)), count=3)
+        check(Structure(count=where(size(1, "n"), "even", lambda v: v % 2 == 0)), count=3)
     with pytest.raises(slts.ModelFileError, match="refused by the rule"):
         check(Structure(count=size(1, "n"), rule=rule), count=3)

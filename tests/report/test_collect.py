@@ -345,7 +345,7 @@ def test_snippets_at_a_step_are_those_that_occur_there(data):
     for place, entry in enumerate(found["entries"]):
         explanation = slts.explain(model, X[entry["index"]])
         n, shape = entry["bins"], (len(entry["classes"]), entry["bins"])
-        met = np.array([explanation.occurrences(k) for k in range(200)])
+        met = np.array([explanation.occurrences(k) for k in range(len(model.snippets_))])
         counts, strongest = (unpack_indices(packed[key])[place] for key in ("counts", "strongest"))
         values, totals = (unpack(packed[key])[place] for key in ("values", "totals"))
         assert counts.tolist() == (met > 0).sum(axis=0).tolist()

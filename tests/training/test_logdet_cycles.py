@@ -195,27 +195,6 @@ def test_japanese_vowels_reach_the_published_accuracy():
     assert found.disorder[-1] < 0.5 * found.disorder[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_cycles", 0),
-        ("n_cycles", 2.5),
-        ("n_cycles", True),
-        ("triplets_per_series", 0),
-        ("triplets_per_series", "many"),
-        ("margin", -1.0),
-        ("margin", float("nan")),
-        ("alpha", 0.0),
-        ("alpha", float("inf")),
-        ("ranking_limit", 1),
-    ],
-)
-def test_a_parameter_that_makes_no_sense_is_named(rng, name, value):
-    batch = as_series(list(rng.normal(size=(4, 2, 5))))
-    with pytest.raises(ValueError, match=rf"'{name}' parameter.*must be.*Got {value!r}"):
-        learn_logdet_metric(batch, [0, 0, 1, 1], **{name: value})
-
-
 @pytest.mark.parametrize("labels", [[0, 1, 0], [[0, 1, 0, 1]], [0.0, 1.0, 0.0, 1.0]])
 def test_labels_that_do_not_fit_are_named(rng, labels):
     batch = as_series(list(rng.normal(size=(4, 2, 5))))

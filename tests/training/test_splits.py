@@ -101,13 +101,6 @@ def test_indices_need_series_in_memory(cv):
         splits_of(cv, np.arange(10) % 2)
 
 
-def test_only_calibration_can_be_skipped():
-    keys = np.arange(2, dtype=np.uint64)
-    assert make_splits(None, np.array([0, 1]), keys, name="calibration_cv") == []
-    with pytest.raises(ValueError, match=r"'cv' parameter must be an int >= 2.*Got None"):
-        make_splits(None, np.array([0, 1]), keys, name="cv")
-
-
 @pytest.mark.parametrize("cv", [2, 0.5])
 def test_some_class_needs_two_series(cv):
     with pytest.raises(

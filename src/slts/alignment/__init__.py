@@ -15,7 +15,7 @@ from slts.alignment.aligner import Aligner, Alignment
 from slts.alignment.band import Band, Itakura
 from slts.alignment.cuda.device import DEVICES, check_device, require_device
 from slts.alignment.pairwise import align, aligned_products, similarity
-from slts.alignment.settings import AlignmentSettings, check_dtype
+from slts.alignment.settings import AlignmentSettings
 
 __all__ = [
     "DEVICES",
@@ -27,7 +27,6 @@ __all__ = [
     "align",
     "aligned_products",
     "check_device",
-    "check_dtype",
     "require_device",
     "similarity",
 ]

@@ -21,15 +21,6 @@ DTYPES = ("float64", "float32")
 _LARGEST_NORM = {"float64": 1e140, "float32": 1e14}
 
 
-def check_dtype(dtype: object, owner: str | None = None) -> None:
-    """Raise an error unless `dtype` names a precision. `owner` has the parameter."""
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        of = "" if owner is None else f" of {owner}"
-        raise ValueError(
-            f"The 'dtype' parameter{of} must be one of {DTYPES}. Got {dtype!r} instead."
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class AlignmentSettings:
     """Everything besides the two series that determines a path.
@@ -60,7 +51,10 @@ class AlignmentSettings:
                 f"Got {self.objective!r} instead."
             )
         object.__setattr__(self, "dtype", _dtype_name(self.dtype))
-        check_dtype(self.dtype)
+        if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
+            raise ValueError(
+                f"The 'dtype' parameter must be one of {DTYPES}. Got {self.dtype!r} instead."
+            )
         native_band(self.band)
 
     def prepare(self, batch: SeriesBatch) -> SeriesBatch:

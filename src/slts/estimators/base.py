@@ -23,6 +23,7 @@ from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
 from slts.bytesize import format_bytes
 from slts.errors import DataError
+from slts.estimators.parameters import check_parameters
 from slts.estimators.prediction import (
     Method,
     apply_to_series,
@@ -353,7 +354,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
-        """Forget the former fit; restore it if the new one fails."""
+        """Check the parameters and forget the former fit; restore it if the new one fails."""
+        check_parameters(self, self.parameter_kinds)
         before = dict(self.__dict__)
         self._prepared = {}
         require_device(self.device, type(self).__name__)
@@ -485,18 +487,6 @@ def _representable(weights: FloatArray) -> FloatArray:
     return weights / largest
 
 
-def checked_settings(
-    owner: Any, objective: Any, band: Any, normalize: Any, dtype: str = "float64"
-) -> AlignmentSettings:
-    """Return alignment settings; similarities are of affinities, so "distance" is an error."""
-    if objective not in ("affinity", "cost"):
-        raise ValueError(
-            f"The 'objective' parameter of {type(owner).__name__} must be 'affinity' or 'cost'. "
-            f"Got {objective!r} instead."
-        )
-    return AlignmentSettings(objective, band, normalize, dtype)
-
-
 def check_groups(groups: Any, n_series: int) -> AnyArray:
     """Return one group per series, or raise an error."""
     column: AnyArray = column_or_1d(groups)
@@ -508,20 +498,3 @@ def check_groups(groups: Any, n_series: int) -> AnyArray:
     if missing is not None:
         raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
     return np.asarray(column.tolist()) if column.dtype == object else column
-
-
-def check_positive(name: str, owner: object, value: Any, *, otherwise: str = "") -> float:
-    """Return a positive finite number, or raise an error that names the parameter.
-
-    `otherwise` tells what else the parameter may be.
-    """
-    if isinstance(value, bool) or not np.isscalar(value) or not np.isreal(value):
-        number = np.nan
-    else:
-        number = float(value)  # type: ignore[arg-type]
-    if not 0.0 < number < np.inf:
-        raise ValueError(
-            f"The '{name}' parameter of {type(owner).__name__} must be a positive finite number"
-            f"{otherwise}. Got {value!r} instead."
-        )
-    return number

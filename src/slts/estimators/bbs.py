@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slts.estimators.base import check_positive
 from slts.estimators.landmark_classifier import (
     GAMMAS,
     LandmarkClassifier,
     TunedLandmarkClassifier,
-    check_grid,
 )
 
 
@@ -119,7 +117,7 @@ class BBSClassifier(LandmarkClassifier):
         self.verbose = verbose
 
     def _candidates(self) -> list[dict[str, float]]:
-        return [{"gamma": check_positive("gamma", self, self.gamma)}]
+        return [{"gamma": float(self.gamma)}]
 
 
 class BBSClassifierCV(TunedLandmarkClassifier, BBSClassifier):
@@ -191,4 +189,4 @@ class BBSClassifierCV(TunedLandmarkClassifier, BBSClassifier):
         self.verbose = verbose
 
     def _candidates(self) -> list[dict[str, float]]:
-        return [{"gamma": gamma} for gamma in check_grid("gammas", self, self.gammas)]
+        return [{"gamma": float(gamma)} for gamma in self.gammas]

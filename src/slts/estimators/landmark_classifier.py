@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,9 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, check_dtype
-from slts.estimators.base import SeriesClassifier, check_positive, checked_settings
+from slts.alignment import Aligner, AlignmentSettings
+from slts.estimators.base import SeriesClassifier
+from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
 from slts.learning import SeparatorSolution
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
@@ -82,7 +83,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
 
     @abstractmethod
     def _candidates(self) -> list[dict[str, float]]:
-        """Check the parameters; return those to choose from, one if there is no choice."""
+        """Return the parameters to choose from, one if there is no choice."""
 
     def _keep_search(self, result: SearchResult) -> None:
         """Store the scores of a search, for classifiers that report them."""
@@ -115,10 +116,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         """
         with self._fitting():
             source, class_names = self._training_source(X, y, sample_weight, groups)
-            name = type(self).__name__
-            check_dtype(self.dtype, name)
             options = LandmarkOptions(
-                owner=name,
+                owner=type(self).__name__,
                 learns_metric=self.learns_metric,
                 regularizer=self.regularizer,
                 parameters=self._candidates(),
@@ -129,9 +128,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 scale=self.scale,
                 homogeneous=self.homogeneous,
                 class_weight=self.class_weight,
-                settings=checked_settings(
-                    self, self.objective, self.band, self.normalize, self.dtype
-                ),
+                settings=AlignmentSettings(self.objective, self.band, self.normalize, self.dtype),
                 device=self.device,
                 n_jobs=self.n_jobs,
                 memory_limit=self.memory_limit,
@@ -323,6 +320,7 @@ class TunedLandmarkClassifier(LandmarkClassifier):
     n_splits_: int
 
     _cv_name = "cv"
+    parameter_kinds: ClassVar = {**PARAMETERS, "n_landmarks": SEVERAL_COUNTS}
 
     def _keep_search(self, result: SearchResult) -> None:
         self.best_params_ = result.best_params
@@ -333,13 +331,3 @@ class TunedLandmarkClassifier(LandmarkClassifier):
 
 def _report(label: Any, s: SeparatorSolution) -> SolveReport:
     return SolveReport(label, "separator", s.gamma, s.objective, s.gap, s.n_iter, s.converged)
-
-
-def check_grid(name: str, owner: object, values: Any) -> list[float]:
-    """Return a non-empty list of positive numbers, or raise an error that names the parameter."""
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or len(values) == 0:
-        raise ValueError(
-            f"The '{name}' parameter of {type(owner).__name__} must be a non-empty list of "
-            f"positive numbers. Got {values!r} instead."
-        )
-    return [check_positive(name, owner, value) for value in values]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +16,16 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
+from slts.estimators.parameters import PARAMETERS, some_of
 from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
 from slts.models.comparisons import Comparison, group_weights, with_rows
 from slts.models.linear_form import LinearForm
-from slts.models.representations import REPRESENTATIONS
 from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.local_fit import fit_local
 from slts.training.options import LocalOptions
 
-LOCAL_OBJECTIVES = ("cost", "affinity")
 # Series whose features are held at once in prediction.
 _SERIES = 2000
 # Largest share of the objective that rounding may leave.
@@ -67,7 +65,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Number of landmarks of each class, or all its series if it has fewer. Give this or
         `n_landmarks`. Landmarks that are chosen without regard to class are as many in total.
     n_snippets
-        Number of snippets. Five times as many are drawn, equally from all classes, and those with
+        Number of snippets. Three times as many are drawn, equally from all classes, and those with
         the largest coefficients are kept. 0 leaves them out.
     landmarks
         ``"random"`` draws equally from all classes; ``"kmedoids"`` and ``"dselect"`` choose as
@@ -161,12 +159,14 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     selection_: tuple[Choice, ...]
     reports_: tuple[RidgeReport, ...]
 
+    parameter_kinds: ClassVar = {**PARAMETERS, "objective": some_of("cost", "affinity")}
+
     def __init__(
         self,
         n_landmarks: int | float | None = None,
         *,
         n_landmarks_per_class: int | None = None,
-        n_snippets: int = 200,
+        n_snippets: int = 400,
         landmarks: Any = "random",
         representations: Sequence[str] = ("values", "changes"),
         objective: str | Sequence[str] = "affinity",
@@ -422,47 +422,28 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             yield slice(begin, begin + _SERIES), form
 
     def _options(self) -> LocalOptions:
-        """Check the parameters."""
-        representations = _subset("representations", self.representations, REPRESENTATIONS)
-        objectives = _subset("objective", self.objective, LOCAL_OBJECTIVES)
-        if self.metrics not in ("class", "landmark", "shared"):
-            raise ValueError(
-                f"The 'metrics' parameter of LocalSLTSClassifier must be 'class', 'landmark' or "
-                f"'shared'. Got {self.metrics!r} instead."
-            )
-        phases = (1, 3) if self.n_phases == "auto" else (_at_least("n_phases", self.n_phases),)
-        try:
-            penalties = np.asarray(self.penalties, dtype=np.float64)
-        except (TypeError, ValueError):
-            penalties = np.empty(0)
-        usable = penalties.ndim == 1 and len(penalties) > 0 and np.isfinite(penalties).all()
-        if not usable or not (penalties > 0).all():
-            raise ValueError(
-                f"The 'penalties' parameter of LocalSLTSClassifier must be positive numbers. "
-                f"Got {self.penalties!r} instead."
-            )
-        max_length, per_class = self.max_length, self.n_landmarks_per_class
+        """Return the parameters as `fit_local` takes them."""
+        per_class = self.n_landmarks_per_class
         if per_class is not None and self.n_landmarks is not None:
             raise ValueError(
                 f"Only one of the parameters 'n_landmarks' and 'n_landmarks_per_class' of "
                 f"LocalSLTSClassifier can be given. Got {self.n_landmarks!r} and {per_class!r}."
             )
+        objectives = _several(self.objective)
         return LocalOptions(
             owner=type(self).__name__,
             n_landmarks=self.n_landmarks,
-            n_landmarks_per_class=(
-                None if per_class is None else _at_least("n_landmarks_per_class", per_class)
-            ),
-            n_snippets=_at_least("n_snippets", self.n_snippets, 0),
+            n_landmarks_per_class=per_class,
+            n_snippets=int(self.n_snippets),
             landmarks=self.landmarks,
-            representations=representations,
+            representations=_several(self.representations),
             settings=tuple(AlignmentSettings(o, self.band, normalize=False) for o in objectives),
             metrics=self.metrics,
-            phases=phases,
-            n_components=_at_least("n_components", self.n_components),
-            metric_rank=_at_least("metric_rank", self.metric_rank),
-            max_length=None if max_length is None else _at_least("max_length", max_length),
-            penalties=np.unique(penalties),
+            phases=(1, 3) if self.n_phases == "auto" else (int(self.n_phases),),
+            n_components=int(self.n_components),
+            metric_rank=int(self.metric_rank),
+            max_length=None if self.max_length is None else int(self.max_length),
+            penalties=np.unique(np.asarray(self.penalties, dtype=np.float64)),
             class_weight=self.class_weight,
             device=self.device,
             n_jobs=self.n_jobs,
@@ -472,23 +453,5 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         )
 
 
-def _subset(name: str, given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        names = (given,) if isinstance(given, str) else tuple(given)
-    except TypeError:
-        names = ()
-    if not names or any(n not in known for n in names) or len(set(names)) < len(names):
-        raise ValueError(
-            f"The {name!r} parameter of LocalSLTSClassifier must be one or several of {known}. "
-            f"Got {given!r} instead."
-        )
-    return names
-
-
-def _at_least(name: str, value: Any, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        what = f"an int of at least {least}" + (" or 'auto'" if name == "n_phases" else "")
-        raise ValueError(
-            f"The {name!r} parameter of LocalSLTSClassifier must be {what}. Got {value!r} instead."
-        )
-    return int(value)
+def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.estimators.all_series import AllSeriesClassifier
-from slts.estimators.base import checked_settings
 from slts.series import SeriesBatch
 from slts.training.first_pass import FirstPass
 from slts.training.similarity_fit import left_out_decisions, nearest_decisions
@@ -48,11 +46,6 @@ class NearestNeighbor(AllSeriesClassifier):
         size = self.calibration_size
         if size is None:
             return
-        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
-            raise ValueError(
-                f"The 'calibration_size' parameter of {type(self).__name__} must be an int >= 1 or "
-                f"None. Got {size!r} instead."
-            )
         held_out, self.validation_ = left_out_decisions(
             lambda rows: self._nearness_of_rows(self.training_rows_[rows]),
             self.training_codes_,
@@ -144,7 +137,7 @@ class OneNNClassifier(NearestNeighbor):
             The fitted classifier.
         """
         with self._fitting():
-            settings = checked_settings(self, self.objective, self.band, self.normalize)
+            settings = AlignmentSettings(self.objective, self.band, self.normalize)
             first_pass = self._read_training_data(X, y)
             self._keep(first_pass, settings)
             self._calibrate()

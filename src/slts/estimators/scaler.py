@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slts.errors import DataError
+from slts.estimators.parameters import check_parameters, one_of
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.series import SeriesBatch, as_series
 from slts.series.channels import SCALES, ChannelScale
@@ -45,6 +46,7 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
            [-1.41, -0.71]])
     """
 
+    parameter_kinds: ClassVar = {"scale": one_of(*SCALES)}
     channel_scale_: ChannelScale
 
     def __init__(self, scale: str = "standard") -> None:
@@ -65,11 +67,7 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
         Self
             The fitted transformer.
         """
-        if self.scale not in SCALES:
-            raise ValueError(
-                f"The 'scale' parameter of SeriesScaler must be one of {SCALES}. "
-                f"Got {self.scale!r} instead."
-            )
+        check_parameters(self, self.parameter_kinds)
         _refuse_scans(X)
         batch = as_series(X)
         self.n_columns_in_ = columns_of_table(X)

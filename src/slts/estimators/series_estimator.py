@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from slts.errors import DataError, warn
+from slts.estimators.parameters import PARAMETERS, Kind
 from slts.plural import count
 from slts.series import SeriesBatch, as_series
 
@@ -26,6 +28,9 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
     n_columns_in_ : int or None
         Number of columns if X was a table.
     """
+
+    # What each parameter may be; `fit` and model files check it.
+    parameter_kinds: ClassVar[Mapping[str, Kind]] = PARAMETERS
 
     n_features_in_: int
     n_channels_in_: int

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slts.estimators.base import check_positive
 from slts.estimators.landmark_classifier import (
     GAMMAS,
     LAMS,
     LandmarkClassifier,
     TunedLandmarkClassifier,
-    check_grid,
 )
-from slts.learning.regularized_metric import check_regularizer
 
 
 class SLTSClassifier(LandmarkClassifier):
@@ -144,9 +141,7 @@ class SLTSClassifier(LandmarkClassifier):
         self.verbose = verbose
 
     def _candidates(self) -> list[dict[str, float]]:
-        check_regularizer(self.regularizer, type(self).__name__)
-        gamma, lam = (check_positive(n, self, getattr(self, n)) for n in ("gamma", "lam"))
-        return [{"gamma": gamma, "lam": lam}]
+        return [{"gamma": float(self.gamma), "lam": float(self.lam)}]
 
 
 class SLTSClassifierCV(TunedLandmarkClassifier, SLTSClassifier):
@@ -223,7 +218,4 @@ class SLTSClassifierCV(TunedLandmarkClassifier, SLTSClassifier):
         self.verbose = verbose
 
     def _candidates(self) -> list[dict[str, float]]:
-        check_regularizer(self.regularizer, type(self).__name__)
-        gammas = check_grid("gammas", self, self.gammas)
-        lams = check_grid("lams", self, self.lams)
-        return [{"gamma": gamma, "lam": lam} for gamma in gammas for lam in lams]
+        return [{"gamma": float(g), "lam": float(lam)} for g in self.gammas for lam in self.lams]

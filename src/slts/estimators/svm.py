@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray
+from slts.alignment import AlignmentSettings
 from slts.estimators.all_series import AllSeriesClassifier
-from slts.estimators.base import check_positive, checked_settings
 from slts.models.linear_form import LinearForm
 from slts.series import SeriesBatch
 from slts.training.options import SvmOptions
@@ -128,12 +128,11 @@ class SimilaritySVC(AllSeriesClassifier):
             The fitted classifier.
         """
         with self._fitting():
-            candidates = self._candidates()
-            settings = checked_settings(self, self.objective, self.band, self.normalize)
+            settings = AlignmentSettings(self.objective, self.band, self.normalize)
             first_pass = self._read_training_data(X, y, sample_weight, groups)
             self._keep(first_pass, settings)
             options = SvmOptions(
-                C=candidates,
+                C=CS if self.C == "auto" else (float(self.C),),
                 fit_intercept=self.fit_intercept,
                 class_weight=self.class_weight,
                 calibration_cv=self.calibration_cv,
@@ -150,11 +149,6 @@ class SimilaritySVC(AllSeriesClassifier):
             self._calibrate_on(fit.held_out)
             self.validation_ = fit.validation
         return self
-
-    def _candidates(self) -> tuple[float, ...]:
-        if isinstance(self.C, str) and self.C == "auto":
-            return CS
-        return (check_positive("C", self, self.C, otherwise=" or 'auto'"),)
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         return self._nearness_of_rows(self.row_map_(batch)) @ self.coef_.T + self.intercept_

@@ -56,16 +56,6 @@ _NEGLIGIBLE = 1e-3
 _CUTS = (1e4, 1e3, 1e2, 1e1, 0.0)
 
 
-def check_regularizer(value: Any, owner: str) -> str:
-    """Return the name of a penalty, or raise an error that names the parameter of ``owner``."""
-    if not isinstance(value, str) or value not in REGULARIZERS:
-        raise ValueError(
-            f"The 'regularizer' parameter of {owner} must be one of {REGULARIZERS}. "
-            f"Got {value!r} instead."
-        )
-    return value
-
-
 def penalty_of(metric: FloatArray, regularizer: str) -> float:
     """Return the penalty of a matrix, without ``lam``."""
     if regularizer == "nuclear":
@@ -134,7 +124,11 @@ def solve_metric_path(
     ConvergenceWarning
         If a gap stays above ``tol``.
     """
-    check_regularizer(regularizer, "solve_metric_path")
+    if regularizer not in REGULARIZERS:
+        raise ValueError(
+            f"The 'regularizer' parameter of solve_metric_path must be one of {REGULARIZERS}. "
+            f"Got {regularizer!r} instead."
+        )
     if regularizer == "frobenius":
         return solve_frobenius_path(
             Z, labels, pairs=pairs, sample_weight=sample_weight,

@@ -9,7 +9,7 @@ import numpy as np
 from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
 from slts.series import SeriesBatch, append_constant, rms_row_norm
-from slts.series.channels import SCALES, ChannelScale
+from slts.series.channels import ChannelScale
 from slts.series.missing import observed_steps
 
 
@@ -44,15 +44,6 @@ class RowMap:
 
         With one channel, unit rows keep only the sign, so ``"auto"`` appends the constant.
         """
-        if homogeneous not in (True, False, "auto"):
-            raise ValueError(
-                f"The 'homogeneous' parameter must be 'auto', True or False. "
-                f"Got {homogeneous!r} instead."
-            )
-        if scale is not None and scale not in SCALES:
-            raise ValueError(
-                f"The 'scale' parameter must be None or one of {SCALES}. Got {scale!r} instead."
-            )
         fitted = None if scale is None else ChannelScale.fit(batch, scale)
         wanted = batch.n_channels == 1 if homogeneous == "auto" else bool(homogeneous)
         constant = rms_row_norm(_scaled(batch, fitted)) if wanted else None

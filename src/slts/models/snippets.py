@@ -37,7 +37,7 @@ _MOST_CHANNELS = 9
 _SHAPE_SHARE = 0.5
 # Channels that a description names.
 _MOST_NAMED = 4
-# Added to the variance of a window, as in native/window_job.hpp.
+# Added to the mean square of second differences, as in native/window_job.hpp.
 _FLAT = 1e-2
 # Distances are rounded; those at a threshold must not depend on it.
 _ROUNDING = 1e-9
@@ -66,7 +66,8 @@ class Snippets:
     dilations
         Distance between two steps of each snippet.
     shape_only
-        Whether a snippet, and what it is compared with, are scaled to zero mean and unit variance.
+        Whether only second differences are compared, scaled to unit mean square: level, slope and
+        amplitude do not count.
     thresholds
         Largest squared distances at which a snippet occurs, shape (snippets, thresholds).
     shares
@@ -169,14 +170,15 @@ class Snippets:
     def prominent_rows(self, snippet: int, most: int) -> IntArray:
         """Return the rows of `values_of` to show first, in ascending order of their channels.
 
-        They are farthest from the mean of their channel, or vary most if only the shape counts.
+        They are farthest from the mean of their channel, or bend most if only the shape counts.
         """
         spread = self.scale.spread[self.channels_of(snippet), np.newaxis]
-        values = self.values_of(snippet)
-        centre = self.scale.centre[self.channels_of(snippet), np.newaxis]
         if self.shape_only[snippet]:
-            centre = values.mean(axis=1, keepdims=True)
-        size = np.square((values - centre) / spread).sum(axis=1)
+            shown = np.diff(self.values_of(snippet), 2, axis=1)
+        else:
+            centre = self.scale.centre[self.channels_of(snippet), np.newaxis]
+            shown = self.values_of(snippet) - centre
+        size = np.square(shown / spread).sum(axis=1)
         return np.sort(np.argsort(-size, kind="stable")[:most])
 
     def describe(
@@ -299,10 +301,9 @@ class Snippets:
         own = ChannelScale(centre[self.channels], spread[self.channels], squash=False)
         rows = np.ascontiguousarray(own(self.values.T).T)
         shapes = np.repeat(self.shape_only, np.diff(self.first))
-        deviations = np.sqrt(rows[shapes].var(axis=1, keepdims=True) + _FLAT)
-        # The second time removes rounding, which the kernel multiplies by the level of a series.
-        for divisor in (deviations, 1.0):
-            rows[shapes] = (rows[shapes] - rows[shapes].mean(axis=1, keepdims=True)) / divisor
+        bends = np.diff(rows[shapes], 2, axis=1)
+        rows[shapes] = 0.0
+        rows[shapes, 1:-1] = bends / np.sqrt(np.mean(bends**2, axis=1, keepdims=True) + _FLAT)
         return native.Windows(
             rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds,
             centre, spread,

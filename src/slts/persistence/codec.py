@@ -17,9 +17,10 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import ModelFileError
+from slts.estimators.parameters import LABEL, NOTHING
 from slts.persistence.container import TENSOR_DTYPES
 from slts.persistence.declarations import RECORDS
-from slts.persistence.schema import LABEL, NOTHING, require
+from slts.persistence.schema import require, require_kind
 from slts.series import SeriesBatch
 
 LONGEST_TEXT = 2**16
@@ -309,7 +310,7 @@ class Decoder:
         for (field, declared), item in zip(structure.fields.items(), nodes, strict=True):
             values[field] = self.decode(item, f"{path}.{field}")
             # Before the constructor, which trusts types. Sizes and rules are checked later.
-            declared.require(f"{path}.{field}", values[field])
+            require_kind(declared, f"{path}.{field}", values[field])
         self._records[path] = record = kind(**values)
         return record
 

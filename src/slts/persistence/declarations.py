@@ -1,7 +1,7 @@
-"""What model files store: one declaration for each parameter, dataclass and classifier.
+"""What model files store: one declaration for each dataclass and classifier.
 
 A new fitted attribute is one line in the structure of its classifier. A new classifier is one entry
-of `CLASSIFIERS`, and a line in `PARAMETERS` for each parameter that no other classifier has.
+of `CLASSIFIERS`. Parameters are declared in `slts.estimators.parameters`.
 Kernels trust their arguments, so a model that passes these checks must be safe to use.
 """
 
@@ -31,6 +31,22 @@ from slts.estimators.landmark_classifier import (
     TunedLandmarkClassifier,
 )
 from slts.estimators.local import RidgeReport
+from slts.estimators.parameters import (
+    BOOL,
+    FINITE,
+    LABEL,
+    NOTHING,
+    NUMBER,
+    PARAMETERS,
+    POSITIVE,
+    SWITCH,
+    TEXT,
+    Kind,
+    at_least,
+    between,
+    dict_of,
+    one_of,
+)
 from slts.learning.calibration import Validation
 from slts.learning.conformal import HeldOutMargins
 from slts.learning.local import Choice
@@ -42,38 +58,23 @@ from slts.models.representations import REPRESENTATIONS, Representation
 from slts.models.row_map import RowMap
 from slts.models.snippets import Snippets
 from slts.persistence.schema import (
-    BOOL,
-    FINITE,
-    INTEGER,
-    LABEL,
-    NOTHING,
-    NUMBER,
-    NUMBERS,
-    POSITIVE,
-    SWITCH,
-    TEXT,
-    Kind,
     Sizes,
     Structure,
     array,
-    at_least,
-    between,
     codes,
-    dict_of,
     labels,
-    one_of,
     require,
+    require_kind,
     series,
     size,
-    some_of,
     tuple_of,
+    where,
 )
-from slts.series.channels import SCALES, ChannelScale, Components, Levels, transform_rows
+from slts.series.channels import ChannelScale, Components, Levels, transform_rows
 
 # Rounding can make the norm of a unit row slightly larger than 1.
 _UNIT = 1.0 + 1e-6
-_MOST_JOBS = 2**31 - 1
-_MOST_STEPS, _LONGEST_SNIPPET = 10**7, 999
+_MOST_STEPS, _SHORTEST_SNIPPET, _LONGEST_SNIPPET = 10**7, 3, 999
 
 # ---- dataclasses that files can store, by name
 
@@ -88,12 +89,14 @@ def _record(type_: type, /, **declared: Any) -> Kind:
 
 
 def _spread(axis: str) -> Kind:
-    return array("float64", axis).where("positive", lambda v: (v > 0).all())
+    return where(array("float64", axis), "positive", lambda v: (v > 0).all())
 
 
 def _indices(axis: str) -> Kind:
-    return array("int64", axis).where(
-        "distinct and not negative", lambda v: len(np.unique(v)) == len(v) and v.min() >= 0
+    return where(
+        array("int64", axis),
+        "distinct and not negative",
+        lambda v: len(np.unique(v)) == len(v) and v.min() >= 0,
     )
 
 
@@ -102,11 +105,11 @@ def _scale_or_levels(representation: Representation) -> None:
     require(given, "a representation must have either a scale or levels")
 
 
-_BAND = NOTHING | at_least(0) | _record(Itakura, max_slope=FINITE)
+_record(Itakura, max_slope=FINITE)
 _SETTINGS = _record(
     AlignmentSettings,
     objective=one_of(*OBJECTIVES),
-    band=_BAND,
+    band=PARAMETERS["band"],
     normalize=SWITCH,
     dtype=one_of(*DTYPES),
 )
@@ -178,8 +181,8 @@ def _check_snippets(snippets: Snippets) -> None:
         f"dilations of snippets must be from 1 to {_MOST_STEPS}, in ascending order",
     )
     require(
-        snippets.n_steps % 2 == 1 and snippets.n_steps <= _LONGEST_SNIPPET,
-        f"snippets must have an odd number of steps, at most {_LONGEST_SNIPPET}",
+        snippets.n_steps % 2 == 1 and _SHORTEST_SNIPPET <= snippets.n_steps <= _LONGEST_SNIPPET,
+        f"snippets must have an odd number of steps, {_SHORTEST_SNIPPET} to {_LONGEST_SNIPPET}",
     )
     require((np.diff(snippets.thresholds) >= 0).all(), "thresholds of snippets must ascend")
     require(not snippets.scale.squash, "the scale of snippets must be linear")
@@ -194,7 +197,7 @@ _SNIPPETS = _record(
     shape_only=array("bool", _SNIPPET_AXIS),
     thresholds=array("float64", _SNIPPET_AXIS, "thresholds"),
     shares=array("float64", _SNIPPET_AXIS, "thresholds"),
-    series=array("int64", _SNIPPET_AXIS).where("not negative", lambda v: v.min() >= 0),
+    series=where(array("int64", _SNIPPET_AXIS), "not negative", lambda v: v.min() >= 0),
     starts=array("int64", _SNIPPET_AXIS),
     scale=_SCALE,
     longest=NOTHING | between(1, _MOST_STEPS),
@@ -250,50 +253,6 @@ _VALIDATION = _record(
     group_accuracy=NOTHING | FINITE,
 )
 
-# ---- parameters, by name: a name means the same in every classifier
-
-_CV = (
-    INTEGER
-    | FINITE
-    | Kind("a list of splits", lambda v: isinstance(v, list | tuple) and len(v) > 0)
-)
-PARAMETERS: Mapping[str, Kind] = {
-    "C": one_of("auto") | POSITIVE,
-    "band": _BAND,
-    "calibration_cv": NOTHING | _CV,
-    "calibration_size": NOTHING | at_least(1),
-    "class_weight": NOTHING | one_of("balanced") | dict_of(LABEL, FINITE),
-    "cv": _CV,
-    "dtype": one_of(*DTYPES),
-    "fit_intercept": SWITCH,
-    "gamma": POSITIVE,
-    "gammas": NUMBERS,
-    "homogeneous": one_of("auto") | SWITCH,
-    "lam": POSITIVE,
-    "lams": NUMBERS,
-    "landmarks": TEXT | NUMBERS,
-    "margin": FINITE,
-    "max_length": NOTHING | at_least(1),
-    "metric_rank": at_least(1),
-    "metrics": one_of("class", "landmark", "shared"),
-    "n_components": at_least(1),
-    "n_cycles": at_least(0),
-    "n_jobs": NOTHING | between(-_MOST_JOBS, -1) | between(1, _MOST_JOBS),
-    "n_landmarks": NOTHING | FINITE | NUMBERS,
-    "n_landmarks_per_class": NOTHING | at_least(1),
-    "n_snippets": at_least(0),
-    "n_phases": one_of("auto") | at_least(1),
-    "normalize": SWITCH,
-    "objective": some_of("affinity", "cost"),
-    "penalties": NUMBERS,
-    "random_state": NOTHING | at_least(0),
-    "ranking_limit": NOTHING | at_least(1),
-    "regularizer": one_of(*REGULARIZERS),
-    "representations": some_of(*REPRESENTATIONS),
-    "scale": NOTHING | one_of(*SCALES),
-    "triplets_per_series": FINITE,
-    "verbose": NOTHING | SWITCH,
-}
 # Parameters that depend on the machine. Files do not store them, and loaded models have defaults.
 MACHINE_PARAMETERS = frozenset({"device", "memory_limit"})
 
@@ -329,7 +288,7 @@ _EVERY = Structure(
     origins_=NOTHING | _ORIGINS,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
-    | array("uint64", "digests").where("sorted", lambda v: (v[1:] >= v[:-1]).all()),
+    | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
 )
@@ -510,8 +469,8 @@ _LOCAL = Structure(
 _MARGINS = _record(
     HeldOutMargins,
     margins=array("float64", "held out"),
-    codes=array("int64", "held out").where("not negative", lambda v: v.min() >= 0),
-    weights=array("float64", "held out").where("not negative", lambda v: v.min() >= 0),
+    codes=where(array("int64", "held out"), "not negative", lambda v: v.min() >= 0),
+    weights=where(array("float64", "held out"), "not negative", lambda v: v.min() >= 0),
     independent=BOOL,
 )
 
@@ -575,6 +534,6 @@ def check_model(model: SeriesClassifier) -> None:
     """Raise `ModelFileError` unless the model is as declared and safe to use."""
     sizes = Sizes()
     for name, value in stored_parameters(model).items():
-        PARAMETERS[name].check(f"the parameter {name}", value, sizes)
+        require_kind(model.parameter_kinds[name], f"the parameter {name}", value)
     for structure in CLASSIFIERS[type(model)]:
         structure.check("", model, sizes)

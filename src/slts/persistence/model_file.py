@@ -15,6 +15,7 @@ from slts._typing import AnyArray
 from slts.atomic_files import write_whole
 from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
+from slts.estimators.parameters import NOTHING, one_of
 from slts.models.origins import Origins
 from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
 from slts.persistence.container import library_version, pack, unpack
@@ -24,13 +25,11 @@ from slts.persistence.declarations import (
     FORMER_ATTRIBUTES,
     LATER_ATTRIBUTES,
     LATER_PARAMETERS,
-    MACHINE_PARAMETERS,
-    PARAMETERS,
     check_model,
     stored_attributes,
     stored_parameters,
 )
-from slts.persistence.schema import NOTHING, one_of
+from slts.persistence.schema import require_kind
 from slts.series import SeriesBatch
 
 SUFFIX = ".slts"
@@ -222,7 +221,8 @@ def _to_bytes(model: SeriesClassifier, identifiers: bool, digests: bool) -> byte
     attributes = stored_attributes(kind)
     # Private attributes are caches, or belong to scikit-learn.
     public = {name for name in vars(model) if not name.startswith("_")}
-    unknown = public - attributes - (parameters.keys() & PARAMETERS.keys()) - MACHINE_PARAMETERS
+    declared = model.get_params(deep=False).keys() & model.parameter_kinds.keys()
+    unknown = public - attributes - declared
     if unknown:
         raise TypeError(
             f"this {kind.__name__} has attributes that files cannot store: "
@@ -306,7 +306,7 @@ def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesC
         setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
     decoder.finish()
     check_model(model)
-    _OUTPUT.require("output", document["output"])
+    require_kind(_OUTPUT, "output", document["output"])
     if document["output"] is not None:
         model.set_output(transform=document["output"])
     return model

@@ -1,6 +1,6 @@
-"""The vocabulary of declarations: kinds of values, named sizes, and structures made of both.
+"""The vocabulary of declarations: kinds with named sizes, and structures made of them.
 
-A kind says what a value may be. Arrays, series and tuples name their axes, as in
+Arrays, series and tuples name their axes, as in
 ``array("float64", "problems", "landmarks")``. The first use of a name binds its size, and every
 later use must agree. Inside a tuple, ``[i]`` in a name stands for the index of the item, so that
 ``"rank[i]"`` can differ between items.
@@ -8,16 +8,14 @@ later use must agree. Inside a tuple, ``[i]`` in a name stands for the index of 
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from slts.errors import ModelFileError
+from slts.estimators.parameters import Kind, at_least
 from slts.series import SeriesBatch
 
 
@@ -53,126 +51,34 @@ class Sizes:
                 )
 
 
-def _nothing_inside(name: str, value: Any, sizes: Sizes) -> None:
-    """Accept a value that has no parts."""
+def require_kind(kind: Kind, name: str, value: Any) -> None:
+    """Raise `ModelFileError` unless the value is accepted."""
+    if not kind.accepts(value):
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
+        raise ModelFileError(f"{name} must be {kind.text}, and is {shown}")
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A set of values with a name.
-
-    Parameters
-    ----------
-    text
-        The name, as it follows "must be".
-    accepts
-        Whether a value belongs to the set, apart from sizes.
-    inspect
-        Checks the parts of an accepted value, and its sizes.
-    """
-
-    text: str
-    accepts: Callable[[Any], bool]
-    inspect: Callable[[str, Any, Sizes], None] = _nothing_inside
-
-    def __or__(self, other: Kind) -> Kind:
-        def inspect(name: str, value: Any, sizes: Sizes) -> None:
-            (self if self.accepts(value) else other).inspect(name, value, sizes)
-
-        def accepts(value: Any) -> bool:
-            return self.accepts(value) or other.accepts(value)
-
-        return Kind(f"{self.text} or {other.text}", accepts, inspect)
-
-    def where(self, text: str, holds: Callable[[Any], object]) -> Kind:
-        """Restrict the set to values with a property, which is checked after all sizes."""
-
-        def inspect(name: str, value: Any, sizes: Sizes) -> None:
-            self.inspect(name, value, sizes)
-            require(holds(value), f"{name} must be {text}")
-
-        return Kind(f"{self.text}, {text}", self.accepts, inspect)
-
-    def require(self, name: str, value: Any) -> None:
-        """Raise `ModelFileError` unless the value is accepted."""
-        if not self.accepts(value):
-            shown = repr(value)
-            shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
-            raise ModelFileError(f"{name} must be {self.text}, and is {shown}")
-
-    def check(self, name: str, value: Any, sizes: Sizes) -> None:
-        """Raise `ModelFileError` unless the value and all its parts are as declared."""
-        self.require(name, value)
-        self.inspect(name, value, sizes)
+def check_kind(kind: Kind, name: str, value: Any, sizes: Sizes) -> None:
+    """Raise `ModelFileError` unless the value and all its parts are as declared."""
+    require_kind(kind, name, value)
+    kind.inspect(name, value, sizes)
 
 
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
+def where(kind: Kind, text: str, holds: Callable[[Any], object]) -> Kind:
+    """Restrict a kind to values with a property, which is checked after all sizes."""
 
+    def inspect(name: str, value: Any, sizes: Sizes) -> None:
+        kind.inspect(name, value, sizes)
+        require(holds(value), f"{name} must be {text}")
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not _is_bool(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not _is_bool(value)
-
-
-def _is_finite(value: Any) -> bool:
-    return _is_number(value) and math.isfinite(value)
-
-
-def _is_numbers(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.ndim == 1 and value.dtype.kind in "iuf"
-    return isinstance(value, range) or (
-        isinstance(value, list | tuple) and all(map(_is_number, value))
-    )
-
-
-NOTHING = Kind("None", lambda v: v is None)
-BOOL = Kind("True or False", _is_bool)
-# For parameters that users may also set to 0 or 1.
-SWITCH = Kind("True or False", lambda v: _is_bool(v) or _is_finite(v))
-INTEGER = Kind("an integer", _is_integer)
-NUMBER = Kind("a number", _is_number)
-FINITE = Kind("a finite number", _is_finite)
-POSITIVE = Kind("a positive finite number", lambda v: _is_finite(v) and v > 0)
-NUMBERS = Kind("a list of numbers", _is_numbers)
-TEXT = Kind("text", lambda v: isinstance(v, str))
-LABEL = Kind("a label", lambda v: isinstance(v, str) or _is_bool(v) or _is_number(v))
-
-
-def between(least: int, most: int) -> Kind:
-    """Integers from `least` to `most`."""
-    text = f"an integer from {least} to {most}"
-    return Kind(text, lambda v: _is_integer(v) and least <= v <= most)
-
-
-def at_least(least: int) -> Kind:
-    """Integers from `least` on."""
-    return Kind(f"an integer >= {least}", lambda v: _is_integer(v) and v >= least)
+    return Kind(f"{kind.text}, {text}", kind.accepts, inspect)
 
 
 def size(least: int, name: str) -> Kind:
     """Integers from `least` on that give the size with a name."""
     kind = at_least(least)
     return Kind(kind.text, kind.accepts, lambda owner, v, sizes: sizes.agree(owner, (name,), (v,)))
-
-
-def one_of(*texts: str) -> Kind:
-    """One of a few texts."""
-    return Kind(" or ".join(map(repr, texts)), lambda v: isinstance(v, str) and v in texts)
-
-
-def some_of(*texts: str) -> Kind:
-    """One of a few texts, or a list of them."""
-    one = one_of(*texts)
-    items = Kind(
-        f"a list of {one.text}",
-        lambda v: isinstance(v, list | tuple) and all(map(one.accepts, v)),
-    )
-    return one | items
 
 
 def array(dtype: str, *axes: str) -> Kind:
@@ -194,7 +100,7 @@ def labels(axis: str) -> Kind:
         lambda v: _is_array(v, 1),
         lambda name, v, sizes: sizes.agree(name, (axis,), v.shape),
     )
-    return kind.where("sorted and distinct", lambda v: np.array_equal(np.unique(v), v))
+    return where(kind, "sorted and distinct", lambda v: np.array_equal(np.unique(v), v))
 
 
 def codes(axis: str, of: str) -> Kind:
@@ -226,22 +132,9 @@ def tuple_of(item: Kind, count: str | None = None) -> Kind:
         if count is not None:
             sizes.agree(name, (count,), (len(value),))
         for i, v in enumerate(value):
-            item.check(f"{name}[{i}]", v, sizes.item(i))
+            check_kind(item, f"{name}[{i}]", v, sizes.item(i))
 
     return Kind("a tuple", lambda v: type(v) is tuple, inspect)
-
-
-def dict_of(key: Kind, item: Kind) -> Kind:
-    """Dicts with one kind of keys and one kind of items."""
-
-    def accepts(value: Any) -> bool:
-        return (
-            type(value) is dict
-            and all(map(key.accepts, value))
-            and all(map(item.accepts, value.values()))
-        )
-
-    return Kind(f"a dict with keys {key.text} and items {item.text}", accepts)
 
 
 def _is_array(value: Any, n_axes: int) -> bool:
@@ -279,7 +172,7 @@ class Structure:
         """Raise `ModelFileError` unless the object is as declared; `name` is empty for a model."""
         labels = {field: f"{name}.{field}" if name else field for field in self.fields}
         for field, kind in self.fields.items():
-            kind.require(labels[field], getattr(value, field))
+            require_kind(kind, labels[field], getattr(value, field))
         for derived, count in self._sizes.items():
             sizes.agree(name or "the model", (derived,), (count(value, sizes),))
         for field, kind in self.fields.items():

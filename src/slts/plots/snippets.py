@@ -110,7 +110,7 @@ def _title(model: Any, k: int, label: Any, weight: float, width: float) -> str:
     text = model.describe_snippet(k)
     lines = fill(f"{side} {label}, {weight:+.2g}: {text}", int(_LETTERS * width))
     if model.snippets_.shape_only[k]:
-        lines += "\nshape only: level and amplitude do not matter"
+        lines += "\nshape only: level, slope and amplitude do not matter"
     return lines
 
 
@@ -175,5 +175,5 @@ def _snippet_form(model: Any) -> SnippetForm:
     if forms and isinstance(forms[-1], SnippetForm):
         return forms[-1]
     raise TypeError(
-        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=200)."
+        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=400)."
     )

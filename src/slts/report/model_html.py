@@ -203,7 +203,7 @@ def snippets_section(content: Content) -> str:
         "Lines are in the units of the data; the numbers below a name are the range of the "
         f"snippet. On the right is one of the {given}, in which the snippet adds most: the thick "
         "line is its closest occurrence, and shades show what it adds at each step. &ldquo;Shape "
-        "only&rdquo; means that level and amplitude do not matter."
+        "only&rdquo; means that level, slope and amplitude do not matter."
     )
     return (
         heading("snippets", "Snippets")

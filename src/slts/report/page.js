@@ -309,7 +309,7 @@
     return svg;
   };
   const rowsOf = (flat, count) => Array.from({ length: count }, (_, r) => flat.subarray((r * flat.length) / count, ((r + 1) * flat.length) / count));
-  const shapeNote = (j) => (snippets.shape_only[j] ? h("span", { class: "tag", title: "Level and amplitude do not matter." }, "shape only") : null);
+  const shapeNote = (j) => (snippets.shape_only[j] ? h("span", { class: "tag", title: "Level, slope and amplitude do not matter." }, "shape only") : null);
 
   /** A snippet with the names of its channels, and beside it the series of an example. */
   const snippetFigure = (j, side, heading, example = null) => {

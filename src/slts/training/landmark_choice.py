@@ -12,7 +12,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.execution import TaskRunner
 from slts.landmarks import choose_in_order
-from slts.landmarks.selection import SELECTION_METHODS, check_landmarks
+from slts.landmarks.selection import check_landmarks
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, fetch
@@ -33,7 +33,7 @@ def choose_landmarks(
 
     `draw` returns positions in the sample; it is called unless the landmarks are given as indices.
     """
-    if isinstance(options.landmarks, str) and options.landmarks in SELECTION_METHODS:
+    if isinstance(options.landmarks, str):
         chosen = draw()
         return (
             first_pass.sample.series[chosen],

@@ -272,19 +272,7 @@ def _plan(
 
 def _landmark_counts(options: LandmarkOptions, first_pass: FirstPass, most: int) -> list[int]:
     """Return the numbers of landmarks to try, ascending, none larger than `most`."""
-    several = isinstance(options.n_landmarks, Sequence | np.ndarray) and not isinstance(
-        options.n_landmarks, str
-    )
-    if several and options.cv_name != "cv":
-        raise ValueError(
-            f"The 'n_landmarks' parameter of {options.owner} must be a number: only the CV "
-            f"variants choose from a list. Got {options.n_landmarks!r} instead."
-        )
-    if several and len(options.n_landmarks) == 0:
-        raise ValueError(
-            f"The 'n_landmarks' parameter of {options.owner} must not be an empty list. "
-            f"Got {options.n_landmarks!r} instead."
-        )
+    several = isinstance(options.n_landmarks, Sequence | np.ndarray)
     if not isinstance(options.landmarks, str) and not several:
         return [most]
     n_distinct = len(first_pass.sample) if first_pass.complete else first_pass.n_series

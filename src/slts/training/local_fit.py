@@ -17,7 +17,7 @@ from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.landmarks import resolve_count
-from slts.landmarks.selection import SELECTION_METHODS, check_landmarks
+from slts.landmarks.selection import check_landmarks
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
@@ -280,7 +280,7 @@ def _landmarks_per_class(n_classes: int) -> int:
 
 
 def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> int:
-    if not isinstance(options.landmarks, str) or options.landmarks not in SELECTION_METHODS:
+    if not isinstance(options.landmarks, str):
         return len(check_landmarks(options.landmarks, n_series, options.owner))
     if options.n_landmarks is None:
         most = options.n_landmarks_per_class or _landmarks_per_class(int(codes.max()) + 1)

@@ -29,7 +29,7 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 # Weight of the snippets for each comparison with whole landmarks.
 _SNIPPET_SHARE = 2.0
 # Snippets are chosen from this many times as many, by a fit to at most so many series.
-CANDIDATES, JUDGES = 5, 1000
+CANDIDATES, JUDGES = 3, 1000
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 

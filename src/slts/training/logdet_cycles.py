@@ -7,7 +7,6 @@ takes a LogDet step (:mod:`slts.learning.logdet`) for each triplet.
 from __future__ import annotations
 
 import math
-import numbers
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +80,6 @@ def learn_logdet_metric(
     LogDetSolution
         The metric with the smallest disorder, which may be M = I.
     """
-    _check_parameters(n_cycles, triplets_per_series, margin, alpha, ranking_limit)
     learner = _Learner(batch, _class_numbers(labels, len(batch)), margin, device, n_jobs, progress)
     rng = check_random_state(random_state)
     ranking = learner.rank(ranking_limit, rng)
@@ -169,33 +167,3 @@ def _class_numbers(labels: npt.ArrayLike, n_series: int) -> IntArray:
     if n_series == 0:
         raise DataError("'batch' has no series. Pass at least one series.")
     return array.astype(np.int64)
-
-
-def _check_parameters(
-    n_cycles: object, triplets_per_series: object, margin: object, alpha: object, limit: object
-) -> None:
-    """Raise `ValueError` naming the first parameter that cannot be used."""
-
-    def is_number(value: object, least: float, *, strictly: bool) -> bool:
-        if not (isinstance(value, numbers.Real) and math.isfinite(value)):
-            return False
-        return float(value) > least if strictly else float(value) >= least
-
-    def is_count(value: object, least: int) -> bool:
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        return whole and is_number(value, least, strictly=False)
-
-    positive = "a finite number > 0"
-    n_triplets = triplets_per_series
-    for name, value, fine, expected in (
-        ("n_cycles", n_cycles, is_count(n_cycles, 1), "an int >= 1"),
-        ("triplets_per_series", n_triplets, is_number(n_triplets, 0, strictly=True), positive),
-        ("margin", margin, is_number(margin, 0, strictly=False), "a finite number >= 0"),
-        ("alpha", alpha, is_number(alpha, 0, strictly=True), positive),
-        ("ranking_limit", limit, limit is None or is_count(limit, 2), "None or an int >= 2"),
-    ):
-        if not fine:
-            raise ValueError(
-                f"The '{name}' parameter of learn_logdet_metric must be {expected}. "
-                f"Got {value!r} instead."
-            )

@@ -36,8 +36,9 @@ def make_splits(
     Parameters
     ----------
     cv
-        An int (stratified folds, no more than the smallest class has series), a hold-out fraction,
-        a splitter, or splits of X by index. The only series of a class is never held out.
+        None (nothing is held out), an int (stratified folds, no more than the smallest class has
+        series), a hold-out fraction, a splitter, or splits of X by index. The only series of a
+        class is never held out.
     codes, keys
         Classes and keys of the series.
     name
@@ -49,24 +50,18 @@ def make_splits(
         Positions of the series in X, of the first where several are equal, and the length of X;
         None if X is not in memory.
     """
-    if cv is None and name == "calibration_cv":
+    if cv is None:
         return []
     order = shuffled(keys, _PURPOSE)
-    if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
-        if int(cv) >= 2:
-            if groups is not None:
-                return _group_folds(_Groups.of(groups, codes, order, name), int(cv))
-            return _folds(order, codes, min(int(cv), _smallest_class(codes, name)))
-    elif isinstance(cv, numbers.Real) and 0.0 < float(cv) < 1.0:
+    if isinstance(cv, numbers.Integral):
+        if groups is not None:
+            return _group_folds(_Groups.of(groups, codes, order, name), int(cv))
+        return _folds(order, codes, min(int(cv), _smallest_class(codes, name)))
+    if isinstance(cv, numbers.Real):
         if groups is not None:
             return [_group_hold_out(_Groups.of(groups, codes, order, name), float(cv))]
         _smallest_class(codes, name)
         return [_hold_out(order, codes, float(cv))]
-    if cv is None or isinstance(cv, str | numbers.Number):
-        raise ValueError(
-            f"The '{name}' parameter must be an int >= 2, a hold-out fraction between 0 and 1, or "
-            f"a splitter. Got {cv!r} instead."
-        )
     if isinstance(cv, PredefinedSplit) or not hasattr(cv, "split"):
         return _splits_of_indices(cv, name, indices, n_series)
     shown = None if groups is None else groups[order]

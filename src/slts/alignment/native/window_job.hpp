@@ -14,9 +14,12 @@ inline constexpr std::int64_t kWindowSlack = kWindowVectors * kMostLanes;
 // Steps that one call compares with all windows of a kind: whole vectors.
 inline constexpr std::int64_t kWindowSteps = 1024;
 
-// Added to the variance of a window, where that of a channel is 1: noise is not scaled up to a
-// shape.
+// Added to the mean square of second differences, where the variance of a channel is 1: noise is
+// not scaled up to a shape.
 inline constexpr double kFlat = 1e-2;
+
+// Values at either end of a window that have no second difference.
+inline constexpr std::int64_t kBendEdge = 1;
 
 // Short windows of some channels. Window w has the channels first[w], ..., first[w + 1] - 1 of
 // `channels`, and as many times `length` values. Its results go to row id[w].
@@ -30,8 +33,8 @@ struct Windows {
 };
 
 // Some steps of one series against the windows [begin, end), which are of one kind: they are
-// compared with steps that are `dilation` apart, which are standardised in each channel if
-// `shape_only`.
+// compared with steps that are `dilation` apart, by their second differences, scaled to unit mean
+// square in each channel, if `shape_only`.
 struct WindowJob {
     Windows windows;
     std::int64_t begin = 0, end = 0;

@@ -10,10 +10,11 @@ namespace slts::SLTS_TARGET {
 // Columns that stay in the first-level cache while all windows are compared with them.
 inline constexpr std::int64_t kColumnsBytes = 20 * 1024;
 
-// Where the values of a channel are that windows are compared with, and how far apart.
+// Where the values of a channel are that windows are compared with, and how far apart. `edge`
+// values at either end of a window are not compared.
 struct Compared {
     const double* data;
-    std::int64_t to_channel, to_value;
+    std::int64_t to_channel, to_value, edge;
 };
 
 // Copies what windows around the steps i, ..., i + N * W - 1 see, one row of lanes for each value
@@ -23,7 +24,7 @@ Compared fill_columns(const WindowJob& job, std::int64_t i) {
     using L = Lanes<double, W>;
     using Value = typename L::Value;
     const std::int64_t length = job.windows.length, size = length * N * W;
-    const double share = 1.0 / static_cast<double>(length);
+    const double share = 1.0 / static_cast<double>(length - 2 * kBendEdge);
     for (std::int64_t u = 0; u < job.n_used; ++u) {
         const double* x =
             job.padded + job.used[u] * job.stride + job.pad + i - length / 2 * job.dilation;
@@ -35,26 +36,29 @@ Compared fill_columns(const WindowJob& job, std::int64_t i) {
                     L::store(lanes + k * N * W, L::load_unaligned(x + k * job.dilation));
                 continue;
             }
-            Value mean = L::broadcast(0.0), squares = mean;
-            for (std::int64_t k = 0; k < length; ++k)
-                mean = mean + L::load_unaligned(x + k * job.dilation);
-            mean = mean * share;
-            for (std::int64_t k = 0; k < length; ++k) {
-                const Value apart = L::load_unaligned(x + k * job.dilation) - mean;
-                squares = squares + apart * apart;
+            // Second differences, without the ends of the window, scaled to unit mean square.
+            Value squares = L::broadcast(0.0);
+            const auto bend = [&](std::int64_t k) {
+                const double* at = x + k * job.dilation;
+                const Value middle = L::load_unaligned(at);
+                return (L::load_unaligned(at - job.dilation) - middle) +
+                       (L::load_unaligned(at + job.dilation) - middle);
+            };
+            for (std::int64_t k = kBendEdge; k < length - kBendEdge; ++k) {
+                const Value found = bend(k);
+                squares = squares + found * found;
+                L::store(lanes + k * N * W, found);
             }
             alignas(64) double inverse[W];
             L::store(inverse, squares * share);
             for (int w = 0; w < W; ++w) inverse[w] = 1.0 / std::sqrt(inverse[w] + kFlat);
             const Value factor = L::load(inverse);
-            for (std::int64_t k = 0; k < length; ++k) {
-                const Value apart = L::load_unaligned(x + k * job.dilation) - mean;
-                L::store(lanes + k * N * W, apart * factor);
-            }
+            for (std::int64_t k = kBendEdge; k < length - kBendEdge; ++k)
+                L::store(lanes + k * N * W, L::load(lanes + k * N * W) * factor);
         }
-        for (std::int64_t w = job.steps - i; w < N * W; ++w) out[w] = INFINITY;
+        for (std::int64_t w = job.steps - i; w < N * W; ++w) out[kBendEdge * N * W + w] = INFINITY;
     }
-    return {job.columns, size, N * W};
+    return {job.columns, size, N * W, job.shape_only ? kBendEdge : 0};
 }
 
 // Distances of U successive windows, which have the same channels, to N * W steps. Two sums
@@ -66,7 +70,7 @@ SLTS_INLINE void window_distances(const Windows& all, std::int64_t window, const
     using Value = typename L::Value;
     const std::int64_t length = all.length, begin = all.first[window];
     const std::int64_t n_channels = all.first[window + 1] - begin;
-    const double* value = all.values + begin * length;
+    const double* value = all.values + begin * length + series.edge;
     Value even[U][N], odd[U][N];
     for (int u = 0; u < U; ++u)
         for (int v = 0; v < N; ++v) even[u][v] = odd[u][v] = L::broadcast(0.0);
@@ -81,13 +85,15 @@ SLTS_INLINE void window_distances(const Windows& all, std::int64_t window, const
         }
     };
     for (std::int64_t c = begin; c < begin + n_channels; ++c) {
-        const double* x = series.data + all.channels[c] * series.to_channel;
-        std::int64_t k = 0;
-        for (; k + 1 < length; k += 2, value += 2, x += 2 * series.to_value) {
+        const double* x =
+            series.data + all.channels[c] * series.to_channel + series.edge * series.to_value;
+        std::int64_t k = series.edge;
+        for (; k + 1 < length - series.edge; k += 2, value += 2, x += 2 * series.to_value) {
             add(even, x, value);
             add(odd, x + series.to_value, value + 1);
         }
-        if (k < length) add(even, x, value++);
+        if (k < length - series.edge) add(even, x, value++);
+        value += 2 * series.edge;
     }
     for (int u = 0; u < U; ++u)
         for (int v = 0; v < N; ++v) out[u][v] = even[u][v] + odd[u][v];
@@ -127,7 +133,7 @@ void compare_steps(const WindowJob& job, std::int64_t i) {
     const bool columns = job.shape_only || job.use_columns || i + N * W > job.steps;
     const Compared series =
         columns ? fill_columns<W, N>(job, i)
-                : Compared{job.padded + job.pad + i - reach, job.stride, job.dilation};
+                : Compared{job.padded + job.pad + i - reach, job.stride, job.dilation, 0};
     // Two windows of one channel share what is loaded of it, if there are registers for both.
     constexpr bool kPairs = W == kMostLanes;
     const auto alone = [&](std::int64_t window) {
