@@ -94,7 +94,7 @@ def run(name: str, axis: str, size: int, seconds: int, memory: float) -> dict[st
 
     done = subprocess.run(
         [sys.executable, __file__, "--one", name, axis, str(size)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit,
+        capture_output=True, text=True, preexec_fn=limit,
         env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
              "NUMBA_NUM_THREADS": "1"},
     )  # fmt: skip
