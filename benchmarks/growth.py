@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from inputs import waves
 from measure import describe_machine, write_json
 
 import slts
@@ -37,23 +38,6 @@ _CLASSIFIERS = ("LocalSLTSClassifier", "SLTSClassifier", "MiniRocket")
 # Series of each class, at least.
 _PER_CLASS = 10
 _PREDICTED = 500
-_FREQUENCIES = 4
-
-
-def draw(rng: np.random.Generator, sizes: dict[str, int], count: int) -> tuple[Any, Any]:
-    """Draw series (count, channels, steps) and labels: each class has waves of its own, and noise.
-
-    The waves of a class depend on its number only.
-    """
-    shape = sizes["classes"], sizes["channels"], _FREQUENCIES
-    waves = np.random.default_rng(0).normal(size=shape)
-    labels = np.arange(count) % sizes["classes"]
-    time = np.linspace(0.0, 2 * np.pi, sizes["steps"])
-    basis = np.sin(np.outer(np.arange(1, _FREQUENCIES + 1), time))
-    X = rng.normal(size=(count, sizes["channels"], sizes["steps"]))
-    for c, own in enumerate(waves @ basis):
-        X[labels == c] += own
-    return X, labels
 
 
 def model_of(name: str) -> Any:
@@ -69,11 +53,11 @@ def measure(name: str, sizes: dict[str, int]) -> dict[str, float]:
     """Return the seconds of fit and of the prediction of some series."""
     rng = np.random.default_rng(1)
     few = {**_USUAL, "channels": sizes["channels"]}
-    X, y = draw(rng, few, 60)
+    X, y = waves(rng, few, 60)
     # Compiles, and starts what starts once.
     model_of(name).fit(X, y).predict(X)
-    X, y = draw(rng, sizes, max(sizes["series"], _PER_CLASS * sizes["classes"]))
-    X_test, y_test = draw(rng, sizes, _PREDICTED)
+    X, y = waves(rng, sizes, max(sizes["series"], _PER_CLASS * sizes["classes"]))
+    X_test, y_test = waves(rng, sizes, _PREDICTED)
     model = model_of(name)
     begin = time.process_time()
     model.fit(X, y)
