@@ -17,6 +17,7 @@ import resource
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -70,20 +71,18 @@ def measure(name: str, sizes: dict[str, int]) -> dict[str, float]:
 
 def run(name: str, axis: str, size: int, seconds: int, memory: float) -> dict[str, float] | None:
     """Measure in a process of its own; None if it needs more time or memory."""
-
-    def limit() -> None:
-        os.nice(10)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
-
+    limits = ["--seconds", str(seconds), "--memory", str(memory)]
+    one_thread = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+    )
     done = subprocess.run(
-        [sys.executable, __file__, "--one", name, axis, str(size)],
-        capture_output=True, text=True, preexec_fn=limit,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-             "NUMBA_NUM_THREADS": "1"},
+        [sys.executable, __file__, *limits, "--one", name, axis, str(size)],
+        capture_output=True, text=True, env=os.environ | one_thread,
     )  # fmt: skip
-    if done.returncode:
+    if done.returncode < 0 or "MemoryError" in done.stderr:
         return None
+    if done.returncode:
+        raise SystemExit(done.stderr)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -118,6 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--axes", nargs="+", default=list(_AXES), choices=list(_AXES))
     parser.add_argument("--classifiers", nargs="+", default=list(_CLASSIFIERS))
+    parser.add_argument("--processes", type=int, default=1, help="points that run at a time")
     parser.add_argument("--seconds", type=int, default=60, help="most time of one point")
     parser.add_argument("--memory", type=float, default=8e9, help="most memory of one point")
     parser.add_argument("--json", type=Path, help="add the results to this file")
@@ -125,6 +125,8 @@ def main() -> None:
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (options.seconds, options.seconds + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (int(options.memory), int(options.memory)))
         name, axis, size = options.one
         print(json.dumps(measure(name, {**_USUAL, axis: int(size)})))
         return
@@ -132,23 +134,27 @@ def main() -> None:
     if options.json is not None and options.json.exists():
         report = json.loads(options.json.read_text(encoding="utf-8"))
     print(f"{'axis':<10}{'size':>9} {'classifier':<22}{'fit':>9}{'predict':>9}{'accuracy':>10}")
-    for axis in options.axes:
-        for name in options.classifiers:
-            rows = report.setdefault(axis, {}).setdefault(name, {})
-            for size in _AXES[axis]:
-                if str(size) in rows:
-                    continue
-                row = run(name, axis, size, options.seconds, options.memory)
-                if row is None:
-                    print(f"{axis:<10}{size:>9} {name:<22}   beyond the limits", flush=True)
-                    break
-                rows[str(size)] = row
-                print(
-                    f"{axis:<10}{size:>9} {name:<22}{row['fit']:>9.2f}{row['predict']:>9.2f}"
-                    f"{row['accuracy']:>10.3f}",
-                    flush=True,
-                )
-                write_json(options.json, report)
+
+    def climb(axis: str, name: str) -> None:
+        rows = report.setdefault(axis, {}).setdefault(name, {})
+        for size in _AXES[axis]:
+            if str(size) in rows:
+                continue
+            row = run(name, axis, size, options.seconds, options.memory)
+            if row is None:
+                print(f"{axis:<10}{size:>9} {name:<22}   beyond the limits", flush=True)
+                break
+            rows[str(size)] = row
+            print(
+                f"{axis:<10}{size:>9} {name:<22}{row['fit']:>9.2f}{row['predict']:>9.2f}"
+                f"{row['accuracy']:>10.3f}",
+                flush=True,
+            )
+            write_json(options.json, report)
+
+    chains = [(axis, name) for axis in options.axes for name in options.classifiers]
+    with ThreadPoolExecutor(options.processes) as pool:
+        list(pool.map(lambda chain: climb(*chain), chains))
     if options.figure is not None:
         figure(report, options.figure)
 
