@@ -282,8 +282,8 @@ class SampleAlignments:
             own = self.similarities_of(0, None)
             return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
         size = stacks.shape[1]
-        # Half as large as T, or what the threads work on.
-        step = -(-max(stacks.shape[2] ** 2 // 2, _SOLVERS) // size)
+        # An eighth as large as T, or what the threads work on.
+        step = -(-max(stacks.shape[2] ** 2 // 8, _SOLVERS) // size)
         found: list[Item] = []
 
         def count(done: float, _: float) -> None:
