@@ -38,7 +38,7 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
 _TEXT = """# Missing values
 
 How accurate classifiers are if values are missing, in training and in prediction. The rules are in
-the {{ref}}`user guide <missing-values>`. Written by
+the [user guide](guide.md#missing-values). Written by
 
 ```
 {command}

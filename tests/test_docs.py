@@ -60,14 +60,25 @@ def test_every_public_name_is_in_the_reference():
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)
-def test_links_lead_to_files_and_labels(page):
+def test_links_lead_to_files_and_headings(page):
     text = page.read_text(encoding="utf-8")
-    for link in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert (page.parent / link).exists(), link
-    for name in re.findall(r"\{doc\}`([^`<]+)`", text):
-        assert any((page.parent / f"{name}{suffix}").exists() for suffix in (".md", ".rst")), name
-    for name in re.findall(r"\{ref\}`(?:[^`<]+<)?([^`<>]+)>?`", text):
-        assert any(f"({name})=" in other.read_text(encoding="utf-8") for other in PAGES), name
+    for link, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", text):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not heading or heading in anchors(target), f"{link}#{heading}"
+
+
+def anchors(page):
+    """Anchors of the headings of a page, as GitHub and Sphinx make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)
+def test_pages_are_plain_markdown(page):
+    """GitHub shows roles and targets of Sphinx as they are written."""
+    text = page.read_text(encoding="utf-8")
+    assert not re.findall(r"\{[\w:]+\}`[^`]+`|^\([\w-]+\)=$|\[\]\(", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)

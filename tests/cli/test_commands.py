@@ -217,7 +217,7 @@ def test_the_label_need_not_be_named_again(suffix, tmp_path, run):
         assert found == expected
         assert found[0] == 0, found[2]
         assert "label=speaker, channels=c1..c3, not used: fold" in found[2]
-    code, _, messages = run("report", model, "--data", test, "--out", tmp_path / "report.html")
+    code, _, messages = run("report", model, test, "--out", tmp_path / "report.html")
     assert code == 0
     assert "label=speaker" in messages
 
@@ -340,7 +340,7 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     assert re.search(r" of r0\d\d, channel", listed)
     assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])
     assert re.search(r"landmark\tsimilarity\tcontribution\n(high|low|mid), r0\d\d\t", output)
-    assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\.0\t", output)
+    assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\t", output)
 
 
 def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, run):
@@ -362,9 +362,9 @@ def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, r
 
 def test_identifiers_can_be_left_out_of_a_model_file(problem, tmp_path, run):
     train, _ = problem[".csv"]
-    for option, expected in (("--identifiers", True), ("--no-identifiers", False)):
-        path = tmp_path / f"m{option}.slts"
-        assert run("fit", train, "--model", path, "--method", "slts", option)[0] == 0
+    for options, expected in (([], True), (["--no-identifiers"], False)):
+        path = tmp_path / f"m{len(options)}.slts"
+        assert run("fit", train, "--model", path, "--method", "slts", *options)[0] == 0
         names = re.findall(rb'"r0\d\d\\?"', path.read_bytes())
         assert bool(names) == expected
 
@@ -375,9 +375,9 @@ def test_a_report_is_named_after_its_data(problem, model, tmp_path, run):
     data = tmp_path / "gait_of_patients.csv"
     data.write_bytes(test.read_bytes())
     for options, title in (
-        (["--data", data], "Gait of patients"),
+        ([data], "Gait of patients"),
         ([], "Model"),
-        (["--data", data, "--title", "Mine"], "Mine"),
+        ([data, "--title", "Mine"], "Mine"),
     ):
         assert run("report", model, *options, "--out", page)[0] == 0
         text = page.read_text(encoding="utf-8")
@@ -460,13 +460,20 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
     for arguments, message in (
         (["predict", tmp_path / "no.slts", test], "there is no model file"),
         (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
-        (["predict", test, model], "data.csv"),
-        (["predict", model, narrow], "2 channels"),
+        (["predict", test, model], "data.csv is not a model file: the model comes before the data"),
+        (["predict", model, narrow], "narrow.npz has 2 channels, but the model was trained on 3"),
+        (["evaluate", model, narrow], "narrow.npz has 2 channels, but the model was trained on 3"),
+        (["predict", model, f"{test}v"], "Did you mean data.csv?"),
         (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
         (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
-        (["evaluate", model, strange], "label 'odd' of series 'r002' is not a class"),
+        (["evaluate", model, strange], "not a class of the model; its classes are 'high', 'low'"),
         (["evaluate", model, test, "--label", "nope"], "no column 'nope' (label)"),
         (["explain", model, test, "--series", "r999"], "has 30 series, and none of them is 'r999'"),
+        (
+            ["explain", model, test, "--series", "r999"],
+            "such as 'r000', 'r001', 'r002', or a",
+        ),
+        (["evaluate", model, test, "--label", "speeker"], "did you mean 'speaker'?"),
         (["fit", unlabelled, "--model", fresh], "has no label column"),
         (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
         (["fit", train, "--model", fresh, "--method", "slts-cv", "--param", "cv=1"], "'cv'"),
@@ -651,7 +658,7 @@ def test_commands_say_how_many_values_are_missing(model, tmp_path, run):
         ["predict", model, data],
         ["evaluate", model, data],
         ["explain", model, data, "--series", "3"],
-        ["report", model, "--data", data, "--out", tmp_path / "r.html"],
+        ["report", model, data, "--out", tmp_path / "r.html"],
     ):
         code, _, messages = run(*command)
         assert code == 0, messages
@@ -667,12 +674,30 @@ def test_text_that_holds_no_class_of_the_model_is_not_the_label(model, tmp_path,
     (tmp_path / "data.csv").write_text(csv_text(table))
     code, _, messages = run("evaluate", model, tmp_path / "data.csv")
     assert code == 1
-    assert "no column that holds the classes of the model (high, low, mid)" in messages
+    assert "no column that holds the classes of the model ('high', 'low', 'mid')" in messages
     assert "may be" not in messages
     page = tmp_path / "r.html"
-    code, _, messages = run("report", model, "--data", tmp_path / "data.csv", "--out", page)
+    code, _, messages = run("report", model, tmp_path / "data.csv", "--out", page)
     assert code == 0, messages
     assert "holds the classes of the model: the report has no scores" in messages
+
+
+def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
+    train, test = problem[".csv"]
+    model = tmp_path / "m.slts"
+    command = ["fit", train, "--model", model, "--method", "bbs", "--param", "n_landmarks=9"]
+    assert run(*command, "--every", "2")[0] == 0
+    code, output, messages = run("predict", model, test)
+    assert code == 0, messages
+    assert "time=t (every 2)" in messages
+    assert output == run("predict", model, test, "--every", "2")[1]
+    assert "time=t (every 2)" in run("evaluate", model, test)[2]
+    code, other, messages = run("predict", model, test, "--every", "1")
+    assert other != output
+    assert "the model was trained on steps of 2" in messages
+    fitted = slts.load(model)
+    with pytest.warns(UserWarning, match="scanned with every=None, but the model was fitted with"):
+        fitted.predict(slts.scan_series(test))
 
 
 def test_fit_counts_missing_values_in_its_json(tmp_path, run):

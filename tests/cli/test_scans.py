@@ -345,7 +345,7 @@ def test_unknown_and_missing_labels_are_errors(command, trained, tmp_path, run):
     pq.write_table(long_table(X, y, ids, label=False), plain, row_group_size=50)
     code, output, messages = run(command, trained, plain)
     assert (code, output) == (1, "")
-    assert "no column that holds the classes of the model (no, yes)" in messages
+    assert "no column that holds the classes of the model ('no', 'yes')" in messages
     arrays = tmp_path / "arrays.npz"
     np.savez(arrays, values=X.values, offsets=X.offsets)
     code, output, messages = run(command, trained, arrays)

@@ -162,7 +162,7 @@ def test_numbers_as_text_are_a_time_by_name_only():
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        ("when", lambda text: f"{text[8:10]}.{text[5:7]}.{text[:4]} {text[11:19]}"),
+        ("when", lambda text: f"{text[5:7]}/{text[8:10]}/{text[:4]} {text[11:19]}"),
         ("timestamp", lambda text: f"at {text}"),
         ("when", lambda text: f"3{text[13:19]} am"),
     ],

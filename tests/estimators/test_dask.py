@@ -13,7 +13,7 @@ import pytest
 import slts
 from slts import DataError
 from slts.execution import DaskRunner, ThreadRunner, dask_runner
-from slts.training import landmark_fit
+from slts.training import landmark_fit, local_fit
 from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource, task_runner
 from tests.estimators.kinds import every, quick
@@ -185,7 +185,9 @@ class Assassin(distributed.SchedulerPlugin):
 
 
 @pytest.mark.slow
-def test_workers_in_other_processes_give_the_same_model_even_if_killed(scan, local, data):
+def test_workers_in_other_processes_give_the_same_model_even_if_killed(
+    scan, local, data, monkeypatch
+):
     """They are killed while series are counted, and while problems are solved."""
     with cluster_of() as cluster, distributed.Client(cluster) as client:
         client.wait_for_workers(2, timeout=60)
@@ -200,7 +202,18 @@ def test_workers_in_other_processes_give_the_same_model_even_if_killed(scan, loc
         proba = local.predict_proba(data[0])
         np.testing.assert_allclose(model.predict_proba(scan), proba, atol=1e-6)
         assert model.score(scan) == local.score(*data)
+
+        # The local classifier, while its normal equations are summed.
+        monkeypatch.setattr(local_fit, "_FEWEST", 10)
+        monkeypatch.setattr(local_fit, "_MOST_SAMPLED", 60)
+        monkeypatch.setattr(local_fit, "_MOST", 60)
+        assassin.left["slts_sum_equations"] = 3
+        model = quick(slts.LocalSLTSClassifier).fit(scan)
+        assert max(assassin.left.values()) <= 0
     dask.config.config.pop("scheduler", None)
+    other = quick(slts.LocalSLTSClassifier).fit(scan)
+    assert model.reports_[0].objective == pytest.approx(other.reports_[0].objective, rel=1e-9)
+    np.testing.assert_allclose(model.snippet_coef_, other.snippet_coef_, atol=1e-8)
 
 
 class Repeater(distributed.SchedulerPlugin):

@@ -26,9 +26,11 @@ def fitted():
 
 
 @pytest.mark.parametrize("n_snippets", [0, 30])
-def test_decisions_are_the_ridge_regression_on_products_and_snippets(n_snippets, two):
+def test_decisions_are_the_ridge_regression_on_products_and_snippets(n_snippets, two, monkeypatch):
     """Compare with features computed one by one, and the normal equations."""
     X, y, X_test, _ = two
+    share = 2.0
+    monkeypatch.setattr(local_metrics, "_SNIPPET_SHARES", (share,))
     model = slts.LocalSLTSClassifier(
         6, n_snippets=n_snippets, representations="values", objective="cost", n_phases=2,
         metric_rank=9, penalties=[0.3], random_state=0,
@@ -57,7 +59,6 @@ def test_decisions_are_the_ridge_regression_on_products_and_snippets(n_snippets,
         varies = F.std(axis=0) > 1e-9
         F, G = F[:, varies], G[:, varies]
         centre, spread = F.mean(axis=0), F.std(axis=0)
-        share = local_metrics._SNIPPET_SHARE
         blocks.append(((F - centre) / spread, (G - centre) / spread, share))
     # Every block has a mean squared norm, which the penalty is relative to.
     scaled = []
@@ -196,6 +197,19 @@ def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch, caplog):
     assert 10 <= many < few / 2
 
 
+def test_the_weight_of_snippets_has_the_smaller_leave_one_out_error(three, monkeypatch):
+    X, y, _, _ = three
+    # All candidates are kept, so that the fit that chooses is the last one.
+    monkeypatch.setattr(local_fit, "CANDIDATES", 1)
+    errors = []
+    for shares in ((2.0,), (0.02,), (2.0, 0.02), (0.02, 2.0)):
+        monkeypatch.setattr(local_metrics, "_SNIPPET_SHARES", shares)
+        model = slts.LocalSLTSClassifier(n_snippets=30, n_phases=1, random_state=0).fit(X, y)
+        errors.append(model.selection_[0].error)
+    assert abs(errors[0] - errors[1]) > 1e-3
+    assert errors[2] == errors[3] == min(errors)
+
+
 def test_the_snippets_with_the_largest_coefficients_are_kept(three, monkeypatch):
     X, y, _, _ = three
     few = slts.LocalSLTSClassifier(n_snippets=20, n_phases=1, random_state=0).fit(X, y)
@@ -311,6 +325,34 @@ def test_many_classes_share_groups(monkeypatch):
     assert model.score(X, y) > 0.9
     found = slts.explain(model, X[0])
     np.testing.assert_allclose(found.decision, model.decision_function([X[0]])[0], atol=1e-12)
+
+
+def test_many_classes_have_few_landmarks_each_and_at_most_32_groups():
+    assert [local_fit._landmarks_per_class(n) for n in (2, 20, 25, 49, 51, 200)] == [
+        10,
+        10,
+        8,
+        4,
+        4,
+        4,
+    ]
+    X, y = make_ragged(34, 3, seed=0, noise=0.1)
+    model = slts.LocalSLTSClassifier(
+        n_snippets=0, representations="values", objective="cost", n_phases=1, random_state=0
+    ).fit(X, y)
+    assert len(model.group_names_) == 32
+
+
+def test_a_memory_limit_that_is_too_small_names_one_that_is_sufficient(monkeypatch):
+    monkeypatch.setattr(local_fit, "_FEWEST", 40)
+    monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 5)
+    X, y = make_ragged(2, 60, seed=0)
+    model = slts.LocalSLTSClassifier(8, n_snippets=1, representations="values", random_state=0)
+    with pytest.raises(ValueError, match="from a sample of 40 series needs") as error:
+        model.set_params(memory_limit="100kB").fit(X, y)
+    sufficient = re.search(r"needs ([\d.]+ [kM]B)", str(error.value))[1]
+    # Half of the sample choose the snippet.
+    assert model.set_params(memory_limit=sufficient).fit(X, y).validation_.n_series >= 20
 
 
 def test_few_anchors_approximate_all(monkeypatch, three):

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import slts
-from slts.learning.calibration import two_sided
+from slts.learning.calibration import fit_scale, two_sided
 from tests.estimators.conftest import make_ragged
 from tests.estimators.kinds import every, quick
 
@@ -89,6 +89,32 @@ def test_calibration_corrects_overfitted_decisions(model):
     model = clone(model).fit(X, y)
     bare = softmax(two_sided(model.decision_function(X_test)), axis=1)
     assert log_loss(y_test, model.predict_proba(X_test)) < 0.95 * log_loss(y_test, bare)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        quick(slts.SLTSClassifier),
+        quick(slts.BBSClassifier),
+        quick(slts.SLTSClassifierCV, cv=0.3),
+        quick(slts.LocalSLTSClassifier, n_snippets=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_held_out_series_keep_their_sample_weights(model, two, monkeypatch):
+    X, y, _, _ = two
+    weights, seen = np.where(np.arange(len(y)) < 10, 5.0, 1.0), []
+
+    def fit_and_log(decisions, codes, sample_weight):
+        seen.append((codes, sample_weight))
+        return fit_scale(decisions, codes, sample_weight)
+
+    monkeypatch.setattr("slts.estimators.base.fit_scale", fit_and_log)
+    clone(model).fit(X, y, sample_weight=weights)
+    ((codes, found),) = seen
+    found = found / found.min()
+    for c in (0, 1):
+        np.testing.assert_allclose(np.sort(found[codes == c]), np.sort(weights[y == c]))
 
 
 @every([slts.SLTSClassifier, slts.BBSClassifier, slts.SimilaritySVC])

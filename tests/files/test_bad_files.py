@@ -149,6 +149,8 @@ def test_damaged_compression(suffix, base, tmp_path):
 
 def test_other_encodings(tmp_path):
     path = tmp_path / "data.csv"
+    path.write_bytes("id,t,x\na,0,1\n".encode("utf-16"))
+    refused(path, "is UTF-16 text: save it in UTF-8")
     path.write_bytes("id,größe\na,1\n".encode("latin-1"))
     refused(path, "UTF-8")
     path.write_bytes("id,name,x\na,größe,1\nb,b,2\n".encode("latin-1"))

@@ -56,6 +56,25 @@ def test_text_times_order_the_steps_in_every_form(form, written, tmp_path):
         assert data.series[order] == BATCH
 
 
+@pytest.mark.parametrize("form", [".csv", ".parquet"])
+def test_dates_with_slashes_and_dots_are_times(form, tmp_path):
+    dated = long_table(BATCH, LABELS, IDS)
+    iso = [f"2024-03-{1 + step:02d} 12:30" for step in dated["t"].to_pylist()]
+    dots = [f"{text[8:10]}.{text[5:7]}.{text[:4]}{text[10:]}" for text in iso]
+    for texts in ([text.replace("-", "/") for text in iso], dots):
+        table = replaced(dated, "t", pa.array(texts))
+        table = table.take(np.random.default_rng(0).permutation(N_ROWS))
+        data = read_series(write(table, tmp_path, form))
+        assert data.columns.time == "t"
+        assert data.series[np.argsort(data.ids)] == BATCH
+
+
+def test_row_numbers_of_pandas_are_not_listed(tmp_path):
+    long_table(BATCH, LABELS, IDS).to_pandas().to_csv(tmp_path / "data.csv")
+    columns = read_series(tmp_path / "data.csv").columns
+    assert str(columns) == "id=recording, time=t, label=speaker, channels=c1..c3"
+
+
 def trials(batch, labels):
     """A table of four subjects with three trials each; one subject has a slash in its name."""
     table = long_table(batch, labels, np.arange(12))

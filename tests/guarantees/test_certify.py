@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,6 +233,28 @@ def test_two_classes_have_one_problem():
     assert certificate.headline.details["errors"] == errors
     trained = certify(model, X[:40], y[:40], sample="training")
     assert list(trained["norm"].details["by_class"]) == ["1"]
+
+
+def test_a_decision_of_zero_is_the_first_of_two_classes_and_no_class_of_several(model):
+    zeros = [np.zeros((3, n)) for n in (5, 6)]
+    assert not model.decision_function(zeros).any()
+    bound = certify(model, zeros, [0, 1])["hold-out error, one-vs-rest"]
+    assert bound.details["errors"] == [2, 2, 2]
+    X, y = make_series(40, 3, n_classes=2)
+    one = slts.SLTSClassifier(15, gamma=0.1, lam=1.0, **FAST).fit(X, y)
+    assert not one.decision_function(zeros).any()
+    assert certify(one, zeros, [0, 0]).headline.details["errors"] == 0
+    assert certify(one, zeros, [1, 1]).headline.details["errors"] == 2
+
+
+@pytest.mark.parametrize("change", [-1e-4, 1e-4])
+@pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.BBSClassifier])
+def test_the_objective_may_be_neither_above_nor_below_the_reported_one(kind, change, training):
+    fitted = kind(20, gamma=0.1, **FAST).fit(*training)
+    certify(fitted, *training, sample="training")
+    fitted.reports_ = [replace(r, objective=r.objective + change) for r in fitted.reports_]
+    with pytest.raises(slts.DataError, match="the objective of class 0 is"):
+        certify(fitted, *training, sample="training")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax, softmax
 
-from slts.learning.calibration import fit_scale, probabilities, two_sided
+from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
 
 VALUES = st.floats(-50, 50, allow_subnormal=False)
 
@@ -99,6 +99,16 @@ def test_a_weight_of_two_is_a_series_twice(rng):
     # Weights leave the number of series, which smooths.
     np.testing.assert_allclose(weighted, repeated, rtol=0.05)
     assert not np.allclose(weighted, fit_scale(decisions, codes), rtol=0.02)
+
+
+def test_validation_counts_series_by_weight_and_groups_once():
+    decisions, codes = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1, 0, 0, 1])
+    weights, series = np.array([5.0, 1.0, 1.0, 1.0]), np.array([0, 1, 2, 2])
+    found = Validation.of("held-out", decisions, codes, weights, series=series)
+    assert found == Validation("held-out", 3, 6 / 8)
+    groups = np.array(["a", "a", "b", "b"])
+    found = Validation.of("held-out", decisions, codes, weights, series=series, groups=groups)
+    assert found == Validation("held-out", 3, 6 / 8, 2, (5 / 6 + 1 / 2) / 2)
 
 
 @pytest.mark.parametrize("factor", [1e-3, 10.0, 1e3])

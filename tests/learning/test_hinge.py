@@ -48,6 +48,12 @@ def test_scaled_rows_have_the_labels_multiplied_in(rng: np.random.Generator, dty
     np.testing.assert_allclose(scaled.features @ coef, scaled.margins(coef))
 
 
+@pytest.mark.parametrize("weights", [[1.0, -1e-9, 1.0], [0.0, 0.0, 0.0], [1.0, np.nan, 1.0]])
+def test_weights_must_be_non_negative_and_not_all_zero(weights: list[float]) -> None:
+    with pytest.raises(ValueError, match="must be 3 non-negative values, not all zero"):
+        HingeExamples.build(np.ones((3, 2)), np.ones(3), weights)
+
+
 def test_a_subset_keeps_the_sum_of_weights(rng: np.random.Generator) -> None:
     rows = HingeExamples(*problem("weights", rng, 400, 5))
     assert rows.subset(np.arange(50)).weights.sum() == pytest.approx(rows.weights.sum())

@@ -121,6 +121,8 @@ def test_features_that_never_change_leave_the_mean(rng):
     found = fit_loo_ridge(np.ones((10, 10)), np.ones((10, 10)), targets, np.ones(10), PENALTIES)
     predicted = np.ones((1, 10)) @ found.weights + found.intercept
     np.testing.assert_allclose(predicted, targets.mean(axis=0)[None], atol=1e-8)
+    # All penalties have the same error: the largest one is the simplest.
+    assert found.best == len(PENALTIES) - 1
 
 
 def test_comparisons_have_equal_weight_at_any_scale(rng):
@@ -184,4 +186,8 @@ def test_more_phases_have_to_be_clearly_better(rng):
     assert chosen == 3
     assert "given up for 3 phases" in choices[0].reason
     assert choices[1].error < choices[0].error
+    # Two classes have one decision; its sign is the class.
+    accuracy = np.mean((plain[:, 0] > 0) == (codes == 1))
+    assert [c.accuracy for c in choices] == pytest.approx([accuracy, 1.0])
+    assert accuracy < 0.95
     assert choices[1].penalty == PENALTIES[1]

@@ -3,7 +3,6 @@
 native/       the recurrence and its reductions in C++, one source for all instruction sets
 extension.py  the native extension and its instruction sets
 cuda/         the same on an NVIDIA GPU
-band.py       which cells a path may use
 settings.py   objective, band, normalisation and precision, validated once
 layouts.py    landmarks with their layouts for the kernel, each made once
 cpu.py        blocks of (series, landmarks) mapped over the native kernel
@@ -12,10 +11,9 @@ pairwise.py   the public functions `align`, `similarity`, `aligned_products`
 """
 
 from slts.alignment.aligner import Aligner, Alignment
-from slts.alignment.band import Band, Itakura
 from slts.alignment.cuda.device import DEVICES, check_device, require_device
 from slts.alignment.pairwise import align, aligned_products, similarity
-from slts.alignment.settings import AlignmentSettings
+from slts.alignment.settings import AlignmentSettings, Band, Itakura
 
 __all__ = [
     "DEVICES",

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment.band import Band, native_band
 from slts.alignment.cpu import CpuBackend
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.cuda.device import check_device, runs_on_cuda
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts, moved
-from slts.alignment.settings import OBJECTIVES, AlignmentSettings
+from slts.alignment.settings import OBJECTIVES, AlignmentSettings, Band, native_band
 from slts.execution import Progress, silent
 from slts.series import SeriesBatch
 

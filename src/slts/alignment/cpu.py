@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slts._typing import AnyArray
-from slts.alignment.band import native_band
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts
+from slts.alignment.settings import native_band
 from slts.execution import Block, Progress, map_blocks, partition, silent, thread_count
 from slts.series import SeriesBatch
 

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.alignment.band import no_path_error
-from slts.alignment.settings import AlignmentSettings
+from slts.alignment.settings import AlignmentSettings, no_path_error
 from slts.errors import DataError
 from slts.series import SeriesBatch
 

@@ -10,11 +10,11 @@ from typing import Any
 from slts._typing import AnyArray
 from slts.alignment import require_device
 from slts.cli.options import CommonOptions
-from slts.cli.scans import CommandScan, MemoryScan, MissingCounts
+from slts.cli.scans import CommandScan, MemoryScan, MissingCounts, require_channels
 from slts.cli.terminal import CommandError
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series, scan_series
-from slts.files.paths import STDIN
+from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
 from slts.persistence import load
 
 
@@ -28,6 +28,8 @@ def load_model(
     """Load a model that uses the device and the number of threads of the options."""
     if not path.exists():
         raise CommandError(f"there is no model file {path}; `slts fit` writes one")
+    if base_suffix(path) in (*TABLE_SUFFIXES, ".ts", ".npz"):
+        raise CommandError(f"{path} is not a model file: the model comes before the data")
     model = load(path)
     check_device(common.device, type(model).__name__)
     model.set_params(device=common.device, n_jobs=common.jobs or -1, verbose=shows_progress)
@@ -51,6 +53,7 @@ def open_scan(
     expect: Sequence[str] | None = None,
     classes: AnyArray | None = None,
     groups: str | None = None,
+    model: Any = None,
     labelled: bool = True,
 ) -> CommandScan:
     """Scan data and print the detected columns; standard input is read into memory.
@@ -63,13 +66,16 @@ def open_scan(
         Channels and classes of a model: they help to detect columns, and labels become classes.
     groups
         Column with the groups, if there are any.
+    model
+        A fitted model: its grid of time, unless the option names another; its number of channels.
     labelled
         Raise an error for a table without a label column.
     """
     _keep_signals()
     read: Any = read_series if data == STDIN else scan_series
     known = None if classes is None else classes.tolist()
-    found = read(data, expect=expect, classes=known, groups=groups, **common.columns)
+    columns = _columns(data, common, None if model is None else model.every_)
+    found = read(data, expect=expect, classes=known, groups=groups, **columns)
     messages = common.messages
     scan = MemoryScan(found) if isinstance(found, Dataset) else found
     if scan.columns is not None:
@@ -84,12 +90,12 @@ def open_scan(
             unused = ", ".join(scan.columns.ignored) or "none"
             why = "has no label column"
             if known is not None:
-                names = ", ".join(map(str, known[:6])) + (", ..." if len(known) > 6 else "")
+                names = ", ".join(map(repr, known[:6])) + (", ..." if len(known) > 6 else "")
                 why = f"has no column that holds the classes of the model ({names})"
             raise CommandError(
                 f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}"
             )
-    return CommandScan(scan, messages, classes)
+    return CommandScan(scan, messages, classes, None if model is None else model.n_channels_in_)
 
 
 def read_batches(
@@ -113,8 +119,9 @@ def read_batches(
         labels=False,
         batch_size=batch_size,
         on_error=on_error,
-        **common.columns,
+        **_columns(data, common, model.every_),
     ):
+        require_channels(batch, model.n_channels_in_)
         missing.add(batch.series)
         if batch.columns is not None:
             common.messages.say_once(f"columns: {batch.columns}")
@@ -122,6 +129,17 @@ def read_batches(
             common.messages.say_once(f"{batch.source}: {note}")
         yield batch
     missing.say(common.messages)
+
+
+def _columns(data: str, common: CommonOptions, every: str | None) -> dict[str, Any]:
+    """Return how a table is read; on the grid of the model, unless the option names another."""
+    given = common.columns
+    if every is None or given["every"] == every:
+        return given
+    if given["every"] is None and base_suffix(data) not in (".npz", ".ts"):
+        return given | {"every": every}
+    common.messages.say(f"the model was trained on steps of {every} (--every), {data} has others")
+    return given
 
 
 def _keep_signals() -> None:

@@ -32,8 +32,9 @@ def evaluate(
         model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
     )
     scan = open_scan(
-        data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups
-    )
+        data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups,
+        model=fitted,
+    )  # fmt: skip
     held_out = HeldOut.of(fitted, scan)
     found = scores(
         fitted.classes_, held_out.predicted, held_out.probabilities, held_out.labels,

@@ -81,9 +81,10 @@ def _find(
     """Return the series with an identifier, or at a position if none has that identifier."""
     position = int(wanted) if wanted.isdecimal() else None
     at_position: tuple[str, SeriesBatch] | None = None
-    done = 0
+    done, first = 0, list[str]()
     for batch in read_batches(data, common, model, _BATCH_SIZE):
         names = None if batch.ids is None else [str(name) for name in batch.ids.tolist()]
+        first = first or (names or [])[:3]
         if names is not None and wanted in names:
             at = names.index(wanted)
             return wanted, batch.series[at : at + 1]
@@ -94,7 +95,11 @@ def _find(
                 break
         done += len(batch)
     if at_position is None:
-        raise CommandError(f"{data} has {done} series, and none of them is {wanted!r}")
+        like = f", such as {', '.join(map(repr, first))}" if first else ""
+        raise CommandError(
+            f"{data} has {done} series, and none of them is {wanted!r}. Give an identifier{like}, "
+            f"or a position from 0 to {done - 1}"
+        )
     return at_position
 
 
@@ -105,7 +110,7 @@ def _find_class(explanation: Explanation, text: str | None) -> Any:
     labels = {str(label): label for label in explanation.labels.tolist()}
     if text not in labels:
         raise typer.BadParameter(
-            f"there is no class {text!r}; the classes are {', '.join(labels)}",
+            f"there is no class {text!r}; the classes are {', '.join(map(repr, labels))}",
             param_hint="--class",
         )
     return labels[text]
@@ -204,7 +209,7 @@ def _print(
     head = ["step"] if times is None else ["step", "time"]
     show_largest(
         head,
-        lambda i: [str(i)] if times is None else [str(i), str(times[i])],
+        lambda i: [str(i)] if times is None else [str(i), _as_text(times[i])],
         explanation.by_step[position],
     )
     show_largest(["landmark", "similarity"], landmark, explanation.by_landmark[position])
@@ -212,3 +217,8 @@ def _print(
         show_largest(
             ["snippet", "steps where it occurs"], snippet, explanation.by_snippet[position]
         )
+
+
+def _as_text(time: Any) -> str:
+    """Return a time as people write it: 6, not 6.0."""
+    return f"{time:.10g}" if isinstance(time, float) else str(time)

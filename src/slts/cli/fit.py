@@ -74,13 +74,13 @@ def fit(
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
     ] = None,
-    identifiers: Annotated[
+    no_identifiers: Annotated[
         bool,
         typer.Option(
-            "--identifiers/--no-identifiers",
-            help="Whether the model file names the training series that it keeps.",
+            "--no-identifiers",
+            help="Leave the names and times of training series out of the model file.",
         ),
-    ] = True,
+    ] = False,
     digests: Annotated[
         bool,
         typer.Option(
@@ -136,7 +136,7 @@ def fit(
         tested.append(HeldOut.of(copy, fold))
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
-    save(estimator, model, identifiers=identifiers, digests=digests)
+    save(estimator, model, identifiers=not no_identifiers, digests=digests)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
     result = _Result(estimator, model, seconds, given, scan, len(folds), tested)

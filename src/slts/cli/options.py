@@ -29,8 +29,8 @@ def choice(name: str, choices: Iterable[str], help: str) -> Any:
 
     return typer.Option(
         name,
-        metavar=f"[{'|'.join(words)}]",
-        help=help,
+        metavar=name.strip("-").upper(),
+        help=f"{help} One of {', '.join(words)}.",
         callback=check,
         autocompletion=lambda: words,
     )

@@ -20,8 +20,10 @@ def report(
     model: options.ModelFile,
     data: Annotated[
         str | None,
-        typer.Option(
-            "--data", metavar="DATA", help="Series to show; with labels, the model is tested too."
+        typer.Argument(
+            metavar="DATA",
+            help="Series to show, as for the other commands; with labels, the model is tested too.",
+            show_default=False,
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
@@ -37,7 +39,7 @@ def report(
 ) -> None:
     """Write a self-contained HTML page about a model.
 
-    With --data, the page shows predictions and explanations; with labels, scores too.
+    With data, the page shows predictions and explanations; with labels, scores too.
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
@@ -52,6 +54,7 @@ def report(
             common,
             expect=fitted.channel_names_in_,
             classes=fitted.classes_,
+            model=fitted,
             labelled=False,
         ).read()
         X, y = found.series, found.labels

@@ -17,6 +17,7 @@ from slts._typing import AnyArray, IntArray
 from slts.cli.terminal import CommandError, Messages
 from slts.errors import DataError
 from slts.files import Columns, Dataset, SeriesScan
+from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
 from slts.training.splits import make_splits
@@ -95,6 +96,8 @@ class CommandScan:
         The scan, and where notes are printed.
     classes
         Classes of a model, which replace equal labels, as the integer 1 replaces "1".
+    n_channels
+        Number of channels of a model; other series are an error.
     kept
         A mask for the series of every part; None keeps all.
     missing
@@ -104,6 +107,7 @@ class CommandScan:
     scan: SeriesScan
     messages: Messages
     classes: AnyArray | None = None
+    n_channels: int | None = None
     kept: Sequence[AnyArray] | None = None
     missing: dict[int, MissingCounts] = field(default_factory=dict)
 
@@ -161,6 +165,8 @@ class CommandScan:
         """Print the notes of a batch, and return it with labels that are classes of the model."""
         for note in batch.notes:
             self.messages.say_once(f"{batch.source}: {note}")
+        if self.n_channels is not None:
+            require_channels(batch, self.n_channels)
         if batch.labels is None or self.classes is None:
             return batch
         return replace(batch, labels=_matched(batch, batch.labels, self.classes))
@@ -192,6 +198,15 @@ class _CommandPart:
         self.scan.say_missing(self.n_parts)
 
 
+def require_channels(batch: Dataset, expected: int) -> None:
+    """Raise an error if series have another number of channels than those of a model."""
+    if batch.series.n_channels != expected:
+        raise DataError(
+            f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but the model was "
+            f"trained on {expected}"
+        )
+
+
 def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
     """Return the classes that equal the labels of a batch."""
     names = classes.tolist()
@@ -208,7 +223,7 @@ def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
             series = "" if batch.ids is None else f" of series {batch.ids[position].item()!r}"
             raise DataError(
                 f"{batch.source}: label {label!r}{series} is not a class of the model; its "
-                f"classes are {', '.join(map(str, names))}"
+                f"classes are {', '.join(map(repr, names))}"
             )
         matched.append(by_text[text])
     return np.array(matched, dtype=classes.dtype)

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from slts.columns.facts import ColumnFacts, SeriesRows
 from slts.columns.names import (
@@ -226,8 +227,10 @@ class _Resolver:
     def _take(self, name: str, role: str) -> None:
         """Give a requested column its role."""
         if name not in self._kinds:
+            near = get_close_matches(name, self._kinds, n=1)
+            hint = f"did you mean {near[0]!r}? Its" if near else "its"
             raise DataError(
-                f"{self._file} has no column {name!r} ({role}); its columns are "
+                f"{self._file} has no column {name!r} ({role}); {hint} columns are "
                 f"{self._facts.all_columns()}"
             )
         # The group may be a part of the identifier: trials of a subject.
@@ -403,7 +406,8 @@ class _Resolver:
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
         raise DataError(
             f"{self._file}: it is not clear which column identifies the series. Name it with --id "
-            f"(id=); the columns are {self._facts.all_columns()}{hint}"
+            f"(id=); the columns are {self._facts.all_columns()}. If there is none, add one, or "
+            f"put every series in a file of its own, in one folder{hint}"
         )
 
     def _refuse_parts_of(self, id: str) -> None:

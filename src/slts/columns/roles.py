@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slts.columns.names import ROW_NUMBERS
 from slts.columns.rows import TimeForm
 from slts.errors import DataError
 
@@ -104,7 +105,11 @@ class Columns:
             texts.append(f"one series per row, steps={shortened(self.channels)}")
         else:
             texts.append(f"channels={shortened(self.channels)}")
-        unused = [name for name in self.ignored if name not in self.constant]
+        unused = [
+            name
+            for name in self.ignored
+            if name not in self.constant and not ROW_NUMBERS.fullmatch(name)
+        ]
         if unused:
             texts.append(f"not used: {shortened(unused)}")
         if self.constant:

@@ -20,6 +20,11 @@ TimeForm = Literal["number", "moment", "zoned", "clock"]
 # The name that pyarrow gives to an index of pandas without a name.
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
+# Dates that are clear but not ISO 8601: 2024/01/31 and 31.01.2024.
+_OTHER_DATES = {
+    r"^(\d{4})/(\d\d)/(\d\d)": r"\1-\2-\3",
+    r"^(\d\d)\.(\d\d)\.(\d{4})": r"\3-\2-\1",
+}
 # Number of rows from which the columns are guessed.
 SAMPLE_ROWS = 20_000
 
@@ -139,7 +144,8 @@ def is_number(text: str) -> bool:
 
 def is_moment(text: str) -> bool:
     """Tell whether text is a moment or a time of day, as `parse_times` reads them."""
-    date, clock, zone = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?", r"(Z|[+-]\d\d:?\d\d)"
+    date = r"(\d{4}-\d\d-\d\d|\d{4}/\d\d/\d\d|\d\d\.\d\d\.\d{4})"
+    clock, zone = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?", r"(Z|[+-]\d\d:?\d\d)"
     return bool(re.fullmatch(rf"{date}([ T]{clock}{zone}?)?|{clock}", text))
 
 
@@ -152,7 +158,9 @@ def time_form(column: Any) -> TimeForm | None:
     >>> from slts.columns.rows import time_form
     >>> time_form(pa.array(["2024-03-01 00:00:03.25", "2024-03-01T00:00:04"]))
     'moment'
-    >>> time_form(pa.array(["01.03.2024"]))
+    >>> time_form(pa.array(["01.03.2024 12:30"]))
+    'moment'
+    >>> time_form(pa.array(["3/1/2024"]))
     """
     present = column.filter(compute.not_equal(column, "").fill_null(False))
     forms: tuple[TimeForm, ...] = ("number", "moment", "zoned", "clock")
@@ -190,6 +198,8 @@ def parse_times(column: Any, form: TimeForm) -> Any:
     """Read text as numbers or moments; raise `pyarrow.ArrowInvalid` for any other text."""
     if form == "number":
         return column.cast(pa.float64())
+    for pattern, written in _OTHER_DATES.items():
+        column = compute.replace_substring_regex(column, pattern, written)
     if form == "clock":
         column = compute.binary_join_element_wise("1970-01-01", column, " ")
     return column.cast(pa.timestamp("ns", "UTC" if form == "zoned" else None))

@@ -11,7 +11,9 @@ from slts.columns.facts import ColumnFacts, Rises, SeriesRows
 from slts.columns.names import TIME_NAMES, is_counter_name, is_time_name, simplified
 from slts.errors import DataError
 
-TIMES = "numbers or times such as 2024-01-31T12:00:00 or 2024-01-31 12:00:00.5"
+TIMES = (
+    "numbers or times such as 2024-01-31T12:00:00, 2024-01-31 12:00:00.5, 2024/01/31 or 31.01.2024"
+)
 # Number of rising steps from which a column is like a time, and share of the series in which it
 # rises. Values at random rise in 20 steps with a probability below 1e-6.
 _LEAST_RISES, _NEARLY = 20, 0.9
@@ -174,6 +176,6 @@ def _refuse_unreadable(facts: ColumnFacts, name: str) -> None:
         facts.refuse_misspelt(name, "column {}", times=times)
     raise DataError(
         f"{facts.file}: column {name!r} holds {facts.example(name)}. It may be the time, but it "
-        f"cannot be read: expected {TIMES}. Convert it or drop the column, or name another column "
-        f"with --time (time=)"
+        f"cannot be read: expected {TIMES}. Convert it, for example with pandas.to_datetime, drop "
+        f"the column, or name another column with --time (time=)"
     )

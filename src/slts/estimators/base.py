@@ -86,6 +86,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     origins_ : Origins or None
         Names and classes of the training series that landmarks, snippets or neighbours come from;
         None in models from older files.
+    every_ : str or None
+        Distance of the steps of the scan that the model was fitted on, if it was resampled.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     training_digests_ : ndarray or None
@@ -99,6 +101,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     probability_scale_: FloatArray | None
     held_out_margins_: HeldOutMargins | None
     origins_: Origins | None
+    every_: str | None
     validation_: Validation | None
     training_digests_: Digests | None
     # Parameters that every classifier has.
@@ -388,6 +391,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                     "scan_series(..., groups='...')."
                 )
             self.n_columns_in_ = None
+            self.every_ = None if X.columns is None else X.columns.every
             return X, None
         if y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -417,7 +421,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                     f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
                     f"series whose sample_weight is positive. Leave the class out instead."
                 )
-        self.n_columns_in_ = columns_of_table(X)
+        self.n_columns_in_, self.every_ = columns_of_table(X), None
         known = None if groups is None else check_groups(groups, len(batch))
         return ArraySource(batch, codes.astype(np.int64), weights, known), classes
 

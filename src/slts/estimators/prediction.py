@@ -16,7 +16,7 @@ from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource
 from slts.training.source import (
     RepeatedIdentifiers,
-    check_scan_channels,
+    check_scan,
     digests_in,
     join_digests,
     memory_limit,
@@ -97,7 +97,7 @@ def _over_parts(
     model: Any, source: SeriesSource, methods: tuple[Method, ...], *, labels: bool
 ) -> Iterator[list[AnyArray]]:
     """Yield results, and labels and groups if they are wanted, of every part that has series."""
-    check_scan_channels(source, model.channel_names_in_)
+    check_scan(source, model.channel_names_in_, model.every_)
     parts, repeated = source.parts(labels=labels), RepeatedIdentifiers(source)
     # Parts run in threads, so each uses one; a single part uses all threads itself.
     quiet = _with_threads(model, 1 if len(parts) > 1 else model.n_jobs)

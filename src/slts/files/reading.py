@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -238,9 +239,13 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
             return FileScan(WholePart(name, None, requested.expect), [])
+        folder = path.parent
+        others = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+        near = get_close_matches(path.name, others, n=1)
+        hint = f". Did you mean {near[0]}?" if near else ""
         raise FileNotFoundError(
             f"{name}: there is no such file, folder or data set (`slts datasets` lists the data "
-            f"sets)"
+            f"sets){hint}"
         )
     if path.is_dir():
         return _scan_folder(files, path, requested)
@@ -265,7 +270,11 @@ def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -
     texts = series_files(path)
     if not texts:
         first = min((file.name for file in path.iterdir() if file.is_file()), default=None)
-        hint = "" if first is None else f"; give one of its files, such as {path / first}"
+        hint = (
+            "" if first is None else f"; give one of its files, such as {Path(files.name, first)}"
+        )
+        if first is not None and first.lower().endswith((".txt", ".dat", ".data")):
+            hint = f". Its files, such as {first}, must end in .csv or .tsv to be read as text"
         raise DataError(
             f"{files.name} has neither Parquet files nor CSV files with series, nor folders with "
             f"CSV files, one folder per class{hint}"

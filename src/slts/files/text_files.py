@@ -155,6 +155,8 @@ class CsvTable:
         self._file = file
         begin = file.read(_BLOCK)
         self._is_cut = len(begin) == _BLOCK
+        if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError(f"{file.name} is UTF-16 text: save it in UTF-8")
         begin = begin.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
         first, _, self._data = begin.partition(b"\n")
         try:

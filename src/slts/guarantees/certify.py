@@ -286,6 +286,6 @@ def _require_training_sample(model: LandmarkClassifier, training: BoundInputs) -
         if abs(value - reported) > _SAME * max(1.0, abs(reported)):
             raise DataError(
                 f"X, y are not the training sample of this model, or the fit used other weights: "
-                f"the objective of class {report.positive!r} is {value:.6g} on them, and was "
+                f"the objective of class {report.positive} is {value:.6g} on them, and was "
                 f"{reported:.6g} in training."
             )

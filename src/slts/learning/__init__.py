@@ -13,8 +13,7 @@ Metric and separator, for rows in memory and for rows in parts (on disk, on othe
 hinge.py                  the rows of a hinge loss, and equal rows in it
 constraint_generation.py  solve on the rows that decide, certify on all rows
 row_queries.py            what is asked about the rows, and the replies
-interior.py               predictor-corrector steps of the interior-point method
-newton_systems.py         its Newton equations: squared norm, L1 ball, smallest norm
+interior.py               interior-point method: steps, and Newton equations of each problem
 vertex.py                 from an interior solution of the LP to a vertex
 
 Metrics under other penalties:

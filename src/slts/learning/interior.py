@@ -1,11 +1,18 @@
 """Mehrotra predictor-corrector steps for problems with paired non-negative variables.
 
 A :class:`System` holds the problem: its paired variables, its Newton equations and its values.
-:func:`minimise` chooses the target of every step and its length.
+:func:`minimise` chooses the target of every step and its length. The systems are
+
+SquaredNormSystem   hinge + ``strength * ||w||^2``: the metric
+L1BallSystem        hinge where ``||a||_1 <= radius``: the separator
+SmallestNormSystem  ``min ||a||_1`` with every margin at least one: the separator of separable rows
+
+Their rows are signed float64 features (labels of one), no larger than about one.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,10 +20,12 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from slts._typing import FloatArray
+from slts.learning.hinge import HingeExamples, Multipliers
 
 _CHUNK = 2048
 _STEP_FRACTION = 0.995
 _MAX_CORRECTORS = 2
+_PRICE_FRACTION = 3e-3
 
 
 class Direction(NamedTuple):
@@ -163,3 +172,294 @@ def _lengths(system: System, direction: Direction) -> tuple[float, float]:
 def _length(values: FloatArray, change: FloatArray) -> float:
     steepest = float(np.min(change / values))
     return 1.0 if steepest >= -1.0 else -1.0 / steepest
+
+
+@dataclass(frozen=True)
+class SquaredNorm:
+    """The term ``strength * ||w||^2``."""
+
+    strength: float
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the term at ``coef``."""
+        return self.strength * float(coef @ coef)
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound on hinge + term that the multipliers prove."""
+        gradient = multipliers.gradient
+        return multipliers.total - float(gradient @ gradient) / (4.0 * self.strength)
+
+
+@dataclass(frozen=True)
+class L1Ball:
+    """The constraint ``||a||_1 <= radius``, as a term that is zero or infinite."""
+
+    radius: float
+
+    def value(self, coef: FloatArray) -> float:
+        """Return zero: every point passed here is inside the ball."""
+        return 0.0
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound on the hinge loss in the ball that the multipliers prove."""
+        return multipliers.total - self.radius * float(np.max(np.abs(multipliers.gradient)))
+
+
+class _HingeSystem:
+    """Pairs (excess, multiplier) and (shortfall, weight - multiplier) of every row.
+
+    ``values`` sets margins, loss and ``certificate``, the dual point, at the current point.
+    """
+
+    margins: FloatArray
+    loss: float
+    certificate: Multipliers
+    primal: FloatArray
+    dual: FloatArray
+
+    def __init__(self, term: SquaredNorm | L1Ball, rows: HingeExamples, coef: FloatArray) -> None:
+        self._term, self.coef = term, coef
+        self._rows = np.asarray(rows.features, dtype=np.float64)
+        self._weights = rows.weights
+        self._size = rows.n_rows
+
+    def values(self) -> tuple[float, float]:
+        """Return a primal and a dual value that bracket the optimum."""
+        self.margins = self._rows @ self.coef
+        # Rounding can move a multiplier out of its box.
+        multipliers = np.minimum(self.dual[: self._size], self._weights)
+        self._gradient = multipliers @ self._rows
+        self.loss = float(self._weights @ np.maximum(1.0 - self.margins, 0.0))
+        self.certificate = Multipliers(float(multipliers.sum()), self._gradient)
+        return self.loss + self._term.value(self.coef), self._term.bound(self.certificate)
+
+
+class SquaredNormSystem(_HingeSystem):
+    """The system of hinge + squared norm.
+
+    Invariants up to rounding, restored each iteration: ``excess - shortfall = rows @ coef - 1`` and
+    the multipliers of a row sum to its weight. The dual equation
+    ``2 strength coef = rows' multiplier`` holds in the limit only.
+    """
+
+    coupled = True
+
+    def __init__(self, term: SquaredNorm, rows: HingeExamples, start: FloatArray) -> None:
+        super().__init__(term, rows, start)
+        self._twice = 2.0 * term.strength
+        self.primal = _positive_parts(self._rows @ start - 1.0)
+        self.dual = 0.5 * np.concatenate([rows.weights, rows.weights])
+
+    def factor(self) -> None:
+        """Factorise ``2 strength I + rows' D rows``."""
+        over, short = self.primal[: self._size], self.primal[self._size :]
+        self._ratio = self.primal / self.dual
+        self._metric = 1.0 / (self._ratio[: self._size] + self._ratio[self._size :])
+        self._factor = Factor(weighted_gram(self._rows, self._metric), self._twice)
+        self._dual_residual = self._gradient - self._twice * self.coef
+        self._row_residual = self.margins - 1.0 - over + short
+
+    def direction(self, target: FloatArray) -> Direction:
+        """Solve the Newton equations for a change ``target`` of the products."""
+        scaled = target / self.dual
+        right = scaled[: self._size] - scaled[self._size :] - self._row_residual
+        coef = self._factor.solve(self._dual_residual + (self._metric * right) @ self._rows)
+        change = self._rows @ coef
+        multiplier = self._metric * (right - change)
+        dual = np.concatenate([multiplier, -multiplier])
+        primal = scaled - self._ratio * dual
+        _set_difference(primal, self._ratio, change + self._row_residual)
+        return Direction(primal, dual, coef)
+
+    def advance(self, direction: Direction, primal_step: float, dual_step: float) -> None:
+        """Move along ``direction``."""
+        self.primal = self.primal + primal_step * direction.primal
+        self.dual = self.dual + dual_step * direction.dual
+        self.coef = self.coef + primal_step * direction.free
+
+
+class L1BallSystem(_HingeSystem):
+    """The system of the hinge loss in an L1 ball.
+
+    ``coef = plus - minus`` and ``sum(plus + minus) + slack = radius``. Beside the pairs of the rows
+    there are (plus, price - gradient), (minus, price + gradient) and (slack, price). The primal
+    equalities hold from the start, the dual ones in the limit. There is no warm start: interior
+    points do not profit from a vertex.
+    """
+
+    coupled = False
+
+    def __init__(self, term: L1Ball, rows: HingeExamples) -> None:
+        super().__init__(term, rows, np.zeros(rows.n_columns))
+        self._radius, self._columns = term.radius, rows.n_columns
+        # Both halves and the slack share the radius evenly. The dual halves are centred on the
+        # rows' products but not far below the gradient, which they have to exceed in the end.
+        share = term.radius / (2 * self._columns + 1)
+        multipliers = 0.5 * rows.weights
+        excess = _positive_parts(np.full(self._size, -1.0))
+        half = np.full(2 * self._columns + 1, share)
+        mean = float(np.mean(np.concatenate([multipliers, multipliers]) * excess))
+        steepest = float(np.max(np.abs(multipliers @ self._rows)))
+        price = max(mean / share, _PRICE_FRACTION * steepest)
+        self.primal = np.concatenate([excess, half])
+        self.dual = np.concatenate([multipliers, multipliers, np.full(half.shape, price)])
+
+    def values(self) -> tuple[float, float]:
+        """Return a primal and a dual value that bracket the optimum."""
+        norm = float(np.sum(np.abs(self.coef)))
+        if norm > self._radius:
+            self.coef = self.coef * (self._radius / norm)
+        return super().values()
+
+    def _parts(self, pairs: FloatArray) -> tuple[FloatArray, ...]:
+        m, n = self._size, self._columns
+        return pairs[:m], pairs[m : 2 * m], pairs[2 * m : 2 * m + n], pairs[2 * m + n : -1]
+
+    def factor(self) -> None:
+        """Factorise ``rows' D rows + diag`` and eliminate the price of the radius."""
+        self._ratio = self.primal / self.dual
+        over, short, plus, minus = self._parts(self._ratio)
+        self._metric = 1.0 / (over + short)
+        self._plus, self._minus = plus, minus
+        total = plus + minus
+        self._tilt = (plus - minus) / total
+        self._factor = Factor(weighted_gram(self._rows, self._metric), 1.0 / total)
+        self._response = self._factor.solve(self._tilt)
+        self._pivot = (
+            4.0 * float(np.sum(plus * minus / total))
+            + float(self._tilt @ self._response)
+            + self.primal[-1] / self.dual[-1]
+        )
+        self._set_residuals()
+
+    def _set_residuals(self) -> None:
+        over, short, plus, minus = self._parts(self.primal)
+        _, _, up, down = self._parts(self.dual)
+        price = self.dual[-1]
+        self._row_residual = self.margins - 1.0 - over + short
+        self._up_residual = price - self._gradient - up
+        self._down_residual = price + self._gradient - down
+        self._radius_residual = self._radius - float(plus.sum() + minus.sum() + self.primal[-1])
+
+    def direction(self, target: FloatArray) -> Direction:
+        """Solve the Newton equations for a change ``target`` of the products."""
+        scaled = target / self.dual
+        over, short, plus, minus = self._parts(scaled)
+        rise = plus - self._plus * self._up_residual
+        fall = minus - self._minus * self._down_residual
+        total = self._plus + self._minus
+        right = over - short - self._row_residual
+        base = self._factor.solve((rise - fall) / total + (self._metric * right) @ self._rows)
+        price = (
+            float(np.sum(rise + fall))
+            - float(self._tilt @ (rise - fall - base))
+            + scaled[-1]
+            - self._radius_residual
+        ) / self._pivot
+        coef = base - price * self._response
+        change = self._rows @ coef
+        multiplier = self._metric * (right - change)
+        gradient = multiplier @ self._rows
+        dual = np.concatenate(
+            [
+                multiplier,
+                -multiplier,
+                price - gradient + self._up_residual,
+                price + gradient + self._down_residual,
+                [price],
+            ]
+        )
+        primal = scaled - self._ratio * dual
+        edge = 2 * self._size
+        _set_difference(primal[:edge], self._ratio[:edge], change + self._row_residual)
+        _set_difference(primal[edge:-1], self._ratio[edge:-1], coef)
+        return Direction(primal, dual, coef)
+
+    def advance(self, direction: Direction, primal_step: float, dual_step: float) -> None:
+        """Move along ``direction``."""
+        self.primal = self.primal + primal_step * direction.primal
+        self.dual = self.dual + dual_step * direction.dual
+        _, _, plus, minus = self._parts(self.primal)
+        self.coef = plus - minus
+
+
+class SmallestNormSystem:
+    """Pairs (margin - 1, multiplier), (plus, 1 - gradient) and (minus, 1 + gradient)."""
+
+    coupled = False
+
+    def __init__(self, rows: FloatArray, start: FloatArray) -> None:
+        self._rows = rows
+        self._size, self._columns = rows.shape
+        unit = float(np.mean(np.abs(start))) or 1.0
+        self.coef = start
+        excess = np.maximum(rows @ start - 1.0, 0.1)
+        plus = np.maximum(start, 0.0) + unit
+        minus = np.maximum(-start, 0.0) + unit
+        self.primal = np.concatenate([excess, plus, minus])
+        self.dual = np.concatenate([unit / excess, np.ones(2 * self._columns)])
+
+    def values(self) -> tuple[float, float]:
+        """Return the norm at the smallest scale that separates, and a lower bound."""
+        self._margins = self._rows @ self.coef
+        multipliers = self.dual[: self._size]
+        self._gradient = multipliers @ self._rows
+        steepest = max(1.0, float(np.max(np.abs(self._gradient))))
+        shortest = float(np.min(self._margins))
+        norm = float(np.sum(np.abs(self.coef)))
+        value = norm / shortest if shortest > 0.0 else np.finfo(float).max
+        return value, float(multipliers.sum()) / steepest
+
+    def factor(self) -> None:
+        """Factorise ``rows' D rows + diag``."""
+        m, n = self._size, self._columns
+        self._ratio = self.primal / self.dual
+        self._metric = 1.0 / self._ratio[:m]
+        self._total = self._ratio[m : m + n] + self._ratio[m + n :]
+        self._factor = Factor(weighted_gram(self._rows, self._metric), 1.0 / self._total)
+        self._row_residual = self._margins - 1.0 - self.primal[:m]
+        prices = np.concatenate([1.0 - self._gradient, 1.0 + self._gradient])
+        self._price_residual = prices - self.dual[m:]
+
+    def direction(self, target: FloatArray) -> Direction:
+        """Solve the Newton equations for a change ``target`` of the products."""
+        m, n = self._size, self._columns
+        scaled = target / self.dual
+        right = scaled[:m] - self._row_residual
+        halves = scaled[m:] - self._ratio[m:] * self._price_residual
+        coef = self._factor.solve(
+            (halves[:n] - halves[n:]) / self._total + (self._metric * right) @ self._rows
+        )
+        change = self._rows @ coef
+        multiplier = self._metric * (right - change)
+        gradient = multiplier @ self._rows
+        prices = np.concatenate([-gradient, gradient]) + self._price_residual
+        dual = np.concatenate([multiplier, prices])
+        primal = scaled - self._ratio * dual
+        _set_difference(primal[m:], self._ratio[m:], coef)
+        return Direction(primal, dual, coef)
+
+    def advance(self, direction: Direction, primal_step: float, dual_step: float) -> None:
+        """Move along ``direction``."""
+        m, n = self._size, self._columns
+        self.primal = self.primal + primal_step * direction.primal
+        self.dual = self.dual + dual_step * direction.dual
+        self.coef = self.primal[m : m + n] - self.primal[m + n :]
+
+
+def _positive_parts(values: FloatArray) -> FloatArray:
+    """Return positive ``a, b`` (stacked) with ``a - b = values``, smooth at zero."""
+    spread = max(float(np.mean(np.abs(values))), 1e-3)
+    root = np.sqrt(values * values + spread * spread)
+    return np.concatenate([0.5 * (root + values), 0.5 * (root - values)])
+
+
+def _set_difference(pair: FloatArray, ratio: FloatArray, difference: FloatArray) -> None:
+    """Make the halves of ``pair`` differ by ``difference`` exactly, in place.
+
+    The half with the larger ``ratio`` has the larger rounding error, so it is the one replaced.
+    """
+    size = difference.shape[0]
+    first = ratio[:size] > ratio[size:]
+    pair[:size] = np.where(first, pair[size:] + difference, pair[:size])
+    pair[size:] = np.where(first, pair[size:], pair[:size] - difference)

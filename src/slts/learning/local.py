@@ -166,7 +166,7 @@ def choose_phases(
     share = sample_weight / sample_weight.sum()
     losses = {n: ((fit.left_out - targets) ** 2).mean(axis=1) for n, fit in fits.items()}
     chosen = next(iter(fits))
-    reasons = {chosen: "the plainest model"}
+    reasons = {chosen: "the smallest number of phases"}
     for n in list(fits)[1:]:
         gains = losses[chosen] - losses[n]
         gain = float(share @ gains)
@@ -185,7 +185,9 @@ def choose_phases(
             n_phases=n,
             penalty=float(penalties[fit.best]),
             error=float(share @ losses[n]),
-            accuracy=float(share @ (two_sided(fit.left_out).argmax(axis=1) == codes)),
+            accuracy=float(
+                np.average(two_sided(fit.left_out).argmax(axis=1) == codes, weights=sample_weight)
+            ),
             chosen=n == chosen,
             reason=reasons[n],
         )

@@ -24,8 +24,7 @@ from slts.learning.constraint_generation import (
     solve_in_memory,
 )
 from slts.learning.hinge import Certified, HingeExamples, Multipliers, ray_minimiser
-from slts.learning.interior import minimise
-from slts.learning.newton_systems import SquaredNorm, SquaredNormSystem
+from slts.learning.interior import SquaredNorm, SquaredNormSystem, minimise
 
 _NORM_CHUNK = 4096
 _EXACT = 1e-12

@@ -21,8 +21,7 @@ from slts.learning.constraint_generation import (
     solve_in_memory,
 )
 from slts.learning.hinge import Certified, HingeExamples, Multipliers
-from slts.learning.interior import minimise
-from slts.learning.newton_systems import L1Ball, L1BallSystem
+from slts.learning.interior import L1Ball, L1BallSystem, minimise
 from slts.learning.vertex import (
     read_sides,
     smallest_separator,

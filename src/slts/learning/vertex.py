@@ -18,8 +18,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from slts._typing import FloatArray
 from slts.learning.hinge import HingeExamples
-from slts.learning.interior import minimise
-from slts.learning.newton_systems import L1BallSystem, SmallestNormSystem
+from slts.learning.interior import L1BallSystem, SmallestNormSystem, minimise
 
 IndexArray = npt.NDArray[np.intp]
 

@@ -286,6 +286,7 @@ _EVERY = Structure(
     n_series_in_=size(2, "series"),
     n_steps_in_=at_least(2),
     origins_=NOTHING | _ORIGINS,
+    every_=NOTHING | TEXT,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
     | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
@@ -504,6 +505,7 @@ CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
 # Attributes and parameters that older files of this format lack, and their values in such models.
 LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "C_": lambda model: model.C,
+    "every_": lambda model: None,
     "fit_params_": _fit_params,
     "held_out_margins_": lambda model: None,
     "origins_": lambda model: None,

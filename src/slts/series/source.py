@@ -81,6 +81,10 @@ class NamedColumns(Protocol):
     def ignored(self) -> tuple[str, ...]:
         """Columns without a role."""
 
+    @property
+    def every(self) -> str | None:
+        """Distance of the steps on the grid of time on which series are resampled, if they are."""
+
 
 @runtime_checkable
 class SeriesSource(Protocol):

@@ -9,6 +9,7 @@ splits.py                  training and validation splits from `cv`
 memory_plan.py             estimate the memory, decide what is held in memory
 alignments.py              alignments in memory, and one-vs-rest learning from them
 partitioned_alignments.py  the same for alignments in files or on workers
+partitioned_ridge.py       sums over all series for the local classifier
 search.py                  choose parameters by held-out accuracy
 landmark_fit.py            BBS and SLTS: the whole sequence
 local_fit.py               the local classifier: the whole sequence

@@ -137,7 +137,7 @@ def fit_local(
                 limit - 2 * batch.values.nbytes - 8 * len(batch) * min(len(batch), _ANCHORS),
                 options.bar,
             )
-        # Judges have no say in what is held out: with a sample there are other series for that.
+        # Judges are not held out, so other series of a sample must be left for that.
         n_judges = JUDGES if found.complete else min(JUDGES, len(batch) // 2)
         judges = stratified(codes, n_judges, order)
         solution = learn_local_metrics(

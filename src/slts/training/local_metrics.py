@@ -26,8 +26,8 @@ from slts.training.options import LocalOptions
 from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summing_bytes
 from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
-# Weight of the snippets for each comparison with whole landmarks.
-_SNIPPET_SHARE = 2.0
+# Weights of the snippets for each comparison with whole landmarks, one of which is chosen.
+_SNIPPET_SHARES = 2.0, 0.25
 # Snippets are chosen from this many times as many, by a fit to at most so many series.
 CANDIDATES, JUDGES = 3, 1000
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
@@ -137,9 +137,10 @@ def learn_local_metrics(
     aligned = _align(training, representations, options, grams)
     counted = judged = None
     if training.snippets is not None:
-        chosen, judged = _choose_snippets(training, training.snippets, options, grams)
+        chosen, share, judged = _choose_snippets(training, training.snippets, options, grams)
         counted = SnippetFeatures(chosen, training.batch, training.anchors, options.n_jobs)
-        _count_snippets("Counting snippets", counted, list(grams.values()), options)
+        weighted = [(gram, share) for gram in grams.values()]
+        _count_snippets("Counting snippets", counted, weighted, options)
     ridges = {
         n: gram.solve(training.targets, training.weights, options.penalties)
         for n, gram in grams.items()
@@ -296,40 +297,49 @@ def _choose_snippets(
     candidates: Snippets,
     options: LocalOptions,
     grams: dict[int, FeatureGram],
-) -> tuple[Snippets, FloatArray]:
+) -> tuple[Snippets, float, FloatArray]:
     """Keep the snippets with the largest coefficients in a fit with all candidates.
 
     Returns
     -------
     Snippets
         Those that are kept.
+    float
+        Their weight for each comparison with whole landmarks, by the leave-one-out error.
     ndarray of shape (judges, problems)
         Leave-one-out decisions of that fit. Decisions with the chosen snippets would be too good:
         the series that is left out has helped to choose them.
     """
     judges = training.judges
-    gram = grams[options.phases[0]].restricted(np.searchsorted(training.anchors, judges))
+    first, positions = grams[options.phases[0]], np.searchsorted(training.anchors, judges)
+    weighted = [(first.restricted(positions), share) for share in _SNIPPET_SHARES]
     counted = SnippetFeatures(
         candidates, training.batch[judges], np.arange(len(judges)), options.n_jobs
     )
-    _count_snippets("Choosing snippets", counted, [gram], options)
-    ridge = gram.solve(training.targets[judges], training.weights[judges], options.penalties)
-    order = np.argsort(-counted.effects(ridge.weights), kind="stable")
-    return candidates.subset(np.sort(order[: options.n_snippets])), ridge.left_out
+    _count_snippets("Choosing snippets", counted, weighted, options)
+    targets, weights = training.targets[judges], training.weights[judges]
+    ridges = [gram.solve(targets, weights, options.penalties) for gram, _ in weighted]
+    best = int(np.argmin([ridge.errors[ridge.best] for ridge in ridges]))
+    order = np.argsort(-counted.effects(ridges[best].weights), kind="stable")
+    kept = candidates.subset(np.sort(order[: options.n_snippets]))
+    return kept, _SNIPPET_SHARES[best], ridges[best].left_out
 
 
 def _count_snippets(
-    title: str, counted: SnippetFeatures, grams: Sequence[FeatureGram], options: LocalOptions
+    title: str,
+    counted: SnippetFeatures,
+    weighted: Sequence[tuple[FeatureGram, float]],
+    options: LocalOptions,
 ) -> None:
-    """Add the features of snippets to Gram matrices."""
+    """Add the features of snippets to Gram matrices, with a weight for each comparison."""
     with options.bar(title) as progress:
         for products in counted.products():
             # They do not depend on the number of phases.
-            for gram in grams:
+            for gram, _ in weighted:
                 gram.add_products(products)
             progress(counted.n_done, len(counted.snippets))
-    for gram in grams:
-        gram.end_comparison(_SNIPPET_SHARE * options.n_comparisons)
+    for gram, share in weighted:
+        gram.end_comparison(share * options.n_comparisons)
 
 
 def _align_anchors(

@@ -11,7 +11,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray
 from slts.bytesize import parse_bytes
-from slts.errors import DataError
+from slts.errors import DataError, warn
 from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
 from slts.extras import running_client
 from slts.files import Dataset
@@ -99,9 +99,17 @@ def require_labels(source: SeriesSource) -> None:
         )
 
 
-def check_scan_channels(source: SeriesSource, expected: Sequence[str] | None) -> None:
-    """Raise an error if a scan has another number of channels than a model was fitted on."""
+def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str | None) -> None:
+    """Raise an error if a scan has another number of channels than a model was fitted on.
+
+    Warn if its series are resampled on another grid of time.
+    """
     columns = source.columns
+    if columns is not None and columns.every != every:
+        warn(
+            f"{source.name} was scanned with every={columns.every}, but the model was fitted with "
+            f"every={every}: use scan_series(..., every={every!r})"
+        )
     found = None if columns is None else columns.channel_names
     if expected is not None and found is not None and len(found) != len(expected):
         raise DataError(

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import AnyArray, IntArray
-from slts.alignment.band import native_band
 from slts.alignment.cuda.device import require_gpu
 from slts.alignment.cuda.programs import (
     LANES,
@@ -28,6 +27,7 @@ from slts.alignment.cuda.programs import (
     whole_lines,
 )
 from slts.alignment.layouts import LandmarkLayouts
+from slts.alignment.settings import native_band
 from slts.execution import Progress, partition, silent
 from slts.series import SeriesBatch
 
