@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
 import slts
-from slts.explanation import explain, summarize
+from slts.explanation import (
+    even_choice,
+    explain,
+    landmark_strength,
+    snippets_to_show,
+    summarize,
+)
 
 FEW = {"n_snippets": 60, "n_phases": 3, "n_components": 7, "max_length": 7}
 MODELS = {
@@ -268,6 +274,59 @@ def test_a_snippet_is_important_if_its_contribution_differs_between_series(one_c
     seen = np.array([1 in local.snippets_.channels_of(k) for k in range(80)])
     strongest = np.argsort(-found.snippet_importance[[0, 2]], axis=1)[:, :5]
     assert seen[strongest].all() > seen.all()
+
+
+@pytest.fixture(scope="module")
+def with_snippets(one_channel_decides):
+    _, X = one_channel_decides
+    model = slts.LocalSLTSClassifier(9, n_snippets=20, random_state=0)
+    return model.fit(X, np.arange(60) % 3), X
+
+
+def test_snippets_are_shown_in_the_series_where_they_add_most(with_snippets):
+    model, X = with_snippets
+    batch, found = slts.as_series(X[:7]), summarize(model)
+    parts = np.array([explain(model, x).by_snippet for x in X[:7]])
+    for decision, sides in enumerate(snippets_to_show(model, batch, 4)):
+        weights = np.sign(found.snippet_effect) * found.snippet_importance
+        for sign, side in zip((1, -1), sides, strict=True):
+            own = sign * weights[decision]
+            expected = [k for k in np.argsort(-own, kind="stable")[:4] if own[k] > 0]
+            assert [one.snippet for one in side] == expected
+            for one in side:
+                assert one.weight == pytest.approx(weights[decision, one.snippet])
+                assert one.example == np.argmax(sign * parts[:, decision, one.snippet])
+                assert one.adds == pytest.approx(parts[one.example, decision, one.snippet])
+    of_landmarks = snippets_to_show(model, None, 2)[0][0]
+    assert all(one.example < len(model.landmarks_) for one in of_landmarks)
+
+
+def test_a_landmark_is_strong_if_its_contribution_differs_between_series(with_snippets):
+    model, X = with_snippets
+    parts = np.array([explain(model, x).by_landmark for x in X[:7]])
+    expected = np.abs(parts - parts.mean(axis=0)).mean(axis=0)
+    np.testing.assert_allclose(landmark_strength(model.transform(X[:7]), 3, 9), expected, atol=1e-9)
+
+
+def test_at_most_100_series_are_averaged_over():
+    assert even_choice(5).tolist() == [0, 1, 2, 3, 4]
+    assert even_choice(100).tolist() == list(range(100))
+    chosen = even_choice(1000)
+    assert (len(chosen), chosen[0], chosen[-1]) == (100, 0, 999)
+    assert set(np.diff(chosen)) == {10, 11}
+    assert even_choice(7, 3).tolist() == [0, 3, 6]
+
+
+def test_the_strongest_snippets_have_the_largest_contributions_of_either_sign(with_snippets):
+    model, X = with_snippets
+    found = explain(model, X[0])
+    for label, row in ((None, model.predict(X[:1])[0]), (2, 2)):
+        sizes = np.abs(found.by_snippet[row])
+        strongest = found.strongest_snippets(4, label)
+        assert len(strongest) == 4
+        assert (np.diff(sizes[strongest]) <= 0).all()
+        assert sizes[strongest].min() >= np.delete(sizes, strongest).max()
+    assert len(found.strongest_snippets()) == 5
 
 
 PLANTED, STEPS, REACH = 2, 20, 5

@@ -1,5 +1,7 @@
 """Prediction sets: coverage of a classifier, what is stored, and the errors."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -130,6 +132,19 @@ def test_too_few_series_for_alpha_are_reported(sets, data):
     assert found.members.all()
     with pytest.warns(UserWarning, match=r"needs 99 held-out series of class 0"):
         sets.predict(X[360:370], 0.01, per_class=True)
+
+
+def test_19_series_are_just_enough_for_5_percent(model):
+    decisions, codes = np.tile(np.eye(3), (7, 1)), np.tile([0, 1, 2], 7)
+    for n in (18, 19):
+        held_out = type(model.held_out_margins_).of(decisions[:n], codes[:n], independent=True)
+        sets, strange = PredictionSets(model, held_out), [[0.1, 0.0, 0.0]]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = sets.from_decisions(np.array(strange), 0.05)
+        assert len(caught) == (n == 18)
+        assert found.sizes.tolist() == [3 if n == 18 else 0]
+        assert "19 held-out series" in (sets.guarantee if n == 19 else str(caught[0].message))
 
 
 def test_two_classes_have_two_p_values():

@@ -226,6 +226,15 @@ def test_weights_that_are_no_vertex_are_not_rebuilt(rng):
     assert compress(K, labels, np.zeros(8), 0.01) is None
 
 
+def test_weights_that_their_tight_examples_do_not_determine_are_not_compressed():
+    """Both margins are one to 1e-6, but nearly parallel rows have other weights."""
+    K, labels = np.array([[1.0, 0.0], [1.0, 1e-4], [2.0, 1.0]]), np.ones(3)
+    assert compress(K, labels, np.array([1.0, 0.005]), 0.01) is None
+    found = compress(K, labels, np.array([1.0, 1e-9]), 0.01)
+    assert found.tight.tolist() == [0, 1]
+    np.testing.assert_allclose(found.coef, [1.0, 0.0], atol=1e-9)
+
+
 def test_copies_are_in_one_part(data):
     X, y = data
     X, y = [*X, *(2.0 * np.asarray(x) for x in X)], np.concatenate([y, y])

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from slts.learning.interior import Direction, minimise
+from slts.learning.metric import solve_frobenius_path
+from slts.learning.separator import solve_separator
+from tests.learning.problems import problem
 
 
 class Underflow:
@@ -41,3 +44,12 @@ def test_a_direction_that_is_not_finite_ends_at_the_last_point(broken):
     assert minimise(system, tol=1e-12, max_iter=50) == 2
     for part in (system.primal, system.dual, system.free):
         assert np.isfinite(part).all()
+
+
+@pytest.mark.parametrize("kind", ["noisy", "heavy row"])
+def test_about_ten_steps_solve_a_noisy_problem(kind, rng):
+    X, y, w = problem(kind, rng, 600, 12)
+    metric = solve_frobenius_path(X, y, pairs=[(1.0, 1e-3)], sample_weight=w)[0]
+    separator = solve_separator(X, y, gamma=0.05, sample_weight=w)
+    assert 5 <= metric.n_iter <= 11
+    assert 5 <= separator.n_iter <= 11

@@ -296,3 +296,13 @@ def test_derivatives_of_the_smoothed_penalties_are_those_of_differences(penalty,
         second = (up + down - 2 * smooth.value) / step**2
         assert second == pytest.approx(smooth.curvature @ coordinates**2, rel=1e-3, abs=1e-5)
         np.testing.assert_allclose(smooth.frame.lift(coordinates), D, atol=1e-12)
+
+
+@pytest.mark.parametrize("regularizer", OTHERS)
+def test_a_few_dozen_steps_are_enough(regularizer, rng):
+    Z = rng.normal(size=(150, 4, 4))
+    labels = np.sign(Z[:, 0, 0] + 0.5 * rng.normal(size=150))
+    pairs = [(0.5, 0.03)]
+    (found,) = solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer)
+    assert found.converged
+    assert 10 <= found.n_iter <= 46

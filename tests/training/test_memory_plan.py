@@ -109,6 +109,28 @@ def test_all_in_memory_may_be_less_than_parts():
     assert MemoryPlan.make(replace(work, complete=False), GB, Runner()) is not None
 
 
+def test_how_a_limit_is_divided():
+    plan = plan_of(2.0 * GB)
+    # The sample is copied once. Two threads read batches of 16 MiB, which exist six times, and
+    # results of 16 MiB, which exist twice.
+    assert plan.sample == 2 * 96.0 * MB
+    assert plan.chunk == 16 * 2**20
+    assert plan.reading == 2 * (6 + 2) * plan.chunk
+    assert plan.batch_size == plan.chunk // 4800
+    # Class sums of 10 classes, 13 x 13 each, are the largest results.
+    assert plan.kept == 1e6 * 8 * 10 * 13**2
+    # A problem holds its rows twice, and the one that is solved four more times.
+    assert plan.rows_bytes == pytest.approx(0.4 * 2 * GB / 6)
+    assert 1 < plan.at_once < 10
+    assert plan.solving <= 0.4 * 2 * GB
+    assert plan.resident == pytest.approx(0.85 * 2 * GB - plan.needed)
+    # A thread reads at most a quarter of the limit, but at least 1 MiB; a worker reads alone.
+    assert plan_of(200.0 * MB).chunk == 200 * MB // 4 // 2 // 8
+    assert plan_of(2.0 * MB).chunk == 2**20
+    assert plan_of(200.0 * MB, remote=True).chunk == 200 * MB // 4 // 8
+    assert plan_of(2.0 * MB).n_tuning == 500
+
+
 def test_the_error_lists_what_needs_memory():
     with pytest.raises(ValueError, match="too small") as caught:
         plan_of(limit=50.0 * MB).check("SLTSClassifier")

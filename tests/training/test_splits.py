@@ -62,6 +62,13 @@ def test_a_fraction_is_held_out_of_every_class(codes, share):
     assert (abs(found - wanted) <= 1).all()
 
 
+def test_one_series_of_every_class_is_held_out_at_least():
+    codes = np.repeat([0, 1, 2], [30, 3, 2])
+    for share, expected in ((0.01, [1, 1, 1]), (0.99, [29, 2, 1])):
+        ((_, test),) = splits_of(share, codes)
+        np.testing.assert_array_equal(np.bincount(codes[test]), expected)
+
+
 @pytest.mark.parametrize("cv", [3, 0.3, StratifiedKFold(3), KFold(4)])
 def test_the_order_of_the_series_does_not_matter(cv):
     codes, order = np.arange(40) % 3, np.random.default_rng(1).permutation(40)
