@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dsymm, dsyrk
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
@@ -134,11 +134,11 @@ class NormalEquations:
         """
         total = self._weight
         mean, target_mean = self._first / total, self._targets / total
-        gram = np.tril(self._gram) + np.tril(self._gram, -1).T
-        gram -= np.outer(self._first, mean)
+        # Its lower triangle.
+        gram = self._gram - np.outer(self._first, mean)
         cross = self._cross - np.outer(self._first, target_mean)
         squares = self._squares - float(self._targets @ target_mean)
-        spectrum, rotation = eigh(gram, check_finite=False, driver="evd")
+        spectrum, rotation = eigh(gram, lower=True, check_finite=False, driver="evd")
         spectrum = np.maximum(spectrum, 0.0)
         projected = rotation.T @ cross
 
@@ -168,7 +168,9 @@ class NormalEquations:
         best_slope = slopes[:, best]
         penalty, slope = float(penalties[best]), rotation @ best_slope
         residual = y - (span.coordinates @ slope - mean @ slope)
-        gradient = gram @ slope + penalty * slope - cross
+        gradient = penalty * slope - cross
+        if slope.size:
+            gradient += dsymm(1.0, gram, slope, lower=True)
         fitted = (spectrum + penalty) @ best_slope**2 - 2.0 * (best_slope * projected).sum(axis=0)
         return RidgeFit(
             weights=span.basis @ slope,
@@ -217,7 +219,8 @@ class AnchorSpan:
             basis[pivots[:rank] - 1] = np.tril(inverse).T
         basis -= basis.mean(axis=0)
         coordinates = products @ basis
-        mean = coordinates.mean(axis=0)
+        # By BLAS, in threads.
+        mean = np.full(len(coordinates), 1.0 / len(coordinates)) @ coordinates
         coordinates -= mean
         return cls(basis, mean, coordinates)
 

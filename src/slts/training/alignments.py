@@ -35,7 +35,7 @@ Task = TypeVar("Task")
 _BLOCK_BYTES = 2**22
 # Most problems at a time: solvers take many short steps in Python, which run one after the other,
 # and more threads only wait for their turn.
-_SOLVERS = 4
+_SOLVERS = 3
 
 
 @dataclass(frozen=True)
