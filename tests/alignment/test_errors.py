@@ -210,9 +210,11 @@ def test_stacks_of_metrics_need_square_ones():
         Aligner(x, AlignmentSettings()).projected(x, np.eye(2))
 
 
-def test_no_threads_at_all_is_refused():
+def test_the_number_of_threads_is_checked():
     with pytest.raises(ValueError, match="n_jobs"):
         similarity([GOOD], n_jobs=0)
+    with pytest.raises(TypeError, match="n_jobs must be a whole number or None, got 'all'"):
+        similarity([GOOD], n_jobs="all")
 
 
 def test_an_unknown_instruction_set_is_answered_with_the_available_ones(monkeypatch):

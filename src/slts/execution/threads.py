@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
@@ -28,6 +29,8 @@ _ORIGINAL: list[Any] = []
 
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads by joblib's convention, at most four for each core."""
+    if n_jobs is not None and not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
     return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
 
 
