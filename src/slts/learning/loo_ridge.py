@@ -28,6 +28,9 @@ _TIE = 1e-9
 _LEVERAGE_ROOM = 1e-9
 # Series whose coordinates are copied at once.
 _BLOCK_SERIES = 1024
+# Errors of more targets than this are estimated from as many random sums of them: with thousands of
+# classes they would take longer than everything else.
+_MOST_TARGETS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,8 @@ class RidgeFit:
     penalties
         The penalties that were tried.
     errors
-        Weighted mean squared leave-one-out error of each penalty.
+        Weighted mean squared leave-one-out error of each penalty; of more than 256 targets an
+        unbiased estimate.
     best
         Position of the chosen penalty.
     left_out
@@ -145,9 +149,13 @@ class NormalEquations:
         y = targets - target_mean
         # All penalties at once: (coordinates, penalties) and (coordinates, penalties, targets).
         shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
-        slopes = shrunk[:, :, np.newaxis] * projected[:, np.newaxis]
         shares = sample_weight if importance is None else importance
         shares = shares / shares.sum() / y.shape[1]
+        summed = projected, y
+        if y.shape[1] > _MOST_TARGETS:
+            signs = _random_signs(y.shape[1])
+            summed = projected @ signs, y @ signs
+        slopes = shrunk[:, :, np.newaxis] * summed[0][:, np.newaxis]
         # What a series keeps of its residual is 1 - leverage; the intercept adds to the leverage.
         kept = np.empty((len(y), len(penalties)))
         errors = np.zeros(len(penalties))
@@ -158,14 +166,14 @@ class NormalEquations:
             own = sample_weight[rows, np.newaxis]
             kept[rows] = np.maximum(1.0 - own * (x @ shrunk) - own / total, _LEVERAGE_ROOM)
             # The leave-one-out residual.
-            residuals = (y[rows, np.newaxis] - fitted) / kept[rows, :, np.newaxis]
+            residuals = (summed[1][rows, np.newaxis] - fitted) / kept[rows, :, np.newaxis]
             errors += np.einsum("i,ipt,ipt->p", shares[rows], residuals, residuals)
         # Of equal errors, the largest penalty is chosen.
         best = len(penalties) - 1
         for k in reversed(range(len(penalties))):
             if errors[k] < (1.0 - _TIE) * errors[best]:
                 best = k
-        best_slope = slopes[:, best]
+        best_slope = shrunk[:, best, np.newaxis] * projected
         penalty, slope = float(penalties[best]), rotation @ best_slope
         residual = y - (span.coordinates @ slope - mean @ slope)
         gradient = penalty * slope - cross
@@ -261,3 +269,9 @@ def fit_loo_ridge(
 def _row_blocks(array: FloatArray) -> list[slice]:
     """Cut a large array into blocks of rows, so that what is computed from it stays small."""
     return [slice(k, k + _BLOCK_SERIES) for k in range(0, len(array), _BLOCK_SERIES)]
+
+
+def _random_signs(n_targets: int) -> FloatArray:
+    """Return scaled signs that sum targets up, so that squared norms keep their expectation."""
+    signs = np.random.RandomState(0).randint(2, size=(n_targets, _MOST_TARGETS))
+    return np.asarray((2.0 * signs - 1.0) / np.sqrt(_MOST_TARGETS))
