@@ -135,7 +135,7 @@ def test_landmarks_are_mapped_once(fitted, monkeypatch):
     model, mapped = copy.deepcopy(model), []
     own = representations.Representation.__call__
 
-    def counted(self, batch):
+    def counted(self, batch, n_jobs=None):
         mapped.append(batch is model.landmarks_)
         return own(self, batch)
 

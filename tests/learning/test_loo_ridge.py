@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from slts.learning import loo_ridge
 from slts.learning.local import FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import AnchorSpan, NormalEquations, RidgeFit, fit_loo_ridge
 
@@ -62,8 +63,9 @@ def test_errors_of_many_targets_are_estimated(rng):
     )
 
 
-def test_left_out_predictions_come_from_fits_without_the_series(problem):
+def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeypatch):
     features, targets, weights = problem
+    monkeypatch.setattr(loo_ridge, "_BLOCK_SERIES", 7)
     gram = features @ features.T
     found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES)
     errors = []
