@@ -54,6 +54,15 @@ def test_series_without_shape_are_compared_value_by_value():
     assert np.array_equal(digests(short), digests([x.astype(np.float32) for x in short]))
 
 
+@pytest.mark.parametrize("power", [-900, 900])
+def test_very_small_and_very_large_series_are_told_apart(series, power):
+    """Their squares are zero or infinite, and so are their values as float32."""
+    scaled = [np.ldexp(x, power) for x in series]
+    assert np.array_equal(digests(scaled), digests(series))
+    constant = [np.full((1, 8), np.ldexp(1.0 + k, power)) for k in range(5)]
+    assert len(np.unique(digests(constant))) == 5
+
+
 def test_missing_values_and_the_other_series_of_a_batch_do_not_matter(series):
     gaps = [x.copy() for x in series]
     for x in gaps:

@@ -60,16 +60,29 @@ def _block_means(batch: SeriesBatch, steps: IntArray) -> FloatArray:
     # Blocks of short series repeat steps. The end of a block may be one past the last step.
     ends = np.arange(_BLOCKS + 1) * steps[:, np.newaxis] // _BLOCKS
     places = (batch.offsets[:-1, np.newaxis] + ends).reshape(-1)
-    padded = np.vstack([batch.values, np.zeros((1, batch.n_channels))])
+    last = np.zeros((1, batch.n_channels))
     shape = len(batch), _BLOCKS + 1, batch.n_channels
-    sums = np.add.reduceat(zero_missing(padded), places).reshape(shape)[:, :-1]
+    sums = np.add.reduceat(np.vstack([_of_unit_size(batch), last]), places)
+    sums = sums.reshape(shape)[:, :-1]
     counts = np.maximum(np.diff(ends), 1)[:, :, np.newaxis].astype(np.float64)
     if has_missing(batch):
-        present = (~np.isnan(padded)).astype(np.float64)
+        present = np.vstack([~np.isnan(batch.values), last]).astype(np.float64)
         counts = np.add.reduceat(present, places).reshape(shape)[:, :-1]
     means = np.full(sums.shape, np.nan)
     np.divide(sums, counts, out=means, where=counts > 0.0)
     return means
+
+
+def _of_unit_size(batch: SeriesBatch) -> FloatArray:
+    """Return values without gaps, whose sums and squares neither overflow nor vanish.
+
+    Every series is multiplied by a power of two, which changes no digit.
+    """
+    values = zero_missing(batch.values)
+    largest = np.maximum.reduceat(np.abs(values).max(axis=1), batch.offsets[:-1])
+    _, exponents = np.frexp(largest)
+    factors = np.ldexp(1.0, -np.clip(exponents, -1000, 1000))
+    return np.asarray(values * np.repeat(factors, batch.lengths)[:, np.newaxis])
 
 
 def _standardised(means: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -90,6 +103,8 @@ def _standardised(means: FloatArray) -> tuple[FloatArray, IntArray]:
 
 def _as_float32(batch: SeriesBatch) -> SeriesBatch:
     """Return series that are equal if they were once stored as float32."""
+    # Numbers beyond the range of float32 stay different.
+    digits, exponents = np.frexp(batch.values)
     with np.errstate(over="ignore"):
-        rounded = batch.values.astype(np.float32).astype(np.float64)
+        rounded = np.ldexp(digits.astype(np.float32).astype(np.float64), exponents)
     return SeriesBatch.from_checked(rounded, batch.offsets, None)
