@@ -80,7 +80,7 @@ def test_test_data_with_groups_of_the_training_data_are_an_error(tmp_path, run):
     arguments = ["fit", train, "--model", model, *FEW, "--test", test]
     code, _, messages = run(*arguments, "--groups", "subject")
     assert code == 1
-    assert "--groups subject: 'p00' and 11 more groups are in" in messages
+    assert "both have series of 'p00' and 11 more groups. Accuracy on new groups" in messages
     assert not model.exists()
     assert run(*arguments)[0] == 0
     test.write_text(test.read_text().replace("p0", "q0").replace("p1", "q1"))
@@ -197,6 +197,7 @@ def test_without_two_series_of_a_class_nothing_can_be_held_out(tmp_path, run):
     ("method", "chosen"),
     [
         ("local", {"penalty", "n_landmarks"}),
+        ("local -p n_phases=auto", {"penalty", "n_phases", "n_landmarks"}),
         ("slts-cv", {"gamma", "lam", "n_landmarks"}),
         ("svm", {"C"}),
         ("slts", {"n_landmarks"}),
@@ -206,16 +207,17 @@ def test_without_two_series_of_a_class_nothing_can_be_held_out(tmp_path, run):
 def test_json_holds_what_was_chosen(method, chosen, tmp_path, run):
     data, _ = write(tmp_path / "data.csv")
     path = tmp_path / "m.slts"
-    _, output, _ = run("fit", data, "--model", path, "--method", method, "--json")
+    _, output, _ = run("fit", data, "--model", path, "--method", *method.split(), "--json")
     found, model = json.loads(output)["chosen"], slts.load(path)
     assert found.keys() == chosen
     if "n_landmarks" in chosen:
         assert found["n_landmarks"] == len(model.landmarks_)
     if method == "svm":
         assert found["C"] == model.C_
-    if method == "local":
+    if method.startswith("local"):
         (best,) = [choice for choice in model.selection_ if choice.chosen]
         assert found["penalty"] == best.penalty
+        assert found.get("n_phases", 1) == best.n_phases
 
 
 def test_quiet_prints_nothing_where_a_file_is_written(tmp_path, run):

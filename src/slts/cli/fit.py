@@ -81,13 +81,13 @@ def fit(
             help="Leave the names and times of training series out of the model file.",
         ),
     ] = False,
-    digests: Annotated[
+    no_digests: Annotated[
         bool,
         typer.Option(
-            "--digests/--no-digests",
-            help="Whether the model file can recognise all its training series.",
+            "--no-digests",
+            help="Leave out of the model file what recognises copies of training series.",
         ),
-    ] = True,
+    ] = False,
     random_state: options.RandomState = 0,
     memory_limit: options.MemoryLimit = None,
     *,
@@ -136,7 +136,7 @@ def fit(
         tested.append(HeldOut.of(copy, fold))
     seconds = _train(estimator, training, common.messages)
     # Training may take long: keep the model even if measuring it fails.
-    save(estimator, model, identifiers=not no_identifiers, digests=digests)
+    save(estimator, model, identifiers=not no_identifiers, digests=not no_digests)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
     result = _Result(estimator, model, seconds, given, scan, len(folds), tested)
@@ -165,11 +165,12 @@ def _open_test(
     if known.groups is not None and found.groups is not None:
         both = np.intersect1d(known.groups, found.groups).tolist()
         if both:
-            more = f" and {len(both) - 1} more groups" if len(both) > 1 else ""
+            more = f" and {count(len(both) - 1, 'more group')}" if len(both) > 1 else ""
             raise CommandError(
-                f"--groups {groups}: {both[0]!r}{more} are in {training.name} and in {scan.name}. "
-                f"Accuracy on new groups needs test data of other groups: remove these from one of "
-                f"them, or use --test-size or --cv, which hold out whole groups"
+                f"--groups {groups}: {training.name} and {scan.name} both have series of "
+                f"{both[0]!r}{more}. Accuracy on new groups needs test data of other groups: "
+                f"remove these from one of them, or use --test-size or --cv, which hold out whole "
+                f"groups"
             )
     return scan
 
@@ -321,6 +322,8 @@ class _Result:
         for choice in getattr(estimator, "selection_", ()):
             if choice.chosen:
                 chosen["penalty"] = choice.penalty
+                if estimator.n_phases == "auto":
+                    chosen["n_phases"] = choice.n_phases
         if getattr(estimator, "C", None) == "auto":
             chosen["C"] = estimator.C_
         if hasattr(estimator, "landmarks_") and "n_landmarks" not in self.given:
