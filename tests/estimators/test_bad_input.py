@@ -149,7 +149,7 @@ WRONG = {
     "landmarks": ["medoids", [], [-1, 2], [0.5], [3, 3], [[0, 1]], [True, False], [[1], [2, 3]]],
     "margin": [-1.0, NAN, "x"],
     "max_length": [0, 2.5],
-    "memory_limit": ["much", 0, True],
+    "memory_limit": ["much", 0, True, 10**400],
     "metric_rank": _NOT_INTEGERS,
     "metrics": ["all", None],
     "n_components": _NOT_INTEGERS,

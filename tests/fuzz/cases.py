@@ -238,7 +238,7 @@ def alignments(rng, folder):
         found = slts.align(
             X[0], Y[0], **{k: v for k, v in options.items() if k in ("objective", "band")}
         )
-        require(np.isfinite(found.score if hasattr(found, "score") else 0.0), "score is not finite")
+        require(np.isfinite(found.similarity), "the similarity is not finite")
         return
     function = pick(rng, [slts.similarity, slts.aligned_products])
     require(np.isfinite(function(X, Y, **options)).all(), "results are not finite")

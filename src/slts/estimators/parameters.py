@@ -151,8 +151,8 @@ def _all(kind: Kind, values: Iterable[Any]) -> bool:
 
 def _is_size(value: Any) -> bool:
     try:
-        parse_bytes(value, "", "")
-    except ValueError:
+        parse_bytes(value)
+    except (ValueError, OverflowError):
         return False
     return True
 

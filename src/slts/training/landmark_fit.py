@@ -83,10 +83,8 @@ def fit_landmarks(
             first_pass = count_and_sample(
                 source, runner, _sample_size(options, limit), seed=options.seed, progress=progress
             )
-        sample, classes = (
-            first_pass.sample,
-            first_pass.classes if class_names is None else class_names,
-        )
+        sample = first_pass.sample
+        classes = first_pass.classes if class_names is None else class_names
         row_map = RowMap.fit(
             sample.series[: sample.n_uniform],
             options.settings,
@@ -116,11 +114,10 @@ def fit_landmarks(
             name=options.cv_name,
             groups=groups,
         )
+        in_memory = isinstance(source, ArraySource)
         splits = divide(
             options.cv,
-            indices=first_pass.indices[tuning][searched]
-            if isinstance(source, ArraySource)
-            else None,
+            indices=first_pass.indices[tuning][searched] if in_memory else None,
             n_series=first_pass.n_series,
         )
         # A hold-out fraction is enough to choose parameters, but few series to calibrate on.

@@ -127,11 +127,7 @@ def left_out_decisions(
     held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
     if len(held_out) == 0:
         return None, None
-    first_pass = nearness(held_out)
-    first_pass[np.arange(len(held_out)), held_out] = -np.inf
-    decisions = (
-        nearest_decisions(first_pass, codes, n_classes),
-        codes[held_out],
-        np.ones(len(held_out)),
-    )
+    found = nearness(held_out)
+    found[np.arange(len(held_out)), held_out] = -np.inf
+    decisions = nearest_decisions(found, codes, n_classes), codes[held_out], np.ones(len(held_out))
     return decisions, Validation.of("leave-one-out", *decisions, series=held_out)

@@ -369,7 +369,7 @@ class CudaBackend:
         self._map(kernel.add_chunks, summed, out, np.int64(chunks), np.int64(summed.size))
         if work.basis is None:
             return summed
-        return summed @ cupy.asarray(work.basis.astype(self.dtype))
+        return summed @ cupy.asarray(work.basis)
 
     def _sparse_weights(self, weights: AnyArray) -> dict[str, Any]:
         """Weights that are not zero, by position of the landmark in the packs."""
