@@ -20,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 # More threads than this only wait for each other; each needs memory for its stack and its batch.
 _THREADS_PER_CORE = 4
+_THREADS_OF_PYTHON = 3
 
 _LOCK = threading.Lock()
 # Limits in force, the newest last, and what restores the number before all of them.
@@ -32,6 +33,14 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is not None and not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
     return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
+
+
+def few_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for work that is mostly Python and short calls of NumPy.
+
+    These run one after the other, and more threads only wait for their turn.
+    """
+    return min(thread_count(n_jobs), _THREADS_OF_PYTHON)
 
 
 @contextmanager
