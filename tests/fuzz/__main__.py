@@ -44,6 +44,8 @@ def run_case(target, seed):
 
 def work(targets, first):
     """Run cases without end; print each before it runs, and what it finds."""
+    from tests.fuzz.cases import SOURCES
+
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     # What a case prints must not mix with the lines for the parent process.
@@ -59,7 +61,7 @@ def work(targets, first):
                 frames = [
                     f for f in traceback.extract_tb(error.__traceback__) if f.name != "require"
                 ]
-                ours = [f for f in frames if "/slts/" in f.filename] or frames
+                ours = [f for f in frames if Path(f.filename).is_relative_to(SOURCES[0])] or frames
                 text = " ".join(f"{type(error).__name__}: {error}".split())
                 print(
                     f"found {Path(ours[-1].filename).name}:{ours[-1].lineno} {text[:600]}", file=out

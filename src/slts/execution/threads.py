@@ -32,7 +32,11 @@ def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads by joblib's convention, at most four for each core."""
     if n_jobs is not None and not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
-    return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
+    wanted = int(effective_n_jobs(n_jobs))
+    # Counting cores reads files, which takes as long as a prediction.
+    if wanted <= _THREADS_PER_CORE:
+        return wanted
+    return int(min(wanted, _THREADS_PER_CORE * cpu_count()))
 
 
 def few_threads(n_jobs: int | None) -> int:
