@@ -9,7 +9,7 @@ STUDY_OPTIONS := $(if $(filter-out 0,$(FAST)),--fast) $(if $(JOBS),--jobs $(JOBS
   $(if $(SPLITS),--splits $(SPLITS)) $(if $(MARKDOWN),--markdown $(MARKDOWN))
 CXX_SOURCES := $(wildcard src/slts/alignment/native/*.?pp) src/slts/alignment/cuda/kernel.cu tests/alignment/cuda/emulator.hpp
 
-.PHONY: help demo test mutants lint format bench reproduce accuracy docs clean
+.PHONY: help demo test fuzz mutants lint format bench reproduce accuracy docs clean
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 
@@ -18,6 +18,9 @@ demo: $(VENV)/.demo  ## train on an embedded data set; model and report in demo-
 
 test: $(VENV)/.dev  ## run the tests; FAST=1 leaves the slow ones out (set SLTS_DATA for those on the UCI originals)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter-out 0,$(FAST)),-m "not slow")
+
+fuzz: $(VENV)/.dev  ## run random cases for FUZZ_SECONDS=300 and report those that end without a clear error
+	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300)
 
 mutants: $(VENV)/.dev  ## change the sources at random, and count the changes that no test sees (SEED=1 COUNT=150)
 	$(BIN)/python -m tests.mutation --seed $(or $(SEED),1) --count $(or $(COUNT),150)

@@ -11,6 +11,8 @@ import slts
 
 N_CLASSES = 5
 _SERIES_PER_WRITE, _ROWS_PER_GROUP = 5_000, 150_001
+# Sine waves of a made-up class.
+_FREQUENCIES = 4
 
 
 def paper_data() -> tuple[str, tuple[slts.SeriesBatch, Any], tuple[slts.SeriesBatch, Any]]:
@@ -42,6 +44,22 @@ def draw(
     angle = 2 * np.pi * step * np.repeat((1 + labels) / (lengths - 1), lengths)
     curves = np.sin(angle[:, np.newaxis] + np.arange(n_channels))
     return slts.SeriesBatch(curves + 0.5 * rng.normal(size=curves.shape), offsets), labels
+
+
+def waves(rng: np.random.Generator, sizes: dict[str, int], count: int) -> tuple[Any, Any]:
+    """Draw series (count, channels, steps) and labels: each class has waves of its own, and noise.
+
+    The waves of a class depend on its number only.
+    """
+    shape = sizes["classes"], sizes["channels"], _FREQUENCIES
+    own = np.random.default_rng(0).normal(size=shape)
+    labels = np.arange(count) % sizes["classes"]
+    time = np.linspace(0.0, 2 * np.pi, sizes["steps"])
+    basis = np.sin(np.outer(np.arange(1, _FREQUENCIES + 1), time))
+    X = rng.normal(size=(count, sizes["channels"], sizes["steps"]))
+    for c, curve in enumerate(own @ basis):
+        X[labels == c] += curve
+    return X, labels
 
 
 def write_parquet(path: Path, count: int, *, seed: int = 0) -> Path:

@@ -38,7 +38,7 @@ def parse_bytes(size: Any, name: str = "memory_limit", owner: str = "slts") -> i
 
 
 def format_bytes(size: float) -> str:
-    """Return a size for people.
+    """Return a size for people, rounded by at most 5%.
 
     Examples
     --------
@@ -48,5 +48,6 @@ def format_bytes(size: float) -> str:
     """
     for unit, name, digits in ((1e9, "GB", 1), (1e6, "MB", 0), (1e3, "kB", 0)):
         if size >= 0.9995 * unit:
-            return f"{size / unit:.{digits}f} {name}"
+            number = size / unit
+            return f"{number:.2g} {name}" if number < 9.95 else f"{number:.{digits}f} {name}"
     return f"{size:.0f} bytes"

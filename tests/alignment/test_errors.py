@@ -210,9 +210,11 @@ def test_stacks_of_metrics_need_square_ones():
         Aligner(x, AlignmentSettings()).projected(x, np.eye(2))
 
 
-def test_no_threads_at_all_is_refused():
+def test_the_number_of_threads_is_checked():
     with pytest.raises(ValueError, match="n_jobs"):
         similarity([GOOD], n_jobs=0)
+    with pytest.raises(TypeError, match="n_jobs must be a whole number or None, got 'all'"):
+        similarity([GOOD], n_jobs="all")
 
 
 def test_an_unknown_instruction_set_is_answered_with_the_available_ones(monkeypatch):
@@ -270,3 +272,13 @@ def test_no_series_have_no_row_that_is_too_long():
 
 def test_errors_of_data_are_value_errors():
     assert issubclass(slts.DataError, ValueError)
+
+
+def test_a_path_that_does_not_fit_in_memory_is_an_error_before_it_is_allocated(monkeypatch):
+    monkeypatch.setattr("slts.alignment.cpu.usable_memory", lambda: 10**9)
+    long = np.sin(np.arange(100_000.0))
+    message = "path of two series of 100000 and 100000 steps needs 2.5 GB of memory.*1.0 GB"
+    with pytest.raises(MemoryError, match=message):
+        slts.align(long, long)
+    with pytest.raises(MemoryError, match=message):
+        slts.aligned_products([long], [long])

@@ -377,7 +377,8 @@ def test_a_report_is_named_after_its_data(problem, model, tmp_path, run):
     for options, title in (
         ([data], "Gait of patients"),
         ([], "Model"),
-        ([data, "--title", "Mine"], "Mine"),
+        # A word of a command line that is not UTF-8.
+        ([data, "--title", "Mine\udcff"], "Mine?"),
     ):
         assert run("report", model, *options, "--out", page)[0] == 0
         text = page.read_text(encoding="utf-8")

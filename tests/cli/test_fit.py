@@ -196,7 +196,7 @@ def test_without_two_series_of_a_class_nothing_can_be_held_out(tmp_path, run):
 @pytest.mark.parametrize(
     ("method", "chosen"),
     [
-        ("local", {"n_phases", "penalty", "n_landmarks"}),
+        ("local", {"penalty", "n_landmarks"}),
         ("slts-cv", {"gamma", "lam", "n_landmarks"}),
         ("svm", {"C"}),
         ("slts", {"n_landmarks"}),
@@ -215,7 +215,7 @@ def test_json_holds_what_was_chosen(method, chosen, tmp_path, run):
         assert found["C"] == model.C_
     if method == "local":
         (best,) = [choice for choice in model.selection_ if choice.chosen]
-        assert (found["n_phases"], found["penalty"]) == (best.n_phases, best.penalty)
+        assert found["penalty"] == best.penalty
 
 
 def test_quiet_prints_nothing_where_a_file_is_written(tmp_path, run):

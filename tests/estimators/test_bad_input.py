@@ -63,6 +63,14 @@ def test_the_error_of_an_infinite_value_names_the_series(kind, two):
         quick(kind).fit(broken, two[3])
 
 
+@pytest.mark.parametrize("label", ["a", None, (1, 2)])
+def test_labels_of_several_types_name_a_series(label, two):
+    y = two[1].astype(object)
+    y[3] = label
+    with pytest.raises(slts.DataError, match=r"y must have labels of one type.*for series 3"):
+        slts.OneNNClassifier().fit(two[0], y)
+
+
 def lonely(three):
     """Thirteen series, one of them the only one of class 2."""
     X, y, _, _ = three

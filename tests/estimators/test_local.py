@@ -83,8 +83,9 @@ def test_phases_have_metrics_of_their_own(three):
     assert model.score(X_test, y_test) > 0.6
 
 
-def test_selection_and_reports_describe_the_fit(fitted):
-    model, _, _ = fitted
+def test_selection_and_reports_describe_the_fit(three):
+    X, y, _, _ = three
+    model = slts.LocalSLTSClassifier(n_phases="auto", random_state=0).fit(X, y)
     assert [choice.n_phases for choice in model.selection_] == [1, 3]
     assert [choice.chosen for choice in model.selection_].count(True) == 1
     assert all(choice.reason and choice.error > 0 for choice in model.selection_)
@@ -134,7 +135,7 @@ def test_landmarks_are_mapped_once(fitted, monkeypatch):
     model, mapped = copy.deepcopy(model), []
     own = representations.Representation.__call__
 
-    def counted(self, batch):
+    def counted(self, batch, n_jobs=None):
         mapped.append(batch is model.landmarks_)
         return own(self, batch)
 

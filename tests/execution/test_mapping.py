@@ -60,6 +60,12 @@ def test_threads_are_limited_by_the_cores(monkeypatch):
     assert ThreadRunner(4096).n_workers == 12
 
 
+def test_cores_are_not_counted_for_few_threads(monkeypatch):
+    """Counting reads files, which takes as long as a prediction."""
+    monkeypatch.setattr("slts.execution.threads.cpu_count", lambda: pytest.fail("counted"))
+    assert [thread_count(n_jobs) for n_jobs in (None, 1, 4)] == [1, 1, 4]
+
+
 def test_as_many_threads_run_as_asked_for():
     task, seen = meeting(3)
     map_blocks(task, blocks_of(1, 1, 1), n_jobs=3)

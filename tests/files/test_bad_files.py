@@ -11,7 +11,7 @@ pytest.importorskip("narwhals")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slts import DataError, as_series
+from slts import DataError, as_series, scan_series
 from slts.files import iter_series, read_series
 from tests.files.forms import (
     csv_text,
@@ -40,6 +40,7 @@ def refused(path, message, **options):
         ("", "is empty"),
         ("\n\n", "is empty|no line"),
         ("id,x\n", "has no rows"),
+        ("id,x\ra,1\rb,2\r", "first line of .* is not CSV: new-line character"),
         ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
         ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
         ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 1 \(id 'b'\) is NaN throughout"),
@@ -53,7 +54,7 @@ def refused(path, message, **options):
 )
 def test_bad_csv(text, message, tmp_path):
     path = tmp_path / "data.csv"
-    path.write_text(text)
+    path.write_text(text, newline="")
     refused(path, message)
 
 
@@ -169,6 +170,21 @@ def test_a_damaged_row_group_is_named(tmp_path):
     refused(path, "row group 2 cannot be read")
     path.write_bytes(b"PAR1 nonsense")
     refused(path, "may be damaged")
+
+
+def test_a_footer_that_contradicts_itself_is_damaged(tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"id": [1, 1], "value": [1.0, 2.0]}), path)
+    schema, column, *rest = path.read_bytes().split(b"value")
+    path.write_bytes(b"value".join([schema + b"value" + column + b"valu_" + rest[0], *rest[1:]]))
+    refused(path, "the file may be damaged: its row groups have no column 'value'")
+
+
+def test_repeated_names_beside_lists_are_an_error(tmp_path):
+    path = tmp_path / "data.parquet"
+    columns = [pa.array([1]), pa.array([[1.0, 2.0]]), pa.array([2])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["id", "x", "id"]), path)
+    refused(path, "two columns named 'id'")
 
 
 def test_a_folder_of_parquet_has_one_schema(tmp_path):
@@ -307,6 +323,15 @@ def test_files_that_are_not_npz(tmp_path):
     np.save(tmp_path / "single.npy", np.ones(3))
     (tmp_path / "single.npy").rename(path)
     refused(path, "single array")
+    np.savez(path, X=np.ones((2, 1, 5)))
+    content = path.read_bytes()
+    # The list of the archive's files is not at the end of the file, or its entry is somewhere else.
+    entry = content.rindex(b"PK\x01\x02")
+    for damaged in (content.replace(b"PK\x01\x02", b"PK\x01\x03"), content[40:],
+                    content[: entry + 42] + b"\xff" * 4 + content[entry + 46 :]):  # fmt: skip
+        path.write_bytes(damaged)
+        refused(path, "not an .npz file, or is damaged")
+        assert scan_series(path).n_bytes
 
 
 @pytest.mark.parametrize("name", ["data.parquet.gz", "data.npz.gz", "data.feather.zst"])
@@ -328,6 +353,7 @@ def test_bad_folders(tmp_path):
         (good + "r001.csv\n", "line 5: 1 columns, expected 2"),
         (good + "r001.csv,\n", "line 5: file or label is missing"),
         ("file\nr001.csv\n", "two columns"),
+        (good + "r001.csv," + "a" * 200_000, "labels.csv is not CSV: field larger than"),
     ):
         listed.write_text(text)
         refused_in(folder, message)

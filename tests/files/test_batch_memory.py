@@ -97,9 +97,10 @@ def test_a_folder_of_large_files_is_read_in_small_batches(tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("batch_bytes")
 @pytest.mark.parametrize(("form", "length"), [("long", 100), ("lists", 10_000)])
-def test_a_large_row_group_is_not_held_in_memory(form, length, tmp_path):
+def test_a_large_row_group_is_not_held_in_memory(form, length, tmp_path, monkeypatch):
+    monkeypatch.setattr("slts.files.tables.BATCH_BYTES", 1 << 20)
+    monkeypatch.setattr("slts.files.arrow_files._READ_BYTES", 3 << 18)
     values = np.random.default_rng(0).normal(size=(800_000, 6))
     offsets = np.arange(0, len(values) + 1, length)
     path = write_large(form, tmp_path, SeriesBatch(values, offsets, [f"c{c}" for c in range(6)]))

@@ -21,7 +21,7 @@ from slts.learning import solve_metric, solve_separator
 
 pytestmark = pytest.mark.slow
 
-DRAWS, CHEAP_DRAWS, DELTA, GAMMA = 200, 1000, 0.1, 0.5
+DRAWS, CHEAP_DRAWS, DELTA, GAMMA = 100, 1000, 0.1, 0.5
 
 
 @pytest.fixture(scope="module")
@@ -248,10 +248,10 @@ def drawn_series(rng, size):
 
 def test_certificates_of_whole_fits(rng):
     """Split, fit, certify: what is said of the deployed classifier, against its error."""
-    everyone, truth = drawn_series(rng, 4000)
+    everyone, truth = drawn_series(rng, 1000)
     estimator = slts.SLTSClassifier(12, gamma=0.05, lam=1.0, calibration_cv=None, random_state=0)
     names = ("hold-out error", "compression", "PAC-Bayes, separator")
-    failures, draws = dict.fromkeys(names, 0), 60
+    failures, draws = dict.fromkeys(names, 0), 30
     for seed in range(draws):
         X, y = drawn_series(rng, 90)
         model, certificate = fit_certified(estimator, X, y, delta=DELTA, random_state=seed)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from slts.learning import loo_ridge
 from slts.learning.local import FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import AnchorSpan, NormalEquations, RidgeFit, fit_loo_ridge
 
@@ -42,8 +43,29 @@ def test_the_solution_is_that_of_the_normal_equations(problem, rng):
         assert 0 <= found.gap <= 1e-12 * found.objective
 
 
-def test_left_out_predictions_come_from_fits_without_the_series(problem):
+def test_errors_of_many_targets_are_estimated(rng):
+    """300 classes of two series each; the solution itself is exact."""
+    features = np.repeat(rng.normal(size=(300, 30)), 2, axis=0) + 0.5 * rng.normal(size=(600, 30))
+    targets = np.where(np.repeat(np.eye(300), 2, axis=0) > 0.0, 1.0, -1.0)
+    gram, weights = features @ features.T, np.ones(600)
+    penalties = np.logspace(-1.0, 4.0, 11)
+    found = fit_loo_ridge(gram, gram, targets, weights, penalties)
+    halves = [
+        fit_loo_ridge(gram, gram, part, weights, penalties)
+        for part in (targets[:, :150], targets[:, 150:])
+    ]
+    exact = np.mean([half.errors for half in halves], axis=0)
+    assert 0.0 < np.abs(found.errors / exact - 1.0).max() < 0.05
+    assert found.best == exact.argmin()
+    slope, intercept = direct(features, targets, weights, penalties[found.best])
+    np.testing.assert_allclose(
+        gram @ found.weights + found.intercept, features @ slope + intercept, atol=1e-8
+    )
+
+
+def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeypatch):
     features, targets, weights = problem
+    monkeypatch.setattr(loo_ridge, "_BLOCK_SERIES", 7)
     gram = features @ features.T
     found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES)
     errors = []

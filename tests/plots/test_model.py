@@ -90,9 +90,11 @@ def test_the_series_is_drawn_below_the_map_in_the_colours_of_the_page(local):
     assert to_hex(colours(0.0)) == page["against"]
     assert to_hex(colours(1.0)) == page["for"]
     below = ax.figure.axes[1]
-    assert [line.get_color() for line in below.lines] == [page[f"channel-{k}"] for k in range(3)]
-    order = np.argsort(-np.abs(found.by_channel[found.for_class()[0]]))
-    for line, u in zip(below.lines, order, strict=False):
+    order = np.argsort(-np.abs(found.by_channel[found.for_class()[0]]))[:3]
+    colour = {u: page[f"channel-{k}"] for k, u in enumerate(order.tolist())}
+    # Lines and legend have the order of the rows of the map.
+    for line, u in zip(below.lines, sorted(colour), strict=True):
+        assert line.get_color() == colour[u]
         values = X.values[X.offsets[1] : X.offsets[2], u]
         np.testing.assert_allclose(line.get_ydata(), (values - values.mean()) / values.std())
         assert line.get_label() == X.channel_names[u]
@@ -121,7 +123,7 @@ def test_two_classes_have_opposite_maps(fitted):
     for label, sign in ((None, -1), ("a", -1), ("b", 1)):
         ax = plot_contributions(found, label)
         np.testing.assert_array_equal(ax.images[0].get_array(), sign * found.contributions[0].T)
-        assert f"class {label or 'a'}: decision {sign * found.decision[0]:.3f}" in ax.get_title()
+        assert f"class {label or 'a'}: score {sign * found.decision[0]:.3f}" in ax.get_title()
     with pytest.raises(ValueError, match=r"one of 'a', 'b'\. Got 'c'"):
         plot_contributions(found, "c")
 

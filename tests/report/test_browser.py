@@ -537,6 +537,13 @@ def test_other_reports_work_too(kind, data, given, open_page, tmp_path):
     assert ("in the comparison “values, " in words) == (kind == "local")
 
 
+def test_identifiers_are_written_as_in_the_data(open_page, model, three, tmp_path):
+    names = [f"r{i:03d}" for i in range(len(three.X_test))]
+    path = write_report(model, tmp_path / "page.html", X=three.X_test, ids=names)
+    page = open_page(path)
+    assert re.fullmatch(r"r\d\d\d", page.locator("#which").inner_text())
+
+
 def test_the_explorer_shows_the_prediction_set(open_page, page_file):
     page = open_page(page_file)
     words = page.locator("#verdict").inner_text()

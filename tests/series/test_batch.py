@@ -308,7 +308,7 @@ def test_to_list_gives_views_in_the_layout_asked_for(batch):
     ("shape", "text"),
     [
         ((1, 1, 1), "SeriesBatch(1 series, 1 channel, 1 step, 8 bytes)"),
-        ((2, 3, 50), "SeriesBatch(2 series, 3 channels, 50 steps, 2 kB)"),
+        ((2, 3, 50), "SeriesBatch(2 series, 3 channels, 50 steps, 2.4 kB)"),
         ((50, 25, 100), "SeriesBatch(50 series, 25 channels, 100 steps, 1 MB)"),
     ],
 )

@@ -221,10 +221,10 @@ def test_a_plan_is_logged_in_one_line(caplog):
     assert 500.0 * MB < room <= 1.0 * GB
     parts = "sample: 100 MB, its alignments: 200 MB, reading: 300 MB, then solving: 400 MB"
     expected = {
-        plan: f"{format_bytes(0.7 * GB + room)} of 2.0 GB ({parts}, "
+        plan: f"{format_bytes(0.7 * GB + room)} of 2 GB ({parts}, "
         f"results: {format_bytes(room)}, and {format_bytes(7.0 * GB - room)} in temporary files)",
-        replace(plan, kept=300.0 * MB): f"1.0 GB of 2.0 GB ({parts}, results: 300 MB)",
-        replace(plan, remote=True): f"700 MB of 2.0 GB ({parts}, results: 7.0 GB on the workers)",
+        replace(plan, kept=300.0 * MB): f"1 GB of 2 GB ({parts}, results: 300 MB)",
+        replace(plan, remote=True): f"700 MB of 2 GB ({parts}, results: 7 GB on the workers)",
     }
     for one, words in expected.items():
         assert str(one) == f"memory: about {words}"

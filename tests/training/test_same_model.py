@@ -136,6 +136,7 @@ def in_memory(data):
 
 
 def assert_same_model(one, other, series, tol=1e-9):
+    assert np.array_equal(one.training_digests_, other.training_digests_)
     assert len(one.landmarks_) == len(other.landmarks_)
     for a, b in zip(one.landmarks_, other.landmarks_, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment.cpu import CpuBackend
+from slts.alignment.cpu import CpuBackend, require_moves
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.cuda.device import check_device, runs_on_cuda
 from slts.alignment.extension import native, selected_target
@@ -21,6 +21,8 @@ from slts.series import SeriesBatch
 
 Result: TypeAlias = npt.NDArray[np.floating[Any]]
 
+# The memory of longer pairs is checked: to find out the limit takes longer than a short alignment.
+_LONG_PAIR = 10**9
 # Numbers of `Objective` in native/job.hpp.
 _OBJECTIVE_CODES = {name: code for code, name in enumerate(OBJECTIVES)}
 
@@ -225,6 +227,8 @@ def align_pair(
     """
     code = _OBJECTIVE_CODES.get(objective, -1) if isinstance(objective, str) else -1
     kind, parameter = (0, 0.0) if band is None else native_band(band)
+    if a.size * b.size > _LONG_PAIR:
+        require_moves(a.shape[-1], b.shape[-1])
     found = native.align_pair(a, b, normalize, code, kind, parameter)
     if found is None:
         # Raises an error if the reason is an unknown instruction set.

@@ -11,7 +11,16 @@ from slts._typing import AnyArray
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts
 from slts.alignment.settings import native_band
-from slts.execution import Block, Progress, map_blocks, partition, silent, thread_count
+from slts.bytesize import format_bytes
+from slts.execution import (
+    Block,
+    Progress,
+    map_blocks,
+    partition,
+    silent,
+    thread_count,
+    usable_memory,
+)
 from slts.series import SeriesBatch
 
 if TYPE_CHECKING:
@@ -24,6 +33,22 @@ _BLOCK_OPERATIONS = 2e8
 # Memory for the moves of one thread. Beyond it landmarks are aligned one at a time, because each
 # lane needs its own grid of moves.
 _MOVES_BYTES = 256 * 2**20
+
+
+def moves_bytes(n: int, m: int) -> int:
+    """Bytes to walk back the path of two series of n and m steps: 2 bits for each pair of steps."""
+    return -(-n // 4) * m
+
+
+def require_moves(n: int, m: int) -> None:
+    """Raise an error if the moves of a path do not fit in memory, before they are allocated."""
+    needed, usable = moves_bytes(n, m), usable_memory()
+    if needed > usable:
+        raise MemoryError(
+            f"the path of two series of {n} and {m} steps needs {format_bytes(needed)} of memory, "
+            f"and the process may use {format_bytes(usable)}. Average neighbouring steps first; a "
+            f"band does not need less. slts.similarity without a metric needs no path."
+        )
 
 
 class CpuBackend:
@@ -130,9 +155,10 @@ class CpuBackend:
     def _packed_landmarks(self, *, traced: bool = True) -> Landmarks:
         """Return the layout of the landmarks, as wide as the moves of a grid allow."""
         width = selected_target().width(self.settings.dtype)
-        cells = int(self.series.lengths.max(initial=0)) * self._layouts.longest
-        if traced and cells * width / 4 > _MOVES_BYTES:
+        longest = int(self.series.lengths.max(initial=0))
+        if traced and moves_bytes(longest, self._layouts.longest) * width > _MOVES_BYTES:
             width = 1
+            require_moves(longest, self._layouts.longest)
         return self._layouts.get(width, lambda: self._lay_out_landmarks(width))
 
     def _lay_out_landmarks(self, width: int) -> Landmarks:

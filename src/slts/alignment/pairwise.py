@@ -47,6 +47,11 @@ def align(
     Alignment
         Path, length and similarity.
 
+    Raises
+    ------
+    MemoryError
+        If the path needs more memory than the process may use: 2 bits for each pair of steps.
+
     Examples
     --------
     >>> import slts

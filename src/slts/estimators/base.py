@@ -398,6 +398,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         batch = as_series(X)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
+        _check_comparable(labels)
         check_classification_targets(labels)
         if len(labels) != len(batch):
             raise DataError(
@@ -502,3 +503,16 @@ def check_groups(groups: Any, n_series: int) -> AnyArray:
     if missing is not None:
         raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
     return np.asarray(column.tolist()) if column.dtype == object else column
+
+
+def _check_comparable(labels: AnyArray) -> None:
+    """Raise an error for labels that cannot be sorted, such as 1 and "a" or None."""
+    try:
+        np.unique(labels)
+    except TypeError as error:
+        kinds = [type(label) for label in labels]
+        other = next((i for i, kind in enumerate(kinds) if kind is not kinds[0]), 0)
+        raise DataError(
+            f"y must have labels of one type, such as text or whole numbers. Got {labels[0]!r} for "
+            f"series 0 and {labels[other]!r} for series {other}."
+        ) from error

@@ -171,7 +171,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         representations: Sequence[str] = ("values", "changes"),
         objective: str | Sequence[str] = "affinity",
         metrics: str = "class",
-        n_phases: int | str = "auto",
+        n_phases: int | str = 1,
         band: Any = None,
         n_components: int = 24,
         metric_rank: int = 8,
@@ -405,7 +405,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         with self._progress("Aligning") as progress:
             for n, begin in enumerate(starts):
                 which = slice(begin, begin + _SERIES)
-                for k, (comparison, rows) in enumerate(with_rows(self.comparisons_, batch[which])):
+                with_own_rows = with_rows(self.comparisons_, batch[which], self.n_jobs)
+                for k, (comparison, rows) in enumerate(with_own_rows):
                     metrics, aligner = self.local_metrics_[k], self._comparison_aligner(k)
                     found_parts = comparison.features(rows, aligner, weights, metrics.shape[2])
                     for part, found in found_parts:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
@@ -28,7 +29,13 @@ _ORIGINAL: list[Any] = []
 
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads by joblib's convention, at most four for each core."""
-    return int(min(effective_n_jobs(n_jobs), _THREADS_PER_CORE * cpu_count()))
+    if n_jobs is not None and not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
+    wanted = int(effective_n_jobs(n_jobs))
+    # Counting cores reads files, which takes as long as a prediction.
+    if wanted <= _THREADS_PER_CORE:
+        return wanted
+    return int(min(wanted, _THREADS_PER_CORE * cpu_count()))
 
 
 @contextmanager

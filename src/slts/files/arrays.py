@@ -28,6 +28,13 @@ _NPZ_ARRAYS = (
 )
 
 
+# Errors of NumPy and zipfile; an OSError names a file only if the file cannot be opened.
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, RuntimeError,
+    OverflowError, MemoryError,
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class WholePart:
     """All series of a source without named columns.
@@ -98,14 +105,18 @@ def _read_ts(path: Path, name: str, *, skip: bool) -> Dataset:
 def _read_npz(path: Path, name: str, *, labels: bool, skip: bool) -> Dataset:
     """Read named arrays, without unpickling: pickles could run code."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if not hasattr(loaded, "files"):
-            raise DataError(f"{name} is a single array, not an .npz file: {_NPZ_ARRAYS}")
-        with loaded as file:
-            arrays = {key: _load_array(file, key, name) for key in file.files}
+        # NumPy does not close a damaged file.
+        with open(path, "rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+            if not hasattr(loaded, "files"):
+                raise DataError(f"{name} is a single array, not an .npz file: {_NPZ_ARRAYS}")
+            with loaded as file:
+                arrays = {key: _load_array(file, key, name) for key in file.files}
     except DataError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+    except _DAMAGED as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         # NumPy reads unknown content as a pickle, and its message suggests to allow that.
         reason = "" if "pickle" in str(error) else f": {error}"
         raise DataError(f"{name} is not an .npz file, or is damaged{reason}") from error

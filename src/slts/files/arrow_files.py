@@ -126,12 +126,16 @@ class ParquetFile:
         # Lists have paths such as x.list.element; names may have dots too.
         places = {path.partition(".")[0]: i for i, path in reversed(list(enumerate(paths)))}
         places |= {path: i for i, path in enumerate(paths)}
-        return {
-            name: places[name]
-            if name in places
-            else next(i for i, path in enumerate(paths) if path.startswith(f"{name}."))
-            for name in self._stored
-        }
+        for name in self._stored:
+            if name not in places:
+                inside = (i for i, path in enumerate(paths) if path.startswith(f"{name}."))
+                places[name] = next(inside, -1)
+                if places[name] < 0:
+                    raise DataError(
+                        f"{self._name} cannot be read, the file may be damaged: its row groups "
+                        f"have no column {name!r}"
+                    )
+        return places
 
 
 class ArrowFile:
@@ -210,7 +214,8 @@ def sample_rows(files: Iterable[ParquetFile | ArrowFile]) -> Any:
         if schema is None:
             schema = file.schema
             scalars = [field.name for field in schema if kind_of(field.type) != "list"]
-            if len(scalars) < len(schema):
+            # Names that are repeated raise an error later, and cannot be read by name.
+            if len(scalars) < len(schema) == len(set(schema.names)):
                 names, n_missing = scalars, _SAMPLE_LISTS
         if file.schema != schema:
             break

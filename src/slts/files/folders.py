@@ -142,7 +142,10 @@ class FolderPart(TablePart):
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not UTF-8 text: {error}") from error
         delimiter = max(",;\t", key=text.split("\n", 1)[0].count)
-        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+        try:
+            rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+        except csv.Error as error:
+            raise DataError(f"{name} is not CSV: {error}") from error
         if not rows or len(rows[0]) < 2:
             raise DataError(f"{name} must have two columns, file and label")
         header = [column.strip() for column in rows[0]]

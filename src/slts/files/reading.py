@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -384,8 +385,9 @@ class FileScan(SeriesScan):
         """Size of the files, which is similar to the size in memory; None if compressed."""
         if not self._files or any(is_compressed(file) for file in self._files):
             return None
-        if self._files[0].suffix.lower() == ".npz" and zipfile.is_zipfile(self._files[0]):
-            with zipfile.ZipFile(self._files[0]) as archive:
+        if self._files[0].suffix.lower() == ".npz":
+            # What is wrong with a damaged file is said when it is read.
+            with suppress(zipfile.BadZipFile), zipfile.ZipFile(self._files[0]) as archive:
                 return sum(entry.file_size for entry in archive.infolist())
         return sum(file.stat().st_size for file in self._files)
 

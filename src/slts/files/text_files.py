@@ -166,7 +166,11 @@ class CsvTable:
         if not line.strip():
             raise DataError(f"{file.name} is empty, expected a CSV file")
         self._delimiter = "\t" if suffix == ".tsv" else max(",;\t|", key=line.count)
-        cells = next(csv.reader([line], delimiter=self._delimiter))
+        try:
+            cells = next(csv.reader([line], delimiter=self._delimiter))
+        except csv.Error as error:
+            # A carriage return, as the only end of lines or by chance, or a cell without end.
+            raise DataError(f"the first line of {file.name} is not CSV: {error}") from error
         is_names = not all(map(is_number, cells))
         self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:

@@ -13,7 +13,6 @@ from scipy.special import bdtrc
 from slts._typing import AnyArray, IntArray
 from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
-from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.outlines import outline_digests
 from slts.series.source import Digests
@@ -98,7 +97,7 @@ class Overlap:
     def statements(self) -> tuple[list[str], list[str]]:
         """What a certificate says was checked, and what was not."""
         checked, unchecked = [], []
-        n_seen, known = int(self.seen.sum()), count(self.n_compared, "training series")
+        n_seen, known = int(self.seen.sum()), f"{self.n_compared:,} training series"
         if n_seen:
             unchecked.append(
                 f"{n_seen} held-out series look like training series, but are not: {self.n_alike} "

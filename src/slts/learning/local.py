@@ -131,8 +131,8 @@ def fewer_phases(products: AnyArray, n_phases: int) -> AnyArray:
     m, groups, phases, d, r = products.shape
     if phases == n_phases:
         return products
-    joined: AnyArray = products.reshape(m, groups, n_phases, phases // n_phases, d, r).sum(axis=3)
-    return joined
+    joined: AnyArray = products.reshape(m, groups, n_phases, phases // n_phases, d * r).sum(axis=3)
+    return joined.reshape(m, groups, n_phases, d, r)
 
 
 def choose_phases(

@@ -13,18 +13,24 @@ from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dsymm, dsyrk
+from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
 
 # Penalties as multiples of the mean squared norm of the centred features.
 PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
-# Eigenvalues below this share of the largest are rounding.
+# Pivots below this share of the largest are rounding.
 _RANK_TOLERANCE = 1e-10
 # Errors with a smaller relative difference are equal.
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
+# Series whose coordinates are copied at once.
+_BLOCK_SERIES = 1024
+# Errors of more targets than this are estimated from as many random sums of them: with thousands of
+# classes they would take longer than everything else.
+_MOST_TARGETS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +49,8 @@ class RidgeFit:
     penalties
         The penalties that were tried.
     errors
-        Weighted mean squared leave-one-out error of each penalty.
+        Weighted mean squared leave-one-out error of each penalty; of more than 256 targets an
+        unbiased estimate.
     best
         Position of the chosen penalty.
     left_out
@@ -93,8 +100,11 @@ class NormalEquations:
         self._targets += weighted.sum(axis=0)
         self._cross += coordinates.T @ weighted
         self._squares += float(np.einsum("ij,ij->", weighted, targets))
-        scaled = np.sqrt(sample_weight)[:, np.newaxis] * coordinates
-        if scaled.size:
+        root = np.sqrt(sample_weight)[:, np.newaxis]
+        for rows in _row_blocks(coordinates):
+            scaled = root[rows] * coordinates[rows]
+            if not scaled.size:
+                continue
             self._gram = dsyrk(1.0, scaled.T, 1.0, self._gram, lower=True, overwrite_c=True)
 
     def __iadd__(self, other: NormalEquations) -> Self:
@@ -128,35 +138,47 @@ class NormalEquations:
         """
         total = self._weight
         mean, target_mean = self._first / total, self._targets / total
-        gram = np.tril(self._gram) + np.tril(self._gram, -1).T
-        gram -= np.outer(self._first, mean)
+        # Its lower triangle.
+        gram = self._gram - np.outer(self._first, mean)
         cross = self._cross - np.outer(self._first, target_mean)
         squares = self._squares - float(self._targets @ target_mean)
-        spectrum, rotation = eigh(gram, check_finite=False, driver="evd")
+        spectrum, rotation = eigh(gram, lower=True, check_finite=False, driver="evd")
         spectrum = np.maximum(spectrum, 0.0)
         projected = rotation.T @ cross
 
-        x, y = (span.coordinates - mean) @ rotation, targets - target_mean
-        x_squared = x * x
-        # The intercept adds to the leverage of every series.
-        share = sample_weight / total
+        y = targets - target_mean
+        # All penalties at once: (coordinates, penalties) and (coordinates, penalties, targets).
+        shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
         shares = sample_weight if importance is None else importance
         shares = shares / shares.sum() / y.shape[1]
-        errors = np.empty(len(penalties))
-        # From the largest to the smallest: of equal errors, the largest penalty is chosen.
-        best, best_slope, left_out = len(penalties) - 1, projected, y
+        summed = projected, y
+        if y.shape[1] > _MOST_TARGETS:
+            signs = _random_signs(y.shape[1])
+            summed = projected @ signs, y @ signs
+        slopes = shrunk[:, :, np.newaxis] * summed[0][:, np.newaxis]
+        # What a series keeps of its residual is 1 - leverage; the intercept adds to the leverage.
+        kept = np.empty((len(y), len(penalties)))
+        errors = np.zeros(len(penalties))
+        for rows in _row_blocks(span.coordinates):
+            x = (span.coordinates[rows] - mean) @ rotation
+            fitted = np.tensordot(x, slopes, axes=1)
+            x *= x
+            own = sample_weight[rows, np.newaxis]
+            kept[rows] = np.maximum(1.0 - own * (x @ shrunk) - own / total, _LEVERAGE_ROOM)
+            # The leave-one-out residual.
+            residuals = (summed[1][rows, np.newaxis] - fitted) / kept[rows, :, np.newaxis]
+            errors += np.einsum("i,ipt,ipt->p", shares[rows], residuals, residuals)
+        # Of equal errors, the largest penalty is chosen.
+        best = len(penalties) - 1
         for k in reversed(range(len(penalties))):
-            shrunk = 1.0 / (spectrum + penalties[k])
-            slope = shrunk[:, np.newaxis] * projected
-            leverage = sample_weight * (x_squared @ shrunk) + share
-            # The leave-one-out residual is residual / (1 - leverage).
-            residual = y - x @ slope
-            residual /= np.maximum(1.0 - leverage, _LEVERAGE_ROOM)[:, np.newaxis]
-            errors[k] = float(shares @ np.einsum("ij,ij->i", residual, residual))
-            if k == best or errors[k] < (1.0 - _TIE) * errors[best]:
-                best, best_slope, left_out = k, slope, targets - residual
+            if errors[k] < (1.0 - _TIE) * errors[best]:
+                best = k
+        best_slope = shrunk[:, best, np.newaxis] * projected
         penalty, slope = float(penalties[best]), rotation @ best_slope
-        gradient = gram @ slope + penalty * slope - cross
+        residual = y - (span.coordinates @ slope - mean @ slope)
+        gradient = penalty * slope - cross
+        if slope.size:
+            gradient += dsymm(1.0, gram, slope, lower=True)
         fitted = (spectrum + penalty) @ best_slope**2 - 2.0 * (best_slope * projected).sum(axis=0)
         return RidgeFit(
             weights=span.basis @ slope,
@@ -165,7 +187,7 @@ class NormalEquations:
             penalties=np.asarray(penalties, dtype=np.float64),
             errors=errors,
             best=best,
-            left_out=left_out,
+            left_out=targets - residual / kept[:, best, np.newaxis],
             objective=(squares + float(fitted.sum())) / total,
             # The squared gradient bounds the gap of a strongly convex quadratic.
             gap=float((gradient**2).sum()) / penalty / total,
@@ -196,12 +218,17 @@ class AnchorSpan:
         """Take inner products of series with the anchors, and of the anchors."""
         centre = anchors.mean(axis=1)
         gram = anchors - centre - centre[:, np.newaxis] + anchors.mean()
-        values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-        kept = values > _RANK_TOLERANCE * max(float(values[-1]), np.finfo(float).tiny)
-        basis = vectors[:, kept] / np.sqrt(values[kept])
+        # Cholesky with pivots: those that are left in the end are rounding.
+        least = _RANK_TOLERANCE * max(float(gram.diagonal().max()), np.finfo(float).tiny)
+        factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
+        basis = np.zeros((len(gram), rank))
+        if rank:
+            inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
+            basis[pivots[:rank] - 1] = np.tril(inverse).T
         basis -= basis.mean(axis=0)
         coordinates = products @ basis
-        mean = coordinates.mean(axis=0)
+        # By BLAS, in threads.
+        mean = np.full(len(coordinates), 1.0 / len(coordinates)) @ coordinates
         coordinates -= mean
         return cls(basis, mean, coordinates)
 
@@ -237,3 +264,14 @@ def fit_loo_ridge(
     equations = NormalEquations(span.basis.shape[1], targets.shape[1])
     equations.add(span.coordinates, targets, sample_weight)
     return equations.solve(span, targets, sample_weight, penalties)
+
+
+def _row_blocks(array: FloatArray) -> list[slice]:
+    """Cut a large array into blocks of rows, so that what is computed from it stays small."""
+    return [slice(k, k + _BLOCK_SERIES) for k in range(0, len(array), _BLOCK_SERIES)]
+
+
+def _random_signs(n_targets: int) -> FloatArray:
+    """Return scaled signs that sum targets up, so that squared norms keep their expectation."""
+    signs = np.random.RandomState(0).randint(2, size=(n_targets, _MOST_TARGETS))
+    return np.asarray((2.0 * signs - 1.0) / np.sqrt(_MOST_TARGETS))

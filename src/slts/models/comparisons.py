@@ -70,7 +70,7 @@ class Comparison:
         A landmark belongs to one group (see `group_weights`), so every pair is aligned once. `rows`
         and the landmarks of the aligner are rows of the representation.
         """
-        size = 8 * max(1, len(rows)) * n_phases * rows.n_channels**2
+        size = 8 * max(1, len(rows)) * n_phases * self.basis.size
         step = max(1, CHUNK_BYTES // size)
         if step >= len(weights):
             yield slice(0, len(weights)), aligner.grouped(rows, weights, n_phases=n_phases)
@@ -90,11 +90,11 @@ def group_weights(groups: IntArray) -> FloatArray:
 
 
 def with_rows(
-    comparisons: Iterable[Comparison], batch: SeriesBatch
+    comparisons: Iterable[Comparison], batch: SeriesBatch, n_jobs: int | None = None
 ) -> Iterator[tuple[Comparison, SeriesBatch]]:
     """Yield comparisons with their rows; successive comparisons share those of a representation."""
     last, rows = None, batch
     for comparison in comparisons:
         if comparison.representation is not last:
-            last, rows = comparison.representation, comparison.representation(batch)
+            last, rows = comparison.representation, comparison.representation(batch, n_jobs)
         yield comparison, rows

@@ -26,9 +26,9 @@ REPRESENTATIONS = ("values", "changes", "levels")
 _N_LEVELS, _MOST_LEVELS = 5, 120
 # Quantiles and components are estimated from this many steps and series.
 _FIT_STEPS, _FIT_SERIES = 100_000, 50
-# Steps that are mapped at once: features need more memory than the series, and should stay in the
-# cache of a thread.
-_BLOCK_STEPS = 4000
+# Steps that are mapped at once: features need more memory than the series. With fewer steps,
+# threads would wait for Python.
+_BLOCK_STEPS = 20_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,7 @@ class Snippets:
         thresholds = np.empty_like(drawn.thresholds)
         for p in np.unique(others):
             for which, found in drawn.distances(batch[p : p + 1], np.flatnonzero(others == p)):
-                thresholds[which] = np.quantile(found, _QUANTILES, axis=1).T + _ROUNDING
+                thresholds[which] = _row_quantiles(found) + _ROUNDING
         return replace(drawn, thresholds=thresholds)
 
     def __len__(self) -> int:
@@ -474,6 +474,14 @@ class SnippetForm:
                     gap = int(dilations[same.start])
                     _spread_under_windows(terms, mixed.reshape(terms.shape), gap, snippets.n_steps)
         return give_to_observed(terms.transpose(2, 1, 0), series), np.concatenate(by_snippet).T
+
+
+def _row_quantiles(values: FloatArray) -> FloatArray:
+    """Return the quantiles of each row, as `np.quantile`, which takes longer than to sort a row."""
+    ordered, places = np.sort(values, axis=1), np.multiply(_QUANTILES, values.shape[1] - 1)
+    below = places.astype(np.int64)
+    low, high = ordered[:, below], ordered[:, np.minimum(below + 1, values.shape[1] - 1)]
+    return np.asarray(low + (places - below) * (high - low))
 
 
 def _spread_under_windows(

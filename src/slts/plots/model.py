@@ -215,7 +215,9 @@ def plot_contributions(
     spread = np.where(filled.std(axis=0) > 0, filled.std(axis=0), 1.0)
     # Channels of the data; a map can also have the constant channel.
     sums = np.abs(terms.sum(axis=0))[: values.shape[1]]
-    for colour, u in zip(CHANNELS, np.argsort(-sums, kind="stable"), strict=False):
+    strongest = np.argsort(-sums, kind="stable").tolist()
+    # The legend has the order of the rows of the map.
+    for u, colour in sorted(zip(strongest, CHANNELS, strict=False)):
         line = (values[:, u] - filled[:, u].mean()) / spread[u]
         below.plot(line, color=colour, linewidth=1.0, label=names[u])
     below.legend(fontsize="small", ncols=3, loc="upper left", bbox_to_anchor=(0.0, -0.25))
@@ -225,9 +227,9 @@ def plot_contributions(
     ax.tick_params(labelbottom=False)
     ax.set_yticks(range(len(names)), names)
     ax.set_title(
-        f"class {explanation.predicted if label is None else label}: decision "
-        f"{sign * explanation.decision[position]:.3f} = "
-        f"{sign * explanation.offset[position]:.3f} + map",
+        f"class {explanation.predicted if label is None else label}: score "
+        f"{sign * explanation.decision[position]:.3f} = offset "
+        f"{sign * explanation.offset[position]:.3f} + sum of the map",
         fontsize="medium",
     )
     return ax

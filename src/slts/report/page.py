@@ -134,7 +134,8 @@ def write_report(
     """
     target = Path(path)
     page = render(collect(model, X, y, ids=ids, title=title, verbose=verbose))
-    write_whole(os.fspath(target), page.encode())
+    # Names of files that are not UTF-8 have characters that cannot be encoded.
+    write_whole(os.fspath(target), page.encode(errors="replace"))
     return target
 
 

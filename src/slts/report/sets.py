@@ -105,7 +105,8 @@ def sets_section(content: Content) -> str:
     confidence = percent(1 - sets["alpha"], 0)
     return (
         heading("sets", "Prediction sets")
-        + f"<p>A set has the true class in {confidence} of cases. Several classes: the series "
+        + f"<p>A set has the classes that a series may have, so that the true one is in "
+        f"{confidence} (1 - alpha) of the sets. Several classes: the series "
         f"could be any of them. No class: every class is unusual for the series. At most "
         f"{percent(sets['alpha'], 0)} of the series of known classes have such a set, and their "
         f"prediction may still be right. Look at these series; an empty set does not prove that "

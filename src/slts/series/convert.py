@@ -124,7 +124,7 @@ def as_series(
     >>> import numpy as np
     >>> from slts.series import as_series
     >>> as_series([np.zeros((3, 20)), np.ones((3, 35))])
-    SeriesBatch(2 series, 3 channels, 20-35 steps, 1 kB)
+    SeriesBatch(2 series, 3 channels, 20-35 steps, 1.3 kB)
     >>> as_series(np.zeros((4, 7)))
     SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """

@@ -33,6 +33,9 @@ Task = TypeVar("Task")
 
 # Bytes of products that a thread reads at once: they stay in its cache.
 _BLOCK_BYTES = 2**22
+# Most problems at a time: solvers take many short steps in Python, which run one after the other,
+# and more threads only wait for their turn.
+_SOLVERS = 3
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class SampleAlignments:
                 if len(of_class):
                     T[rows, of_class].sum(axis=1, dtype=np.float64, out=sums[rows, k])
 
-        self._map(add, self._row_blocks())
+        self._map_rows(add)
         return sums
 
     def projected(self, metrics: FloatArray) -> FloatArray:
@@ -146,7 +149,7 @@ class SampleAlignments:
             some = T[rows]
             K[:, rows] = (flat @ some.reshape(-1, d * d).T).reshape(-1, len(some), n)
 
-        self._map(project, self._row_blocks())
+        self._map_rows(project)
         return K
 
     def similarities_of(self, problem: int, metrics: FloatArray | None) -> npt.NDArray[Any]:
@@ -165,7 +168,7 @@ class SampleAlignments:
         def solve(positive: int) -> MetricSolution:
             return self._metric_path(everything, positive, [(gamma, lam)])[0]
 
-        return self._map(solve, self.positives, progress)
+        return self._solve(solve, self.positives, progress)
 
     def solve_separators(
         self, metrics: FloatArray | None, gamma: float, progress: Progress = silent
@@ -214,7 +217,7 @@ class SampleAlignments:
             )  # fmt: skip
             return np.stack([K[test] @ solution.coef for solution in path])
 
-        return self._map(decide, tasks, progress)
+        return self._solve(decide, tasks, progress)
 
     def _slts_decisions(
         self,
@@ -242,7 +245,7 @@ class SampleAlignments:
             )  # fmt: skip
             return np.asarray(K[test] @ separator.coef)
 
-        stacks = np.stack(self._map(learn, tasks))
+        stacks = np.stack(self._solve(learn, tasks))
         values = self._map_similarities(decide, len(tasks), stacks, progress)
         # Values of a task are in the order of the distinct strengths.
         places = [descending.index(s) for s in strengths]
@@ -277,11 +280,10 @@ class SampleAlignments:
         """
         if stacks is None:
             own = self.similarities_of(0, None)
-            return self._map(lambda k: task(k, 0, own), range(n_problems), progress)
+            return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
         size = stacks.shape[1]
-        workers = thread_count(self.n_jobs)
-        # Half as large as T, or what the threads work on.
-        step = -(-max(stacks.shape[2] ** 2 // 2, workers) // size)
+        # An eighth as large as T, or what the threads work on.
+        step = -(-max(stacks.shape[2] ** 2 // 8, _SOLVERS) // size)
         found: list[Item] = []
 
         def count(done: float, _: float) -> None:
@@ -291,23 +293,28 @@ class SampleAlignments:
             some = stacks[begin : begin + step]
             K = self.projected(some.reshape(-1, *some.shape[2:]))
             tasks = [(begin + k // size, k % size, K[k]) for k in range(len(K))]
-            found += self._map(lambda own: task(*own), tasks, count)
+            found += self._solve(lambda own: task(*own), tasks, count)
         return found
 
-    def _row_blocks(self) -> list[slice]:
-        """Cut the series into blocks that do not depend on the number of threads."""
+    def _map_rows(self, task: Callable[[slice], None]) -> None:
+        """Run a task on blocks of the series, which do not depend on the number of threads."""
         assert self.products is not None
         step = max(1, _BLOCK_BYTES * len(self.codes) // max(1, self.products.nbytes))
-        return [slice(begin, begin + step) for begin in range(0, len(self.codes), step)]
+        starts = range(0, len(self.codes), step)
+        with one_blas_thread():
+            runner = ThreadRunner(self.n_jobs)
+            for _ in runner.map(lambda a, _, __: task(slice(a, a + step)), starts):
+                pass
 
-    def _map(
+    def _solve(
         self,
         task: Callable[[Task], Item],
         tasks: Iterable[Task],
         progress: Progress = silent,
     ) -> list[Item]:
-        """Run tasks in threads, each with one BLAS thread; return the results in order."""
+        """Solve problems in threads, each with one BLAS thread; return the results in order."""
+        n_jobs = min(thread_count(self.n_jobs), _SOLVERS)
         # With small matrices, threads of BLAS would mostly wait for each other.
         with one_blas_thread():
-            runner = ThreadRunner(self.n_jobs)
+            runner = ThreadRunner(n_jobs)
             return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))

@@ -239,7 +239,7 @@ def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float)
             raise ValueError(
                 f"The 'memory_limit' parameter of {options.owner} is too small: "
                 f"{format_bytes(limit)}. Learning from a sample of {fewest} series needs "
-                f"{format_bytes(1.01 * needed(fewest))}. Raise it, or use fewer representations, "
+                f"{format_bytes(1.06 * needed(fewest))}. Raise it, or use fewer representations, "
                 f"objectives, phases or snippets."
             )
         per_class = min(_PER_CLASS_DRAWN, max(2, most // (2 * n_classes)))

@@ -8,10 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
+from slts.execution import Block, map_blocks
 from slts.models.comparisons import CHUNK_BYTES
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
 from slts.series import SeriesBatch
 from slts.series.missing import fill_gaps
+
+# Snippets whose features a thread standardises at a time.
+_SNIPPETS = 8
 
 
 def snippet_bytes(n_series: int, n_anchors: int, n_snippets: int) -> float:
@@ -65,22 +69,41 @@ class SnippetFeatures:
         for begin in range(0, len(self.snippets), step):
             some = self.snippets.subset(np.arange(begin, min(begin + step, len(self.snippets))))
             counts = some.counts(self._batch, self._n_jobs)
-            features, counts = self._features(counts, self._batch.lengths), counts[self._anchors]
+            features, centre, spread = self._standardise(counts)
+            self._parts.append((counts[self._anchors], centre, spread))
             # NumPy computes half of a product of a matrix and its own transpose.
             own = features if self._all else features[self._anchors]
-            centre = own.mean(axis=0)
-            own -= centre
-            spread = np.sqrt(np.einsum("ij,ij->j", own, own) / len(own))
-            # Features that are the same for all anchors have no information.
-            spread[spread <= 1e-9] = np.inf
-            own /= spread
-            if not self._all:
-                features -= centre
-                features /= spread
-            self._parts.append((counts, centre, spread))
             products = features @ own.T
             del features, own
             yield products
+
+    def _standardise(
+        self, counts: npt.NDArray[np.int32]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return features of all series, with the means and standard deviations of the anchors."""
+        width = N_THRESHOLDS * self.snippets.n_kinds
+        features = np.empty((len(counts), counts.shape[1] * width))
+        centre, spread = np.empty((2, features.shape[1]))
+
+        def task(block: Block) -> None:
+            some = slice(block.column_begin, block.column_end)
+            columns = slice(some.start * width, some.stop * width)
+            found = self._features(counts[:, some], self._batch.lengths)
+            own = found if self._all else found[self._anchors]
+            centre[columns] = own.mean(axis=0)
+            found -= centre[columns]
+            own = found if self._all else found[self._anchors]
+            spread[columns] = np.sqrt(np.einsum("ij,ij->j", own, own) / len(own))
+            # Features that are the same for all anchors have no information.
+            spread[columns][spread[columns] <= 1e-9] = np.inf
+            np.divide(found, spread[columns], out=features[:, columns])
+
+        starts = range(0, counts.shape[1], _SNIPPETS)
+        blocks = [
+            Block(0, len(counts), k, min(k + _SNIPPETS, counts.shape[1]), 1.0) for k in starts
+        ]
+        map_blocks(task, blocks, n_jobs=self._n_jobs)
+        return features, centre, spread
 
     def shares(self) -> FloatArray:
         """Mean share of the anchors' steps within each threshold, shape (snippets, thresholds)."""

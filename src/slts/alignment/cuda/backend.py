@@ -72,6 +72,7 @@ class _Work:
     case: Case
     out: AnyArray
     metrics: AnyArray | None
+    basis: AnyArray | None
     options: dict[str, Any]
 
     @property
@@ -81,8 +82,12 @@ class _Work:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the result for one pair, or for one series if landmarks are summed."""
-        return self.out.shape[1 if self.summed else 2 :]
+        """Shape of the kernel's result for one pair, or for one series if landmarks are summed.
+
+        The result is multiplied by the basis, if there is one, before it leaves the card.
+        """
+        shape = self.out.shape[1 if self.summed else 2 :]
+        return shape if self.basis is None else (*shape[:-1], shape[-2])
 
     def packs_per_item(self, packs: _Packs) -> int:
         """Packs that one warp takes: several if they are summed, but enough items for many warps.
@@ -138,13 +143,7 @@ class CudaBackend:
     def grouped(self, weights: AnyArray, out: AnyArray) -> None:
         """Weighted sums of T, into (series, groups, phases, channels, channels or directions)."""
         options = {"n_outer": out.shape[1], "n_phases": out.shape[2]}
-        basis = self._layouts.basis
-        if basis is None:
-            self._run(Reduction.GROUPED, out, weights=weights, **options)
-            return
-        sums = np.empty((*out.shape[:4], out.shape[3]), dtype=self.dtype)
-        self._run(Reduction.GROUPED, sums, weights=weights, **options)
-        np.matmul(sums, basis.astype(self.dtype), out=out)
+        self._run(Reduction.GROUPED, out, weights=weights, basis=self._layouts.basis, **options)
 
     def projected(self, metrics: AnyArray, out: AnyArray) -> None:
         """<M_c, T> of every pair, into (series, landmarks, metrics)."""
@@ -167,6 +166,7 @@ class CudaBackend:
         *,
         weights: AnyArray | None = None,
         metrics: AnyArray | None = None,
+        basis: AnyArray | None = None,
         **options: Any,
     ) -> None:
         """Run blocks of (series x landmarks)."""
@@ -180,7 +180,9 @@ class CudaBackend:
             longest + int(steps.max()) >= 2**16,
         )  # fmt: skip
         options = {"n_outer": 1, "n_phases": 1} | options
-        work = _Work(case, out, metrics, options)
+        work = _Work(
+            case, out, metrics, None if basis is None else basis.astype(self.dtype), options
+        )
         total, done = float(self.landmarks.n_steps) * self.series.n_steps, 0.0
         with device_lock(self._cupy.cuda.Device().id):
             # A quarter each for landmarks, for series and results, for moves, and for rounding up.
@@ -273,7 +275,7 @@ class CudaBackend:
     def _series_blocks(self, work: _Work, packs: _Packs) -> list[slice]:
         """Blocks of series that fit on the card with their results and do not take too long."""
         case, lengths = work.case, self.series.lengths.astype(np.float64)
-        results = work.n_chunks(packs) + 1 if work.summed else len(packs.order)
+        results = work.n_chunks(packs) + 2 if work.summed else len(packs.order)
         per_step = case.stride + 4 + (work.options["n_outer"] + 1) * case.channels
         size = (lengths * per_step + float(np.prod(work.shape)) * results) * case.item
         operations = lengths * float(packs.columns[-1]) * LANES * (case.channels + 8)
@@ -365,7 +367,9 @@ class CudaBackend:
             return out
         summed = cupy.empty((len(batch), *work.shape), dtype=self.dtype)
         self._map(kernel.add_chunks, summed, out, np.int64(chunks), np.int64(summed.size))
-        return summed
+        if work.basis is None:
+            return summed
+        return summed @ cupy.asarray(work.basis.astype(self.dtype))
 
     def _sparse_weights(self, weights: AnyArray) -> dict[str, Any]:
         """Weights that are not zero, by position of the landmark in the packs."""
