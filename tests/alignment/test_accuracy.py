@@ -21,8 +21,7 @@ def test_japanese_vowels(dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_arabic_digits(arabic_digits, dtype):
+def test_arabic_digits(arabic_digits):
     train, train_labels, test, test_labels = arabic_digits
-    found = correct(train, train_labels, test, test_labels, dtype=dtype, n_jobs=-1)
+    found = correct(train, train_labels, test, test_labels, n_jobs=-1)
     assert found == 2083

@@ -46,10 +46,9 @@ def test_identifiers_can_be_left_out(named, tmp_path):
 
 
 def test_older_files_number_their_series():
-    loaded = slts.load("tests/persistence/golden/v2-local-snippets.slts")
+    loaded = slts.load("tests/persistence/golden/v2-local.slts")
     assert loaded.origins_ is None
     assert loaded.series_name(3) == "training series 3"
-    assert "of training series" in loaded.describe_snippet(0)
 
 
 def test_the_golden_file_with_names_keeps_them():

@@ -205,7 +205,7 @@ def lede(text):
 
 def test_the_first_sentence_about_training_data_says_so(model, three):
     seen = lede(render(collect(model, three.X, three.y)))
-    assert seen.startswith("<strong>These are training series</strong>: the model keeps 16 of them")
+    assert seen.startswith("<strong>48 of these are training series</strong>, so the figures")
     assert lede(render(collect(model, three.X_test))).startswith("This model distinguishes")
 
 
