@@ -118,6 +118,8 @@ def test_results_and_errors_come_in_order(client):
     found = list(runner.map(lambda part, shared, own: part + shared + own, [1, 2, 3], 100, own))
     assert found == [101, 112, 123]
     assert seen == [0, 1, 2]
+    # 16 MB: Dask warns of large arguments, and warnings are errors here.
+    assert list(runner.map(lambda part, shared, own: shared.size, [1], np.zeros(2**21))) == [2**21]
     with pytest.raises(ZeroDivisionError):
         list(runner.map(lambda part, shared, own: 1 // part, [1, 0, 1]))
     with pytest.raises(ZeroDivisionError):

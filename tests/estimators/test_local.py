@@ -501,8 +501,7 @@ def test_a_class_of_one_series_is_learned_too(rng):
     check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=1.0)
 
 
-def test_lengths_from_one_to_thousands(rng, monkeypatch):
-    monkeypatch.setattr(local_fit, "_CELLS", 1e8)
+def test_lengths_from_one_to_thousands(rng):
     y = np.arange(24) % 2
     lengths = [1, 2, 3, 3000, 700, 40] * 4
     X = [
@@ -510,16 +509,9 @@ def test_lengths_from_one_to_thousands(rng, monkeypatch):
         for n, c in zip(lengths, y, strict=True)
     ]
     model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
-    longest = model.comparisons_[0].representation.max_length
-    assert 128 <= longest < 3000
-    assert model.comparisons_[0].representation(slts.as_series(X)).lengths.tolist()[:3] == [1, 2, 3]
-
-
-def test_short_series_are_never_averaged(monkeypatch, three):
-    X, y, _, _ = three
-    monkeypatch.setattr(local_fit, "_CELLS", 1.0)
-    model = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
-    assert model.comparisons_[0].representation.max_length is None
+    lengths = model.comparisons_[0].representation(slts.as_series(X)).lengths.tolist()
+    # Averages of 24 and of 6 steps.
+    assert lengths[:6] == [1, 2, 3, 125, 117, 40]
 
 
 def test_three_series_per_class_are_enough(rng):
@@ -555,13 +547,12 @@ def test_counts_are_relative_to_the_longest_only_if_lengths_differ(lengths, rng)
     assert np.isfinite(model.decision_function([X[0][:, :3], np.tile(X[1], 5)])).all()
 
 
-def test_very_long_series_are_averaged_for_alignments_only(rng, monkeypatch):
-    monkeypatch.setattr(local_fit, "_LONG", 256)
+def test_long_series_are_averaged_for_alignments_only(rng):
     y = np.arange(10) % 2
     X = [rng.normal(size=(1, 20)) + 3 * c for c in y]
     X[0] = rng.normal(size=(1, 2000))
     model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
-    assert 128 <= model.comparisons_[0].representation.max_length <= 256
+    assert model.comparisons_[0].representation(slts.as_series(X)).lengths.max() <= 128
     assert model.snippets_.longest == 2000
     assert model.snippets_.dilations[-1] > 100
 

@@ -3,7 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import ThreadRunner, blas_threads
+from slts.execution import ThreadRunner, blas_threads, few_threads
 
 
 def now():
@@ -24,6 +24,10 @@ def test_blas_has_the_threads_of_n_jobs_and_one_inside_our_threads():
         assert now() == {3}
         assert list(ThreadRunner(2).map(lambda *_: now(), range(3))) == [{1}] * 3
         assert now() == {3}
+
+
+def test_work_that_is_mostly_python_has_few_threads():
+    assert [few_threads(n) for n in (1, 2, 3, 4, 16)] == [1, 2, 3, 3, 3]
 
 
 def test_without_n_jobs_blas_stays_as_it_is():

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import slts
 from slts import DataError
-from slts.guarantees import bounds, certify
+from slts.guarantees import bounds, certify, statements
 from slts.learning import one_vs_rest_features
 
 FAST = {"calibration_cv": None, "random_state": 0}
@@ -566,6 +566,17 @@ def test_certificates_can_be_read_printed_and_stored(model, training):
     assert stored["headline"] == "PAC-Bayes, classifier"
     with pytest.raises(KeyError, match="no bound is called"):
         certificate["luck"]
+
+
+def test_the_remark_on_the_papers_lemma_compares_its_value_with_the_largest_loss(model, training):
+    bound = certify(model, *training, sample="training")["the paper's theorem"]
+    remark = bound.details["remark"]
+    # The lemma says sqrt(2 d) / (gamma sqrt(lam)).
+    assert "its value, 24.5, still exceeds 8.07, the largest possible loss" in remark
+    assert "These landmarks are training series" in remark
+    small = statements._paper_remark(3, 1.0, 10.0, landmarks_from_sample=False)
+    assert "its value, 0.775, is too small here: losses up to 1.05 are possible" in small
+    assert "These landmarks" not in small
 
 
 def test_vacuous_bounds_say_so(model, training):

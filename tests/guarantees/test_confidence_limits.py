@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slts.guarantees.bounds import binomial_upper, kl_bernoulli, kl_inverse, log_binomial
+from slts.guarantees.bounds import (
+    accuracy_interval,
+    binomial_upper,
+    group_accuracy_interval,
+    kl_bernoulli,
+    kl_inverse,
+    log_binomial,
+)
 
 
 @pytest.mark.parametrize(("errors", "n"), [(0, 1), (0, 50), (3, 81), (46, 2200), (79, 80)])
@@ -24,6 +31,13 @@ def test_binomial_upper_works_where_delta_underflows():
 
 def test_all_wrong_is_one():
     assert binomial_upper(5, 5, math.log(0.05)) == 1.0
+
+
+def test_intervals_of_accuracies_leave_2_5_percent_on_each_side():
+    assert accuracy_interval(20, 20) == pytest.approx((0.025 ** (1 / 20), 1.0))
+    assert accuracy_interval(0, 20) == pytest.approx((0.0, 1 - 0.025 ** (1 / 20)))
+    assert group_accuracy_interval(1.0, 12) == pytest.approx((0.025 ** (1 / 12), 1.0))
+    assert group_accuracy_interval(0.0, 12) == pytest.approx((0.0, 1 - 0.025 ** (1 / 12)))
 
 
 @pytest.mark.parametrize("q", [0.0, 1e-6, 0.2, 0.9, 1.0])

@@ -105,8 +105,10 @@ def test_anchors_that_span_the_features_lose_nothing(rng):
     np.testing.assert_allclose(some.errors, every.errors)
 
 
-def test_sums_of_parts_and_features_are_enough(rng):
+@pytest.mark.parametrize("block", [7, 1024])
+def test_sums_of_parts_and_features_are_enough(block, rng, monkeypatch):
     """The normal equations of parts, in the features, and some series that are left out."""
+    monkeypatch.setattr(loo_ridge, "_BLOCK_SERIES", block)
     features = rng.normal(size=(60, 8)) + 5.0
     targets = np.sign(rng.normal(size=(60, 2)))
     weights = rng.uniform(0.5, 2.0, size=60)
@@ -116,7 +118,7 @@ def test_sums_of_parts_and_features_are_enough(rng):
     # Coordinates are the features themselves.
     centre = features[some].mean(axis=0)
     sums = NormalEquations(8, 2)
-    for part in np.array_split(np.arange(60), 4):
+    for part in np.split(np.arange(60), [0, 3, 6, 40]):
         own = NormalEquations(8, 2)
         own.add(features[part] - centre, targets[part], weights[part])
         sums += own

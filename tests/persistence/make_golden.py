@@ -45,7 +45,7 @@ MODELS = {
         slts.LocalSLTSClassifier(
             6, n_snippets=0, representations=("values", "changes", "levels"),
             objective=("cost", "affinity"), n_phases=2, n_components=5, metric_rank=3,
-            random_state=0,
+            max_length=None, random_state=0,
         ),
         ("low", "mid", "top"),
         2,

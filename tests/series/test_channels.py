@@ -74,6 +74,17 @@ def test_levels_rise_with_the_value_and_know_its_rank(rng):
     np.testing.assert_allclose(middle[4:6], 0, atol=0.1)
 
 
+def test_levels_are_soft_thresholds_of_the_rank():
+    # The quantiles of evenly spaced values are the values; half of the second channel is zero.
+    even = np.linspace(0.0, 1.0, 65)
+    levels = Levels.fit(as_series([np.stack([even, np.maximum(even - 0.5, 0.0)])]), 4)
+    found = levels(np.array([[0.3, 0.0], [2.0, 0.25]]))
+    thresholds = np.array([0.125, 0.375, 0.625, 0.875])
+    np.testing.assert_allclose(found[:, ::2], np.tanh(4 * (np.array([[0.3], [1.0]]) - thresholds)))
+    # Ranks 0 to 1/2 are zero, and have their mean; a value of 1/4 has the rank 3/4.
+    np.testing.assert_allclose(found[:, 1::2], np.tanh(4 * ([[0.25], [0.75]] - thresholds)))
+
+
 def test_levels_of_a_constant_channel_are_constant():
     levels = Levels.fit(as_series([np.ones((1, 30))]), 3)
     np.testing.assert_array_equal(levels(np.ones((4, 1))), np.repeat(levels(np.ones((1, 1))), 4, 0))
@@ -83,8 +94,11 @@ def test_levels_of_a_constant_channel_are_constant():
 def test_components_keep_the_directions_of_most_variance(rng):
     values = rng.normal(size=(300, 1)) @ np.array([[3.0, 4.0]]) + rng.normal(size=(300, 2)) * 0.01
     found = Components.fit(values, 1)
-    np.testing.assert_allclose(np.abs(found.basis[:, 0]), [0.6, 0.8], atol=1e-2)
+    # The largest entry of a column is positive, whatever the library for linear algebra.
+    np.testing.assert_allclose(found.basis[:, 0], [0.6, 0.8], atol=1e-2)
     np.testing.assert_allclose(found(values).mean(), 0, atol=1e-9)
+    turned = Components.fit(values * [1.0, -1.0], 1)
+    np.testing.assert_allclose(turned.basis[:, 0], [-0.6, 0.8], atol=1e-2)
 
 
 def test_differences_stay_within_a_series():

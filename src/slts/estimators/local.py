@@ -87,8 +87,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     metric_rank
         Rank of the metrics.
     max_length
-        Longer series are averaged over neighbouring steps before they are aligned; None chooses by
-        the amount of work, at least 128. Snippets see all steps.
+        Longer series are averaged over neighbouring steps before they are aligned; None keeps all
+        steps. Snippets see all steps.
     penalties
         Penalties to choose from, relative to the mean squared norm of the features.
     class_weight
@@ -175,7 +175,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         band: Any = None,
         n_components: int = 24,
         metric_rank: int = 8,
-        max_length: int | None = None,
+        max_length: int | None = 128,
         penalties: Sequence[float] = PENALTIES,
         class_weight: Any = None,
         device: str = "cpu",

@@ -17,7 +17,7 @@ from slts.execution.memory import release_memory, usable_memory
 from slts.execution.progress import Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.spill import free_disk
 from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped
-from slts.execution.threads import blas_threads, one_blas_thread, thread_count
+from slts.execution.threads import blas_threads, few_threads, one_blas_thread, thread_count
 
 __all__ = [
     "Block",
@@ -28,6 +28,7 @@ __all__ = [
     "blas_threads",
     "check_stopped",
     "duration",
+    "few_threads",
     "free_disk",
     "map_blocks",
     "one_blas_thread",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import uuid
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -159,7 +160,10 @@ class DaskRunner(TaskRunner):
         """Submit the shared argument as a task: scattered data would be lost with a worker."""
         if shared is None:
             return None
-        return self._client.submit(_given, shared, key=self._key("common"), pure=False)
+        with warnings.catch_warnings():
+            # It may be large, but it is sent once.
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return self._client.submit(_given, shared, key=self._key("common"), pure=False)
 
     def _submit(self, task: Task[Any], part: Any, shared: Any, mine: Any) -> Any:
         key = self._key(getattr(task, "__name__", type(task).__name__))

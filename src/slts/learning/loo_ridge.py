@@ -87,8 +87,9 @@ class NormalEquations:
         self._weight = 0.0
         self._first = np.zeros(n_coordinates)
         self._targets = np.zeros(n_targets)
-        # The lower triangle alone is summed.
-        self._gram = np.zeros((n_coordinates, n_coordinates), order="F")
+        # The lower triangle alone is summed. A few rows are kept as they are: they are smaller.
+        self._gram: FloatArray | None = None
+        self._rows: list[FloatArray] = []
         self._cross = np.zeros((n_coordinates, n_targets))
         self._squares = 0.0
 
@@ -102,19 +103,33 @@ class NormalEquations:
         self._squares += float(np.einsum("ij,ij->", weighted, targets))
         root = np.sqrt(sample_weight)[:, np.newaxis]
         for rows in _row_blocks(coordinates):
-            scaled = root[rows] * coordinates[rows]
-            if not scaled.size:
-                continue
-            self._gram = dsyrk(1.0, scaled.T, 1.0, self._gram, lower=True, overwrite_c=True)
+            self._rows.append(root[rows] * coordinates[rows])
+            self._sum_rows(_BLOCK_SERIES)
+
+    def _sum_rows(self, at_least: int) -> None:
+        """Sum the rows that are kept, if there are enough of them."""
+        if sum(map(len, self._rows)) < at_least:
+            return
+        n, rows = len(self._first), np.concatenate([np.empty((0, len(self._first))), *self._rows])
+        self._rows = []
+        gram = np.zeros((n, n), order="F") if self._gram is None else self._gram
+        if rows.size:
+            gram = dsyrk(1.0, rows.T, 1.0, gram, lower=True, overwrite_c=True)
+        self._gram = gram
 
     def __iadd__(self, other: NormalEquations) -> Self:
         """Add the sums of other series."""
         self._weight += other._weight
         self._first += other._first
         self._targets += other._targets
-        self._gram += other._gram
         self._cross += other._cross
         self._squares += other._squares
+        if self._gram is None:
+            self._gram = other._gram
+        elif other._gram is not None:
+            self._gram += other._gram
+        self._rows += other._rows
+        self._sum_rows(_BLOCK_SERIES)
         return self
 
     def solve(
@@ -136,6 +151,8 @@ class NormalEquations:
         importance
             Weights of these series in the leave-one-out error, if other than in the sums.
         """
+        self._sum_rows(1)
+        assert self._gram is not None
         total = self._weight
         mean, target_mean = self._first / total, self._targets / total
         # Its lower triangle.

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.execution import Block, map_blocks
+from slts.execution import Block, few_threads, map_blocks
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.channels import (
     ChannelScale,
@@ -125,7 +125,7 @@ class Representation:
             reduced = self._reduced(self._features(part), part.offsets)
             rows[block.row_begin] = normalize_rows(reduced.steps(observed_steps(part)))
 
-        map_blocks(task, blocks or [Block(0, 0, 0, 1, 0.0)], n_jobs=n_jobs)
+        map_blocks(task, blocks or [Block(0, 0, 0, 1, 0.0)], n_jobs=few_threads(n_jobs))
         return SeriesBatch.concatenate([rows[begin] for begin in sorted(rows)])
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, ThreadRunner, one_blas_thread, silent, thread_count
+from slts.execution import Progress, ThreadRunner, few_threads, one_blas_thread, silent
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -33,9 +33,6 @@ Task = TypeVar("Task")
 
 # Bytes of products that a thread reads at once: they stay in its cache.
 _BLOCK_BYTES = 2**22
-# Most problems at a time: solvers take many short steps in Python, which run one after the other,
-# and more threads only wait for their turn.
-_SOLVERS = 3
 
 
 @dataclass(frozen=True)
@@ -283,7 +280,7 @@ class SampleAlignments:
             return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
         size = stacks.shape[1]
         # An eighth as large as T, or what the threads work on.
-        step = -(-max(stacks.shape[2] ** 2 // 8, _SOLVERS) // size)
+        step = -(-max(stacks.shape[2] ** 2 // 8, few_threads(self.n_jobs)) // size)
         found: list[Item] = []
 
         def count(done: float, _: float) -> None:
@@ -313,8 +310,7 @@ class SampleAlignments:
         progress: Progress = silent,
     ) -> list[Item]:
         """Solve problems in threads, each with one BLAS thread; return the results in order."""
-        n_jobs = min(thread_count(self.n_jobs), _SOLVERS)
         # With small matrices, threads of BLAS would mostly wait for each other.
         with one_blas_thread():
-            runner = ThreadRunner(n_jobs)
+            runner = ThreadRunner(few_threads(self.n_jobs))
             return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))

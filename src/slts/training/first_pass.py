@@ -11,7 +11,14 @@ from sklearn.utils import compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.execution import Progress, TaskRunner, release_memory, silent
+from slts.execution import (
+    Progress,
+    TaskRunner,
+    ThreadRunner,
+    few_threads,
+    release_memory,
+    silent,
+)
 from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.outlines import outline_digests
@@ -136,6 +143,9 @@ def count_and_sample(
     require_labels(source)
     parts, repeated = source.parts(), RepeatedIdentifiers(source)
     reservoir, outlines = Reservoir(size), _Outlines()
+    if isinstance(source, ArraySource):
+        # Nothing is read, and hashes of short series are mostly Python.
+        runner = ThreadRunner(few_threads(runner.n_workers))
     counts: list[_PartCounts] = []
     results = runner.map(
         _count, parts, (size, seed, source.requires_unique_ids),

@@ -52,9 +52,6 @@ _LANDMARKS_PER_CLASS, _LANDMARKS = 10, 200
 _MOST_GROUPS = 32
 # Ridge regression is exact up to this many series; beyond, this many span the solution.
 _ANCHORS = 2000
-# Cells of all recurrences in training, beyond which long series are averaged; never below
-# `_SHORT` steps. The path of two series of `_LONG` steps needs 64 MB.
-_CELLS, _SHORT, _LONG = 1e10, 128, 2**14
 # Most series that are learned from in memory. Beyond, a sample of fewer series, some of each
 # class, decides everything but the coefficients. Its share of the memory.
 _MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 8
@@ -102,10 +99,9 @@ def fit_local(
         weights = found.multiplicities(np.arange(len(batch))) * by_class[codes]
 
         count = _landmark_count(options, codes, found.n_series)
-        max_length = options.max_length or _longest(batch, count * options.n_comparisons)
         representations = [
             Representation.fit(
-                batch, name, max_length=max_length, n_components=options.n_components
+                batch, name, max_length=options.max_length, n_components=options.n_components
             )
             for name in options.representations
         ]
@@ -254,25 +250,6 @@ def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float)
             options.owner, len(sample), found.n_series, format_bytes(limit),
         )  # fmt: skip
     return found
-
-
-def _longest(batch: SeriesBatch, n_alignments: int) -> int | None:
-    """Return the most steps a series may have in training; None keeps all steps.
-
-    Every series is aligned `n_alignments` times.
-    """
-    budget = _CELLS / (n_alignments * len(batch))
-
-    def cells(longest: float) -> float:
-        return float(np.minimum(batch.lengths, longest).mean()) ** 2
-
-    longest = int(batch.lengths.max())
-    if longest <= _SHORT or (longest <= _LONG and cells(longest) <= budget):
-        return None
-    longest = min(longest, _LONG)
-    lengths = np.arange(_SHORT, longest, max(1, (longest - _SHORT) // 256))
-    fits = sum(cells(float(length)) <= budget for length in lengths)
-    return int(lengths[max(0, fits - 1)])
 
 
 def _landmarks_per_class(n_classes: int) -> int:

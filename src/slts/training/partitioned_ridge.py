@@ -117,7 +117,7 @@ class PartitionedRidge:
         else:
             # Every task has its own sums: with little memory, threads share the series of a task.
             room = self.memory - 8 * n * n - coordinates.n_bytes
-            at_once = max(1, int(room / (batch_size * per_series + 2 * 8 * n * n)))
+            at_once = max(1, int(room / (batch_size * per_series + 3 * 8 * n * n)))
             at_once = min(runner.n_workers, len(parts), at_once)
             coordinates = coordinates.with_jobs(max(1, runner.n_workers // at_once))
             runner = ThreadRunner(at_once)

@@ -123,7 +123,7 @@ class _Groups:
     def of(cls, groups: AnyArray, codes: IntArray, order: IntArray, name: str) -> _Groups:
         _, first, found = np.unique(groups[order], return_index=True, return_inverse=True)
         members = np.empty(len(codes), dtype=np.int64)
-        members[order] = np.argsort(np.argsort(first))[found.reshape(-1)]
+        members[order] = np.argsort(np.argsort(first))[found]
         classes = np.unique(codes, return_inverse=True)[1]
         counts = np.zeros((len(first), int(classes.max()) + 1))
         np.add.at(counts, (members, classes), 1.0)
