@@ -321,7 +321,7 @@ class _Result:
         chosen = dict(getattr(estimator, "best_params_", {}))
         for choice in getattr(estimator, "selection_", ()):
             if choice.chosen:
-                chosen["penalty"] = choice.penalty
+                chosen |= {"n_phases": choice.n_phases, "penalty": choice.penalty}
                 if estimator.n_phases == "auto":
                     chosen["n_phases"] = choice.n_phases
         if getattr(estimator, "C", None) == "auto":
