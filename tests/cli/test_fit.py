@@ -196,7 +196,7 @@ def test_without_two_series_of_a_class_nothing_can_be_held_out(tmp_path, run):
 @pytest.mark.parametrize(
     ("method", "chosen"),
     [
-        ("local", {"penalty", "n_landmarks"}),
+        ("local", {"n_phases", "penalty", "n_landmarks"}),
         ("local -p n_phases=auto", {"penalty", "n_phases", "n_landmarks"}),
         ("slts-cv", {"gamma", "lam", "n_landmarks"}),
         ("svm", {"C"}),
@@ -216,7 +216,7 @@ def test_json_holds_what_was_chosen(method, chosen, tmp_path, run):
         assert found["C"] == model.C_
     if method.startswith("local"):
         (best,) = [choice for choice in model.selection_ if choice.chosen]
-        assert found["penalty"] == best.penalty
+        assert (found["n_phases"], found["penalty"]) == (best.n_phases, best.penalty)
         assert found.get("n_phases", 1) == best.n_phases
 
 

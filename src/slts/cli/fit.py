@@ -321,9 +321,9 @@ class _Result:
         chosen = dict(getattr(estimator, "best_params_", {}))
         for choice in getattr(estimator, "selection_", ()):
             if choice.chosen:
-                chosen["penalty"] = choice.penalty
                 if estimator.n_phases == "auto":
                     chosen["n_phases"] = choice.n_phases
+                chosen["penalty"] = choice.penalty
         if getattr(estimator, "C", None) == "auto":
             chosen["C"] = estimator.C_
         if hasattr(estimator, "landmarks_") and "n_landmarks" not in self.given:

@@ -171,7 +171,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         representations: Sequence[str] = ("values", "changes"),
         objective: str | Sequence[str] = "affinity",
         metrics: str = "class",
-        n_phases: int | str = 1,
+        n_phases: int | str = "auto",
         band: Any = None,
         n_components: int = 24,
         metric_rank: int = 8,
