@@ -150,3 +150,9 @@ def test_invalid_arguments_raise_an_error():
         landmarks_needed(0.1, 0.1, 1.0, delta=0.0)
     with pytest.raises(ValueError, match="'epsilon'"):
         landmarks_needed(0.0, 0.1)
+
+
+def test_the_default_grid_of_a_profile_ends_at_one(rng):
+    profile = goodness_profile(rng.normal(size=(6, 4)), [1, -1] * 3, [1, -1] * 2)
+    assert list(profile.gammas) == [0.01, 0.03, 0.1, 0.3, 1.0]
+    assert list(profile.taus) == [0.1, 0.25, 0.5, 0.75, 1.0]

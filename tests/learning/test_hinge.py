@@ -71,3 +71,7 @@ def test_the_best_scale_is_that_of_a_fine_grid(
     values = loss + terms.get("square", 0.0) * grid**2 + terms.get("linear", 0.0) * grid
     best = ray_minimiser(margins, weights, **terms)
     assert best == pytest.approx(grid[values.argmin()], abs=2e-4)
+
+
+def test_without_a_penalty_the_scale_stays():
+    assert ray_minimiser(np.array([0.5, 2.0]), np.ones(2)) == 1.0

@@ -162,6 +162,17 @@ def test_comparisons_have_equal_weight_at_any_scale(rng):
     np.testing.assert_allclose(one.left_out, other.left_out, atol=1e-9)
 
 
+def test_penalties_are_relative_to_the_weights_of_all_comparisons(rng):
+    gram = FeatureGram(np.arange(6), 6)
+    for features, share in ((rng.normal(size=(6, 3)), 1.0), (rng.normal(size=(6, 2)), 4.0)):
+        gram.add(features)
+        gram.end_comparison(share)
+    # Features that never change add nothing.
+    gram.add(np.ones((6, 2)))
+    gram.end_comparison(7.0)
+    np.testing.assert_allclose(gram.absolute(np.array([0.1, 2.0])), [0.5, 10.0])
+
+
 def test_the_order_of_the_anchors_does_not_matter(rng):
     features, targets = rng.normal(size=(12, 1, 1, 4, 4)), np.sign(rng.normal(size=(12, 1)))
 
