@@ -696,6 +696,10 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     code, other, messages = run("predict", model, test, "--every", "1")
     assert other != output
     assert "the model was trained on steps of 2" in messages
+    code, _, messages = run("evaluate", model, test, "--every", "1")
+    # One message, not one of the command and one of the model.
+    assert messages.count("the model was") == 1
+    assert "but the model was fitted with every=2: use --every 2" in messages
     fitted = slts.load(model)
     with pytest.warns(UserWarning, match="scanned with every=None, but the model was fitted with"):
         fitted.predict(slts.scan_series(test))

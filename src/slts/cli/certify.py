@@ -46,10 +46,7 @@ def certify_model(
     fitted = load_model(
         model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
     )
-    scan = open_scan(
-        data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups,
-        model=fitted,
-    )  # fmt: skip
+    scan = open_scan(data, common, model=fitted, groups=groups)
     arguments: tuple[Any, ...] = (scan,)
     if sample == "training":
         # Bounds from the training sample need all its series at once.

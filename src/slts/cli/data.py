@@ -50,10 +50,10 @@ def open_scan(
     data: str,
     common: CommonOptions,
     *,
+    model: Any = None,
     expect: Sequence[str] | None = None,
     classes: AnyArray | None = None,
     groups: str | None = None,
-    model: Any = None,
     labelled: bool = True,
 ) -> CommandScan:
     """Scan data and print the detected columns; standard input is read into memory.
@@ -62,17 +62,21 @@ def open_scan(
     ----------
     data, common
         The data, and the options of the command.
+    model
+        A fitted model: its channels and classes, and its grid of time, unless the option names
+        another.
     expect, classes
-        Channels and classes of a model: they help to detect columns, and labels become classes.
+        Names of channels, and classes, if there is no model yet: they help to detect columns, and
+        labels become classes.
     groups
         Column with the groups, if there are any.
-    model
-        A fitted model: its grid of time, unless the option names another; its number of channels.
     labelled
         Raise an error for a table without a label column.
     """
     _keep_signals()
     read: Any = read_series if data == STDIN else scan_series
+    if model is not None:
+        expect, classes = model.channel_names_in_, model.classes_
     known = None if classes is None else classes.tolist()
     columns = _columns(data, common, None if model is None else model.every_)
     found = read(data, expect=expect, classes=known, groups=groups, **columns)
@@ -80,6 +84,9 @@ def open_scan(
     scan = MemoryScan(found) if isinstance(found, Dataset) else found
     if scan.columns is not None:
         messages.say(f"columns: {scan.columns}")
+    elif model is not None:
+        # The model itself warns about tables.
+        _say_other_grid(data, common, columns, model)
     messages.detail(repr(scan))
     if labelled and scan.columns is not None and scan.columns.label is None:
         # A folder with one CSV per series has its labels in a file, not in a column.
@@ -112,14 +119,15 @@ def read_batches(
     """
     _keep_signals()
     read: Any = iter_series
-    missing = MissingCounts()
+    missing, columns = MissingCounts(), _columns(data, common, model.every_)
+    _say_other_grid(data, common, columns, model)
     for batch in read(
         data,
         expect=model.channel_names_in_,
         labels=False,
         batch_size=batch_size,
         on_error=on_error,
-        **_columns(data, common, model.every_),
+        **columns,
     ):
         require_channels(batch, model.n_channels_in_)
         missing.add(batch.series)
@@ -134,12 +142,17 @@ def read_batches(
 def _columns(data: str, common: CommonOptions, every: str | None) -> dict[str, Any]:
     """Return how a table is read; on the grid of the model, unless the option names another."""
     given = common.columns
-    if every is None or given["every"] == every:
-        return given
     if given["every"] is None and base_suffix(data) not in (".npz", ".ts"):
         return given | {"every": every}
-    common.messages.say(f"the model was trained on steps of {every} (--every), {data} has others")
     return given
+
+
+def _say_other_grid(data: str, common: CommonOptions, columns: dict[str, Any], model: Any) -> None:
+    """Print a message if series are not on the grid of time that a model was trained on."""
+    if model.every_ not in (None, columns["every"]):
+        common.messages.say(
+            f"the model was trained on steps of {model.every_} (--every), {data} has others"
+        )
 
 
 def _keep_signals() -> None:

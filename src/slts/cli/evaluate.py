@@ -31,10 +31,7 @@ def evaluate(
     fitted = load_model(
         model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
     )
-    scan = open_scan(
-        data, common, expect=fitted.channel_names_in_, classes=fitted.classes_, groups=groups,
-        model=fitted,
-    )  # fmt: skip
+    scan = open_scan(data, common, model=fitted, groups=groups)
     held_out = HeldOut.of(fitted, scan)
     found = scores(
         fitted.classes_, held_out.predicted, held_out.probabilities, held_out.labels,

@@ -52,8 +52,6 @@ def report(
         found = open_scan(
             data,
             common,
-            expect=fitted.channel_names_in_,
-            classes=fitted.classes_,
             model=fitted,
             labelled=False,
         ).read()

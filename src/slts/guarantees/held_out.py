@@ -84,9 +84,9 @@ class HeldOut:
         return cls(model, labels, *outputs, Overlap.of(inner, digests), known)
 
     @property
-    def error(self) -> DataError | None:
+    def copy_error(self) -> DataError | None:
         """The error for series that the model was trained on, if there are any."""
-        return None if self.overlap is None else self.overlap.error
+        return None if self.overlap is None else self.overlap.copy_error
 
     @property
     def n_copies(self) -> int:
@@ -112,8 +112,8 @@ class HeldOut:
 
         They are exact (Clopper-Pearson) if series are independent; over the means of groups else.
         """
-        if self.error is not None:
-            raise self.error
+        if self.copy_error is not None:
+            raise self.copy_error
         independent = INDEPENDENT if self.groups is None else INDEPENDENT_GROUPS
         checked, unchecked = ["every label is known to the model"], [independent]
         unchecked.append(

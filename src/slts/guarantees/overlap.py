@@ -73,7 +73,7 @@ class Overlap:
         )
 
     @property
-    def error(self) -> DataError | None:
+    def copy_error(self) -> DataError | None:
         """The error for held-out series that were trained on; None if there are none.
 
         Independent series look like training series as often as those look like each other.
@@ -91,7 +91,7 @@ class Overlap:
     @property
     def n_copies(self) -> int:
         """Number of series that were trained on."""
-        return 0 if self.error is None else int(self.seen.sum())
+        return 0 if self.copy_error is None else int(self.seen.sum())
 
     @property
     def statements(self) -> tuple[list[str], list[str]]:

@@ -89,16 +89,18 @@ def fit_local(
     size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
     with task_runner(options.n_jobs, source) as runner:
         with options.bar("Reading") as progress:
-            found = count_and_sample(source, runner, size, seed=options.seed, progress=progress)
+            first_pass = count_and_sample(
+                source, runner, size, seed=options.seed, progress=progress
+            )
         # All series, or an upper bound if equal series may not all be known.
-        n_distinct = len(found.sample) if found.complete else found.n_series
-        found = _cap_sample_to_memory(found, options, limit)
-        batch, codes = found.sample.series, found.codes
-        classes = found.classes if class_names is None else class_names
-        by_class = class_weights(options.class_weight, classes, found.totals)
-        weights = found.multiplicities(np.arange(len(batch))) * by_class[codes]
+        n_distinct = len(first_pass.sample) if first_pass.complete else first_pass.n_series
+        first_pass = _cap_sample_to_memory(first_pass, options, limit)
+        batch, codes = first_pass.sample.series, first_pass.codes
+        classes = first_pass.classes if class_names is None else class_names
+        by_class = class_weights(options.class_weight, classes, first_pass.totals)
+        weights = first_pass.multiplicities(np.arange(len(batch))) * by_class[codes]
 
-        count = _landmark_count(options, codes, found.n_series)
+        count = _landmark_count(options, codes, first_pass.n_series)
         representations = [
             Representation.fit(
                 batch, name, max_length=options.max_length, n_components=options.n_components
@@ -112,29 +114,31 @@ def fit_local(
             settings = AlignmentSettings("cost", options.settings[0].band, normalize=False)
             return landmark_positions(options, count, representations[0](batch), settings)
 
-        landmarks, indices, landmark_codes = choose_landmarks(options, source, runner, found, draw)
+        landmarks, indices, landmark_codes = choose_landmarks(
+            options, source, runner, first_pass, draw
+        )
         warn_about_missing_classes(classes, landmark_codes)
         groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
         snippets = None
         if options.n_snippets:
             snippets = Snippets.draw(batch, codes, CANDIDATES * options.n_snippets, options.seed)
-        order = shuffled(found.sample.keys, _ANCHOR_PURPOSE)
+        order = shuffled(first_pass.sample.keys, _ANCHOR_PURPOSE)
         everything = None
-        if not found.complete:
+        if not first_pass.complete:
             # In the sums, the weights of all series have mean 1.
-            by_class = by_class * n_distinct / float(found.totals @ by_class)
+            by_class = by_class * n_distinct / float(first_pass.totals @ by_class)
             everything = PartitionedRidge(
                 source,
                 runner,
-                found.classes,
+                first_pass.classes,
                 by_class,
-                found.sample.weights * by_class[codes],
+                first_pass.sample.weights * by_class[codes],
                 batch.values.nbytes / len(batch),
                 limit - 2 * batch.values.nbytes - 8 * len(batch) * min(len(batch), _ANCHORS),
                 options.bar,
             )
         # Judges are not held out, so other series of a sample must be left for that.
-        n_judges = JUDGES if found.complete else min(JUDGES, len(batch) // 2)
+        n_judges = JUDGES if first_pass.complete else min(JUDGES, len(batch) // 2)
         judges = stratified(codes, n_judges, order)
         solution = learn_local_metrics(
             LocalTraining(
@@ -156,33 +160,33 @@ def fit_local(
     named, from_sample = solution.snippets, np.empty(0, dtype=np.int64)
     if named is not None:
         from_sample = np.unique(named.series)
-        named = replace(named, series=found.indices[named.series])
+        named = replace(named, series=first_pass.indices[named.series])
     origins = Origins.of(
         SeriesBatch.concatenate([landmarks, batch[from_sample]]),
-        np.concatenate([indices, found.indices[from_sample]]),
+        np.concatenate([indices, first_pass.indices[from_sample]]),
         np.concatenate([landmark_codes, codes[from_sample]]),
     )
-    left_out = _left_out(found, judges, options)
-    held_out = solution.left_out[left_out], codes[left_out], found.multiplicities(left_out)
+    left_out = _left_out(first_pass, judges, options)
+    held_out = solution.left_out[left_out], codes[left_out], first_pass.multiplicities(left_out)
     validation = Validation.of("leave-one-out", *held_out, series=left_out)
     return LocalFit(
-        classes, found.n_series, found.n_steps,
+        classes, first_pass.n_series, first_pass.n_steps,
         landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
-        found.outlines,
+        first_pass.outlines,
     )  # fmt: skip
 
 
-def _left_out(found: FirstPass, judges: IntArray, options: LocalOptions) -> IntArray:
+def _left_out(first_pass: FirstPass, judges: IntArray, options: LocalOptions) -> IntArray:
     """Return the series whose leave-one-out decisions describe the model.
 
     Decisions for judges are those of a fit to the judges. Beside a fit to many more series they
     serve only for classes that have no other series in the sample.
     """
-    every = np.arange(len(found.codes))
-    if found.complete or not options.n_snippets:
+    every = np.arange(len(first_pass.codes))
+    if first_pass.complete or not options.n_snippets:
         return every
     others = np.setdiff1d(every, judges)
-    alone = ~np.isin(found.codes[judges], found.codes[others])
+    alone = ~np.isin(first_pass.codes[judges], first_pass.codes[others])
     return np.union1d(others, judges[alone])
 
 
@@ -200,9 +204,9 @@ def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
     return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
 
 
-def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
+def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
     """Return as much of the sample as can be learned from in `limit` bytes."""
-    sample, n_classes = found.sample, len(found.classes)
+    sample, n_classes = first_pass.sample, len(first_pass.classes)
     n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
         options.metrics, n_classes * _landmarks_per_class(n_classes)
     )
@@ -220,17 +224,17 @@ def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float)
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
             n_snippets=options.n_snippets,
-            is_sample=not found.complete or count < len(sample),
+            is_sample=not first_pass.complete or count < len(sample),
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)
 
     most = len(sample)
     while needed(most) > limit and most > 1:
         most -= max(1, most // 50)
-    if most < len(sample) or not found.complete:
+    if most < len(sample) or not first_pass.complete:
         most = min(most, _MOST_SAMPLED)
     if most < len(sample):
-        fewest = min(max(_FEWEST, 3 * n_classes), found.n_series)
+        fewest = min(max(_FEWEST, 3 * n_classes), first_pass.n_series)
         if most < fewest:
             raise ValueError(
                 f"The 'memory_limit' parameter of {options.owner} is too small: "
@@ -243,13 +247,13 @@ def _cap_sample_to_memory(found: FirstPass, options: LocalOptions, limit: float)
         kept = sample.first(count, per_class)
         # The first series have most of every class already, so more of them fit.
         sample = sample.first(count + most - len(kept), per_class)
-        found = replace(found, sample=sample, complete=False)
-    if not found.complete:
+        first_pass = replace(first_pass, sample=sample, complete=False)
+    if not first_pass.complete:
         _LOGGER.info(
             "%s draws landmarks and snippets from a sample of %d of %d series (memory_limit: %s)",
-            options.owner, len(sample), found.n_series, format_bytes(limit),
+            options.owner, len(sample), first_pass.n_series, format_bytes(limit),
         )  # fmt: skip
-    return found
+    return first_pass
 
 
 def _landmarks_per_class(n_classes: int) -> int:

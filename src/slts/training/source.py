@@ -106,9 +106,10 @@ def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str 
     """
     columns = source.columns
     if columns is not None and columns.every != every:
+        instead = "no --every" if every is None else f"--every {every}"
         warn(
             f"{source.name} was scanned with every={columns.every}, but the model was fitted with "
-            f"every={every}: use scan_series(..., every={every!r})"
+            f"every={every}: use {instead} (every={every!r})"
         )
     found = None if columns is None else columns.channel_names
     if expected is not None and found is not None and len(found) != len(expected):
