@@ -199,6 +199,11 @@ def test_a_list_is_a_whole_series():
             r"no column 'rec' \(id\); its columns are 'id', 'x'",
         ),
         (frame(id=IDS, x=VALUES), {"channels": ["q"]}, r"no column 'q' \(channels\)"),
+        (
+            frame(id=IDS, day=IDS, x=VALUES),
+            {"id": ["id", "day"], "time": "t"},
+            r"no column 't' \(time\); its columns are 'id', 'day', 'x'$",
+        ),
         (frame(id=IDS, x=VALUES), {"channels": []}, "one or more distinct"),
         (frame(id=IDS, x=VALUES), {"channels": ["x", "x"]}, "one or more distinct"),
         (frame(id=IDS, x=VALUES), {"time": "id"}, r"'id' \(time\) holds text such as 'a'"),

@@ -5,6 +5,7 @@ import pytest
 
 import slts
 from slts.plots import plot_alignment, plot_similarity_space
+from slts.plots.axes import time_axis
 from slts.series import SeriesBatch
 
 
@@ -79,3 +80,18 @@ def test_models_without_landmarks_have_a_similarity_space_too(fitted):
     _, X, y = fitted
     ax = plot_similarity_space(slts.OneNNClassifier().fit(X, y), X, y)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("gap", "expected"),
+    [("20ms", "12:00:00.040"), ("20s", "12:00:40"), ("1D", "2024-03-03")],
+)
+def test_ticks_tell_moments_apart(gap, expected):
+    from matplotlib import pyplot
+
+    number, unit = int(gap.rstrip("msD")), gap.lstrip("0123456789")
+    times = np.datetime64("2024-03-01T12:00", "ns") + np.arange(5) * np.timedelta64(number, unit)
+    _, ax = pyplot.subplots()
+    time_axis(ax, times)
+    assert ax.xaxis.get_major_formatter()(2.0, 0) == expected
+    pyplot.close()

@@ -111,6 +111,11 @@ class _Resolver:
             twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"{self._file} has two columns named {twice!r}: rename one")
 
+    def _all_columns(self, without: Sequence[str] = ()) -> str:
+        """List the columns of the file; an identifier of several columns is none of them."""
+        joined = [str(self._requested.id)] if self._id_columns else []
+        return self._facts.all_columns(without=[*without, *joined])
+
     def require_requested(self) -> None:
         """Raise an error if a requested column does not exist or has an unsuitable type."""
         for role in ("id", "time", "label", "groups"):
@@ -231,7 +236,7 @@ class _Resolver:
             hint = f"did you mean {near[0]!r}? Its" if near else "its"
             raise DataError(
                 f"{self._file} has no column {name!r} ({role}); {hint} columns are "
-                f"{self._facts.all_columns()}"
+                f"{self._all_columns()}"
             )
         # The group may be a part of the identifier: trials of a subject.
         is_part = role == "groups" and name in self._id_columns
@@ -269,7 +274,7 @@ class _Resolver:
         if absent and given is None:
             raise DataError(
                 f"{self._file} has no column {absent[0]!r}, a channel the model was trained with; "
-                f"its columns are {self._facts.all_columns()}. Name the columns to use for "
+                f"its columns are {self._all_columns()}. Name the columns to use for "
                 f"{', '.join(chosen)}: --channels a,b, or slts.scan_series(path, channels=[...])"
             )
         for name in chosen:
@@ -359,7 +364,7 @@ class _Resolver:
             f"{self._file}: it is not clear whether a row is one step of a series, or a series "
             f"whose steps are the columns {shortened(steps)}. Name the column that identifies the "
             f"series with --id (id=): if it differs in every row, a row is a series. The other "
-            f"columns are {facts.all_columns(without=steps)}"
+            f"columns are {self._all_columns(without=steps)}"
         )
 
     def _id_of_rows(self) -> str | None:
@@ -406,7 +411,7 @@ class _Resolver:
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
         raise DataError(
             f"{self._file}: it is not clear which column identifies the series. Name it with --id "
-            f"(id=); the columns are {self._facts.all_columns()}. If there is none, add one, or "
+            f"(id=); the columns are {self._all_columns()}. If there is none, add one, or "
             f"put every series in a file of its own, in one folder{hint}"
         )
 
@@ -552,7 +557,7 @@ class _Resolver:
             )
             raise DataError(
                 f"{self._file} has no numeric column left for the channels; its columns are "
-                f"{self._facts.all_columns()}{hint if left else ''}"
+                f"{self._all_columns()}{hint if left else ''}"
             )
         return found
 

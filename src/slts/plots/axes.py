@@ -63,14 +63,18 @@ def time_axis(ax: Axes, times: AnyArray | None) -> None:
         return
     dates = times.dtype.kind == "M"
     decimals = 0 if dates or np.ptp(times) >= 1000 else 1 if np.ptp(times) >= 100 else 2
+    unit = "s"
+    if dates and times[-1] - times[0] >= np.timedelta64(1, "D"):
+        unit = "D"
+    elif dates and times[-1] - times[0] < np.timedelta64(1, "m"):
+        unit = "ms"
 
     def text(step: float, _: int) -> str:
         k = round(step)
         if not 0 <= k < len(times):
             return ""
-        day = dates and times[-1] - times[0] >= np.timedelta64(1, "D")
         if dates:
-            return str(times[k].astype("datetime64[D]" if day else "datetime64[s]")).split("T")[-1]
+            return str(times[k].astype(f"datetime64[{unit}]")).split("T")[-1]
         return f"{times[k]:.{decimals}f}"
 
     ax.xaxis.set_major_formatter(import_extra("matplotlib.ticker", "plots").FuncFormatter(text))

@@ -662,7 +662,7 @@
   const timeAt = (clock, since) => {
     if (typeof clock.start === "number") return (clock.start + since).toFixed(decimalsOf(clock.span));
     // Dates have no time zone: show them as they are stored.
-    const moment = (after) => new Date(Date.parse(`${clock.start}Z`) + 1000 * after).toISOString();
+    const moment = (after) => new Date(Date.parse(`${clock.start}Z`) + Math.round(1000 * after)).toISOString();
     const sameDay = moment(0).slice(0, 10) === moment(clock.span).slice(0, 10);
     if (sameDay) return moment(since).slice(11, clock.span < 60 ? 23 : 19);
     return moment(since).slice(0, clock.span < 3 * 86400 ? 16 : 10).replace("T", " ");

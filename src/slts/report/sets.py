@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from slts.report.predictions import Predictions
 _ALPHAS = (0.05, 0.1, 0.01)
 # Series that the section lists.
 _MOST_LISTED = 200
+# Standard errors by which fewer sets have the true class than promised, if the series are others.
+_DOUBT = 3.0
 
 
 def sets_of(model: Any, predictions: Predictions | None) -> dict[float, LabelSets]:
@@ -106,13 +109,28 @@ def sets_section(content: Content) -> str:
     return (
         heading("sets", "Prediction sets")
         + f"<p>A set has the classes that a series may have, so that the true one is in "
-        f"{confidence} (1 - alpha) of the sets. Several classes: the series "
-        f"could be any of them. No class: every class is unusual for the series. At most "
-        f"{percent(sets['alpha'], 0)} of the series of known classes have such a set, and their "
-        f"prediction may still be right. Look at these series; an empty set does not prove that "
-        f"the class is unknown.</p>"
+        f"{confidence} (1 - alpha) of the sets, if the series are like those that the sets were "
+        f"calibrated on. Several classes: the series could be any of them. No class: every class "
+        f"is unusual for the series. At most {percent(sets['alpha'], 0)} of such series of known "
+        f"classes have an empty set, and their prediction may still be right. Look at these "
+        f"series; an empty set does not prove that the class is unknown.</p>"
         f"<p>{escape(sets['guarantee'])}</p>"
+        f"{_other_series(sets)}"
         f'<div class="beside">{sizes}{_odd_table(sets, labels, labelled)}</div>'
+    )
+
+
+def _other_series(sets: dict[str, Any]) -> str:
+    """Say so if far fewer sets than promised have the true class."""
+    (one,) = (one for one in sets["sizes"] if one["alpha"] == sets["alpha"])
+    alpha, n = one["alpha"], one["none"] + one["one"] + one["several"]
+    fewest = 1 - alpha - _DOUBT * sqrt(alpha * (1 - alpha) / n)
+    if one["covered"] is None or one["covered"] >= fewest:
+        return ""
+    return (
+        f"<p><strong>Only {percent(one['covered'])} of these sets have the true class.</strong> "
+        f"The series differ from those that the sets were calibrated on, so the sets are not "
+        f"reliable here.</p>"
     )
 
 
