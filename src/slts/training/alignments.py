@@ -31,6 +31,8 @@ from slts.training.splits import Split
 Item = TypeVar("Item")
 Task = TypeVar("Task")
 
+# Similarities that exist at a time, at least.
+_FEWEST_AT_ONCE = 3
 # Bytes of products that a thread reads at once: they stay in its cache.
 _BLOCK_BYTES = 2**22
 
@@ -279,8 +281,8 @@ class SampleAlignments:
             own = self.similarities_of(0, None)
             return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
         size = stacks.shape[1]
-        # An eighth as large as T, or what the threads work on.
-        step = -(-max(stacks.shape[2] ** 2 // 8, few_threads(self.n_jobs)) // size)
+        # An eighth as large as T, or what threads work on; whatever their number, the same bits.
+        step = -(-max(stacks.shape[2] ** 2 // 8, _FEWEST_AT_ONCE) // size)
         found: list[Item] = []
 
         def count(done: float, _: float) -> None:
