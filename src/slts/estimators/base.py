@@ -49,8 +49,6 @@ T = TypeVar("T")
 _WEIGHT_RANGE = 1e-15
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
 _COPIES = 3
-# Series up to which more threads of BLAS gain nothing.
-_FEW_SERIES = 500
 # Threads that predict with one model wait for what is prepared. A lock of a model could not be
 # pickled.
 _MAKING = RLock()
@@ -358,16 +356,14 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         return progress_bar(description, show=bool(self.verbose))
 
     @contextmanager
-    def _fitting(self, X: Any) -> Iterator[None]:
+    def _fitting(self) -> Iterator[None]:
         """Check the parameters and forget the former fit; restore it if the new one fails."""
         check_parameters(self, self.parameter_kinds)
         before = dict(self.__dict__)
         self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
-            # Of few series BLAS has one thread for all `n_jobs`: the same bits, as fast.
-            few = self.n_jobs is not None and _has_few_series(X)
-            with blas_threads(1 if few else self.n_jobs):
+            with blas_threads(self.n_jobs):
                 yield
         except BaseException:
             self.__dict__.clear()
@@ -520,10 +516,3 @@ def _check_comparable(labels: AnyArray) -> None:
             f"y must have labels of one type, such as text or whole numbers. Got {labels[0]!r} for "
             f"series 0 and {labels[other]!r} for series {other}."
         ) from error
-
-
-def _has_few_series(X: Any) -> bool:
-    try:
-        return len(X) <= _FEW_SERIES
-    except TypeError:
-        return False

@@ -114,7 +114,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         Self
             The fitted classifier.
         """
-        with self._fitting(X):
+        with self._fitting():
             source, class_names = self._training_source(X, y, sample_weight, groups)
             options = LandmarkOptions(
                 owner=type(self).__name__,

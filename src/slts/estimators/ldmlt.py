@@ -113,7 +113,7 @@ class LDMLTClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        with self._fitting(X):
+        with self._fitting():
             settings = AlignmentSettings("distance", None, self.normalize)
             first_pass = self._read_training_data(X, y)
             self._keep(first_pass, settings)

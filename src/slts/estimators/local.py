@@ -222,7 +222,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Self
             The fitted classifier.
         """
-        with self._fitting(X):
+        with self._fitting():
             source, class_names = self._training_source(X, y, sample_weight)
             fit = fit_local(source, self._options(), class_names)
             self._remember(

@@ -136,7 +136,7 @@ class OneNNClassifier(NearestNeighbor):
         Self
             The fitted classifier.
         """
-        with self._fitting(X):
+        with self._fitting():
             settings = AlignmentSettings(self.objective, self.band, self.normalize)
             first_pass = self._read_training_data(X, y)
             self._keep(first_pass, settings)

@@ -127,7 +127,7 @@ class SimilaritySVC(AllSeriesClassifier):
         Self
             The fitted classifier.
         """
-        with self._fitting(X):
+        with self._fitting():
             settings = AlignmentSettings(self.objective, self.band, self.normalize)
             first_pass = self._read_training_data(X, y, sample_weight, groups)
             self._keep(first_pass, settings)
