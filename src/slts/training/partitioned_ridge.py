@@ -123,7 +123,7 @@ class PartitionedRidge:
             runner = ThreadRunner(at_once)
         n_problems = 1 if len(self.classes) == 2 else len(self.classes)
         equations = NormalEquations(n, n_problems)
-        shared = coordinates, self.classes, self.class_weights, batch_size
+        shared = coordinates, self.classes, self.class_weights, n_problems, batch_size
         with self.bar("Aligning all series") as progress:
             for found in runner.map(sum_equations, parts, shared, progress=progress):
                 equations += found
@@ -147,11 +147,10 @@ def one_vs_rest(codes: IntArray, n_classes: int) -> FloatArray:
 
 
 def sum_equations(
-    part: Part, shared: tuple[Coordinates, AnyArray, FloatArray, int], _: None
+    part: Part, shared: tuple[Coordinates, AnyArray, FloatArray, int, int], _: None
 ) -> NormalEquations:
     """Align a part with the landmarks, and sum its share of the normal equations."""
-    coordinates, classes, class_weights, batch_size = shared
-    n_problems = 1 if len(classes) == 2 else len(classes)
+    coordinates, classes, class_weights, n_problems, batch_size = shared
     equations = NormalEquations(len(coordinates.shift), n_problems)
     for piece in pieces(part, labels=True, batch_size=batch_size):
         assert piece.labels is not None
