@@ -132,6 +132,22 @@ def test_bad_lists_can_be_left_out(tmp_path):
     assert [(one.position, one.id) for one in batch.unusable] == [(1, "b"), (3, "d")]
 
 
+def test_missing_and_empty_lists_can_be_left_out(tmp_path):
+    path, numbers = tmp_path / "data.parquet", pa.list_(pa.float64())
+    x = pa.array([[1.0, 2.0], None, [], [5.0, 6.0], None], numbers)
+    y = pa.array([[1.0, 2.0], None, [3.0], [], [7.0, 8.0]], numbers)
+    pq.write_table(pa.table({"id": list("abcde"), "x": x, "y": y}), path)
+    (batch,) = iter_series(path, on_error="skip", labels=False)
+    # Of the others, one channel is not observed.
+    assert batch.ids.tolist() == ["a", "c", "d", "e"]
+    assert batch.unusable == ((1, "b", "it has no values"),)
+    nan = np.nan
+    expected = [[1, 1], [2, 2], [nan, 3], [5, nan], [6, nan], [nan, 7], [nan, 8]]
+    np.testing.assert_array_equal(batch.series.values, expected)
+    with pytest.raises(DataError, match="row 1: 'x' is missing; drop the row"):
+        list(iter_series(path, labels=False))
+
+
 @pytest.mark.parametrize("header", [False, True])
 @pytest.mark.parametrize(
     ("cells", "reason"),

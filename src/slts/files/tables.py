@@ -436,10 +436,12 @@ def _series_of_steps(chunk: Chunk, columns: Columns) -> SeriesBatch:
 
 
 def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
-    first, lengths = _flat_values(chunk, columns.channels[0], columns)
-    values = [first]
-    for name in columns.channels[1:]:
-        found, counts = _flat_values(chunk, name, columns)
+    channels = [_flat_values(chunk, name, columns) for name in columns.channels]
+    if columns.skip:
+        longest = np.max([counts for _, counts in channels], axis=0)
+        channels = [_with_gaps(*channel, np.maximum(longest, 1)) for channel in channels]
+    _, lengths = channels[0]
+    for name, (_, counts) in zip(columns.channels, channels, strict=True):
         if (counts != lengths).any():
             row = int(np.argmax(counts != lengths))
             raise DataError(
@@ -447,20 +449,29 @@ def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
                 f"{columns.channels[0]!r} has {lengths[row]}; all channels of a series must have "
                 f"the same number of steps"
             )
-        values.append(found)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    flat = np.ascontiguousarray(np.stack(values, axis=1))
+    flat = np.ascontiguousarray(np.stack([values for values, _ in channels], axis=1))
     return SeriesBatch.from_checked(flat, offsets, columns.channels)
+
+
+def _with_gaps(
+    values: FloatArray, lengths: IntArray, wanted: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Give series without a list as many missing values as wanted."""
+    empty = lengths == 0
+    places = np.repeat(np.cumsum(lengths)[empty], wanted[empty])
+    return np.insert(values, places, np.nan), np.where(empty, wanted, lengths)
 
 
 def _flat_values(chunk: Chunk, name: str, columns: Columns) -> tuple[FloatArray, IntArray]:
     """Return the concatenated values of a channel, and the number of steps of every series."""
     column = chunk.rows[name].combine_chunks()
     row = _first_true(column.is_null())
-    if row is not None:
+    if row is not None and not columns.skip:
         raise DataError(f"{chunk.place(row)}: {name!r} is missing; drop the row")
-    lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False).astype(np.int64)
-    if (lengths == 0).any():
+    lengths = compute.list_value_length(column).fill_null(0)
+    lengths = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+    if (lengths == 0).any() and not columns.skip:
         row = int(np.argmax(lengths == 0))
         raise DataError(f"{chunk.place(row)}: {name!r} has no steps; drop the row")
     values: FloatArray
