@@ -1,4 +1,6 @@
+import io
 import re
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -332,6 +334,15 @@ def test_files_that_are_not_npz(tmp_path):
         path.write_bytes(damaged)
         refused(path, "not an .npz file, or is damaged")
         assert scan_series(path).n_bytes
+
+
+def test_an_npz_file_beyond_memory_is_not_called_damaged(tmp_path):
+    path, header = tmp_path / "data.npz", io.BytesIO()
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (2**44, 1, 1)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("X.npy", header.getvalue())
+    refused(path, r"does not fit into memory, or .*: Unable to allocate 128. TiB")
 
 
 @pytest.mark.parametrize("name", ["data.parquet.gz", "data.npz.gz", "data.feather.zst"])

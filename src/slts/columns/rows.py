@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -185,13 +186,33 @@ def grid_step(every: str, *, moments: bool) -> float:
     >>> grid_step("20ms", moments=True), grid_step("0.5", moments=False)
     (20000000.0, 0.5)
     """
-    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*([a-z]*)\s*", every)
-    number, unit = (0.0, "") if match is None else (float(match[1]), match[2])
+    number, unit = _number_and_unit(every)
     example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
     if number <= 0.0 or (unit not in _NANOSECONDS if moments else unit):
         held = "holds moments" if moments else "holds numbers, whose unit is not known"
         raise DataError(f"every must be {example}, because the time {held}; got {every}")
     return number * _NANOSECONDS[unit] if moments else number
+
+
+def same_step(one: str | None, other: str | None) -> bool:
+    """Whether two distances of steps are equal, whatever their units; None is no grid.
+
+    Examples
+    --------
+    >>> from slts.columns.rows import same_step
+    >>> same_step("20ms", "0.02s"), same_step("0.02", "0.02s"), same_step(None, "1")
+    (True, False, False)
+    """
+    if one is None or other is None:
+        return one is other
+    (a, unit), (b, other_unit) = _number_and_unit(one), _number_and_unit(other)
+    sizes = a * _NANOSECONDS.get(unit, 1), b * _NANOSECONDS.get(other_unit, 1)
+    return bool(unit) == bool(other_unit) and math.isclose(*sizes, rel_tol=1e-9)
+
+
+def _number_and_unit(every: str) -> tuple[float, str]:
+    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*([a-z]*)\s*", every)
+    return (0.0, "") if match is None else (float(match[1]), match[2])
 
 
 def parse_times(column: Any, form: TimeForm) -> Any:

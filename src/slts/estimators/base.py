@@ -303,8 +303,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if len(broken):
             raise DataError(
-                f"series {broken[0]} has a decision value that is not finite: weights of this "
-                f"{type(self).__name__} or values of the series are too large."
+                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: weights "
+                f"of this {type(self).__name__} or values of the series are too large."
             )
         return values
 

@@ -31,7 +31,7 @@ _NPZ_ARRAYS = (
 # Errors of NumPy and zipfile; an OSError names a file only if the file cannot be opened.
 _DAMAGED = (
     zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, RuntimeError,
-    OverflowError, MemoryError,
+    OverflowError,
 )  # fmt: skip
 
 
@@ -114,6 +114,10 @@ def _read_npz(path: Path, name: str, *, labels: bool, skip: bool) -> Dataset:
                 arrays = {key: _load_array(file, key, name) for key in file.files}
     except DataError:
         raise
+    except MemoryError as error:
+        raise DataError(
+            f"{name} does not fit into memory, or the sizes it states are damaged: {error}"
+        ) from error
     except _DAMAGED as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise

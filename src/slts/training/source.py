@@ -11,6 +11,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray
 from slts.bytesize import parse_bytes
+from slts.columns.rows import same_step
 from slts.errors import DataError, warn
 from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
 from slts.extras import running_client
@@ -105,7 +106,7 @@ def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str 
     Warn if its series are resampled on another grid of time.
     """
     columns = source.columns
-    if columns is not None and columns.every != every:
+    if columns is not None and not same_step(columns.every, every):
         instead = "no --every" if every is None else f"--every {every}"
         warn(
             f"{source.name} was scanned with every={columns.every}, but the model was fitted with "
