@@ -138,8 +138,8 @@ def test_messages_of_fit(files, tmp_path, run, monkeypatch):
     arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
     code, output, messages = run(*arguments, "--test", files["csv"], "--memory-limit", "2GB")
     assert code == 0, messages
-    line = "columns: id=recording, time=t, label=speaker, channels=c1..c3"
-    assert messages.splitlines()[:2] == [line, line]
+    line = ": id=recording, time=t, label=speaker, channels=c1..c3"
+    assert messages.splitlines()[:2] == [f"columns{line}", f"columns of {files['csv']}{line}"]
     # What the library logs.
     assert " of 2 GB (" in messages
     assert "trained on 200 series (3 channels, 2 classes)" in output

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from slts.cli import options
-from slts.cli.data import load_model, open_scan
-from slts.cli.output_paths import check_output_path
+from slts.cli.data import check_output_path, load_model, open_scan
 from slts.cli.terminal import CommandError, show_json
 from slts.files.paths import STDIN
 from slts.report import write_report
@@ -41,9 +40,7 @@ def report(
 
     With data, the page shows predictions and explanations; with labels, scores too.
     """
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
-    check_output_path(out, "the report", [model, data])
+    check_output_path(out, "the report", "--out", (".html", ".htm"), [model, data])
     if out.exists() and not force:
         raise CommandError(f"{out} exists: use --force to overwrite it, or name another with --out")
     fitted = load_model(model, common)

@@ -27,7 +27,7 @@ def held_out_digests(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
     if model.training_digests_ is None and not hasattr(model, "landmarks_"):
         # The model keeps the rows of its training series, not their values.
         batch = model.row_map_(batch)
-    return _both_digests(batch)
+    return both_digests(batch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,11 @@ class Overlap:
         if known is None:
             kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
             known = outline_digests(kept)
+        return cls.between(known, digests, complete)
+
+    @classmethod
+    def between(cls, known: Digests, digests: Digests, complete: bool = True) -> Overlap:
+        """Compare `both_digests` of held-out series with outlines of training series."""
         _, counts = np.unique(known, return_counts=True)
         return cls(
             np.asarray(np.isin(digests, known).any(axis=1)),
@@ -112,10 +117,11 @@ def joined_draws(draws: IntArray, groups: AnyArray) -> IntArray:
 
 def distinct_draws(batch: SeriesBatch) -> IntArray:
     """Number series in their order, so that those that look the same have the same number."""
-    return _joined(_both_digests(batch))
+    return _joined(both_digests(batch))
 
 
-def _both_digests(batch: SeriesBatch) -> Digests:
+def both_digests(batch: SeriesBatch) -> Digests:
+    """Return two digests of every series, as a copy may be shorter or longer; shape (series, 2)."""
     return np.column_stack([outline_digests(batch), outline_digests(batch, longer=True)])
 
 
