@@ -15,7 +15,7 @@ from slts.guarantees import Certificate, certify
 from slts.guarantees.held_out import HeldOut
 
 
-@options.with_common_options
+@options.command
 def evaluate(
     model: options.ModelFile,
     data: options.Data,
@@ -77,35 +77,29 @@ def _print(found: dict[str, Any]) -> None:
     show_table(["true", *names], rows, title="confusion matrix: columns are predictions")
 
 
-@options.with_common_options
+@options.command
 def certify_model(
     model: options.ModelFile,
     data: options.Data,
-    delta: Annotated[
-        float,
-        typer.Option(
-            "--delta",
-            help="Probability that a bound fails, between 0 and 1.",
-            callback=options.check_share,
-        ),
-    ] = 0.05,
-    sample: Annotated[
-        str,
-        options.choice(
-            "--sample",
-            ("holdout", "training"),
-            "Whether the data are held out or the model was trained on them.",
-        ),
-    ] = "holdout",
-    n_models: Annotated[
-        int, typer.Option("--n-models", min=1, help="Number of models compared on these data.")
-    ] = 1,
+    delta: Annotated[float, options.share()] = 0.05,
+    sample: Annotated[str, options.choice(("holdout", "training"))] = "holdout",
+    n_models: Annotated[int, typer.Option(min=1)] = 1,
     groups: options.Groups = None,
     memory_limit: options.MemoryLimit = None,
     *,
     common: options.CommonOptions,
 ) -> None:
-    """Compute an upper bound on the error on new series."""
+    """Compute an upper bound on the error on new series.
+
+    Parameters
+    ----------
+    delta
+        Probability that a bound fails, between 0 and 1.
+    sample
+        Whether the data are held out or the model was trained on them.
+    n_models
+        Number of models compared on these data.
+    """
     if groups is not None and sample == "training":
         raise typer.BadParameter("needs --sample holdout", param_hint="--groups")
     fitted = load_model(

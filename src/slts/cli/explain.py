@@ -23,25 +23,16 @@ _BATCH_SIZE = 1024
 _PICTURES = (".png", ".svg", ".pdf")
 
 
-@options.with_common_options
+@options.command
 def explain_prediction(
     model: options.ModelFile,
     data: options.Data,
-    series: Annotated[
-        str,
-        typer.Option(
-            "--series", "-s", help="Identifier of the series, or its position, counted from 0."
-        ),
-    ] = "0",
+    series: Annotated[str, typer.Option("--series", "-s")] = "0",
     for_class: Annotated[
-        str | None,
-        typer.Option("--class", help="Class to explain.", show_default="the predicted class"),
+        str | None, typer.Option("--class", show_default="the predicted class")
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Number of rows in each table.")] = 5,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", help=f"Plot the contributions: {', '.join(_PICTURES)}."),
-    ] = None,
+    top: Annotated[int, typer.Option(min=1)] = 5,
+    plot: Path | None = None,
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -49,6 +40,17 @@ def explain_prediction(
 
     Channels and steps have contributions; their sum plus the offset is the score. The same score is
     the sum of the intercept and the contributions of landmarks and snippets.
+
+    Parameters
+    ----------
+    series
+        Identifier of the series, or its position, counted from 0.
+    for_class
+        Class to explain.
+    top
+        Number of rows in each table.
+    plot
+        Plot the contributions: .png, .svg, .pdf.
     """
     if plot is not None:
         check_output_path(plot, "the plot", "--plot", _PICTURES, [model, data])

@@ -43,50 +43,18 @@ CLASSIFIERS = {
 }
 
 
-@options.with_common_options
+@options.command
 def fit(
     data: options.Data,
-    model: Annotated[
-        Path,
-        typer.Option("--model", "-m", help="File to write; ends in .slts.", show_default=False),
-    ],
-    method: Annotated[str, options.choice("--method", CLASSIFIERS, "Classifier.")] = "local",
-    test_size: Annotated[
-        float | None,
-        typer.Option(
-            "--test-size",
-            help="Share of the series to hold out, to measure accuracy.",
-            callback=options.check_share,
-        ),
-    ] = None,
-    cv: Annotated[
-        int | None,
-        typer.Option(
-            "--cv", min=2, help="Number of folds, to measure accuracy by cross-validation."
-        ),
-    ] = None,
+    model: Annotated[Path, typer.Option("--model", "-m", show_default=False)],
+    method: Annotated[str, options.choice(CLASSIFIERS)] = "local",
+    test_size: Annotated[float | None, options.share()] = None,
+    cv: Annotated[int | None, typer.Option(min=2)] = None,
     groups: options.Groups = None,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="DATA", help="Data to measure accuracy on.")
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
-    ] = None,
-    no_identifiers: Annotated[
-        bool,
-        typer.Option(
-            "--no-identifiers",
-            help="Leave the names and times of training series out of the model file.",
-        ),
-    ] = False,
-    no_digests: Annotated[
-        bool,
-        typer.Option(
-            "--no-digests",
-            help="Leave out of the model file what recognises copies of training series.",
-        ),
-    ] = False,
+    test: Annotated[str | None, typer.Option(metavar="DATA")] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="NAME=VALUE")] = None,
+    no_identifiers: bool = False,
+    no_digests: bool = False,
     random_state: options.RandomState = 0,
     memory_limit: options.MemoryLimit = None,
     *,
@@ -96,6 +64,25 @@ def fit(
 
     With --test-size, the saved model is trained on the other series only. With --cv, it is trained
     on all series, after one model for each fold.
+
+    Parameters
+    ----------
+    model
+        File to write; ends in .slts.
+    method
+        Classifier.
+    test_size
+        Share of the series to hold out, to measure accuracy.
+    cv
+        Number of folds, to measure accuracy by cross-validation.
+    test
+        Data to measure accuracy on.
+    param
+        Parameter of the classifier.
+    no_identifiers
+        Leave the names and times of training series out of the model file.
+    no_digests
+        Leave out of the model file what recognises copies of training series.
     """
     tests = {"--test-size": test_size, "--cv": cv, "--test": test}
     given_tests = [name for name, value in tests.items() if value is not None]

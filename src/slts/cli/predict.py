@@ -27,45 +27,33 @@ _Record: TypeAlias = dict[str, Any]
 _Write: TypeAlias = Callable[[list[_Record]], None]
 
 
-@options.with_common_options
+@options.command
 def predict(
     model: options.ModelFile,
     data: options.Data,
-    out: Annotated[
-        str,
-        typer.Option(
-            "--out",
-            "-o",
-            help=f"File that ends in {', '.join(_SUFFIXES)}; - writes CSV to standard output.",
-        ),
-    ] = _STDOUT,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Number of series in memory at a time.")
-    ] = 1024,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            "--alpha",
-            help="Also write the set of classes that has the true one with probability 1 - ALPHA: "
-            "the set, its size, and whether it is empty, a single class or several.",
-            callback=options.check_share,
-        ),
-    ] = None,
-    on_error: Annotated[
-        str,
-        options.choice(
-            "--on-error",
-            ("raise", "skip"),
-            "If a series has an infinite value, a cell that is not a number, or no "
-            "value at all: stop, or skip it and give the reason in a column `error`.",
-        ),
-    ] = "raise",
+    out: Annotated[str, typer.Option("--out", "-o")] = _STDOUT,
+    batch_size: Annotated[int, typer.Option(min=1)] = 1024,
+    alpha: Annotated[float | None, options.share()] = None,
+    on_error: Annotated[str, options.choice(("raise", "skip"))] = "raise",
     *,
     common: options.CommonOptions,
 ) -> None:
     """Predict a label and class probabilities for every series.
 
     CSV, Parquet and folders are read batch by batch, so memory does not grow with their size.
+
+    Parameters
+    ----------
+    out
+        File that ends in .csv, .jsonl or .parquet; - writes CSV to standard output.
+    batch_size
+        Number of series in memory at a time.
+    alpha
+        Also write the set of classes that has the true one with probability 1 - ALPHA: the set, its
+        size, and whether it is empty, a single class or several.
+    on_error
+        If a series has an infinite value, a cell that is not a number, or no value at all: stop, or
+        skip it and give the reason in a column `error`.
     """
     if out == "/dev/stdout":
         out = _STDOUT
