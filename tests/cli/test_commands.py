@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq
 
@@ -710,6 +710,7 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     assert "time=t (every 2)" in messages
     assert output == run("predict", model, test, "--every", "2")[1]
     assert "time=t (every 2)" in run("evaluate", model, test)[2]
+    assert "the model was" not in run("predict", model, test, "--every", "2.0")[2]
     code, other, messages = run("predict", model, test, "--every", "1")
     assert other != output
     assert "the model was trained on steps of 2" in messages
@@ -717,6 +718,7 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     # One message, not one of the command and one of the model.
     assert messages.count("the model was") == 1
     assert "but the model was fitted with every=2: use --every 2" in messages
+    assert "the model was" not in run("evaluate", model, test, "--every", "2.0")[2]
     fitted = slts.load(model)
     with pytest.warns(UserWarning, match="scanned with every=None, but the model was fitted with"):
         fitted.predict(slts.scan_series(test))

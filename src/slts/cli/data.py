@@ -17,6 +17,7 @@ from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
 from slts.cli.scans import CommandScan, MemoryScan, MissingCounts, require_channels
 from slts.cli.terminal import CommandError
+from slts.columns.rows import same_step
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series, scan_series
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
@@ -208,7 +209,7 @@ def _columns(data: str, common: CommonOptions, every: str | None) -> dict[str, A
 
 def _say_other_grid(data: str, common: CommonOptions, columns: dict[str, Any], model: Any) -> None:
     """Print a message if series are not on the grid of time that a model was trained on."""
-    if model.every_ not in (None, columns["every"]):
+    if model.every_ is not None and not same_step(model.every_, columns["every"]):
         common.messages.say(
             f"the model was trained on steps of {model.every_} (--every), {data} has others"
         )

@@ -173,7 +173,7 @@ def _open_test(
                 f"remove these from one of them, or use --test-size or --cv, which hold out whole "
                 f"groups"
             )
-    n_copies = Overlap.between(known.outlines[:, 0], found.outlines).n_copies
+    n_copies = len(Overlap.between(known.outlines[:, 0], found.outlines).copies)
     if n_copies:
         common.messages.say_once(copies_warning(n_copies, len(found.labels)))
     return scan

@@ -11,7 +11,6 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtrc
 
 from slts._typing import AnyArray, IntArray
-from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.series import SeriesBatch
 from slts.series.outlines import outline_digests
@@ -78,25 +77,14 @@ class Overlap:
         )
 
     @property
-    def copy_error(self) -> DataError | None:
-        """The error for held-out series that were trained on; None if there are none.
+    def copies(self) -> IntArray:
+        """Positions of held-out series that were trained on.
 
         Independent series look like training series as often as those look like each other.
         """
         found = np.flatnonzero(self.seen)
         chance = bdtrc(len(found) - 1, len(self.seen), self.n_alike / self.n_compared)
-        if len(found) == 0 or chance > _CHANCE:
-            return None
-        more = f" (the first of {len(found)})" if len(found) > 1 else ""
-        return DataError(
-            f"series {found[0]} of X is a copy of a training series{more}: a hold-out certificate "
-            f"needs series the model was not trained on."
-        )
-
-    @property
-    def n_copies(self) -> int:
-        """Number of series that were trained on."""
-        return 0 if self.copy_error is None else int(self.seen.sum())
+        return found[:0] if len(found) == 0 or chance > _CHANCE else found
 
     @property
     def statements(self) -> tuple[list[str], list[str]]:
