@@ -25,11 +25,12 @@ class Choice:
     n_phases
         Number of parts of a landmark that have their own metrics.
     penalty
-        The best penalty for it, relative to the mean squared norm of the features.
+        The best penalty for it, relative to the mean squared norm of the features; that of the
+        chosen candidate is the best for all series.
     error, accuracy
-        Mean squared error and accuracy of the leave-one-out decision values. Landmarks and scales
-        are not refitted, and snippets not chosen again, so both are optimistic: they serve to
-        compare candidates.
+        Mean squared error and accuracy of the leave-one-out decision values of at most 1000
+        training series. Landmarks and scales are not refitted, so both are optimistic: they serve
+        to compare candidates.
     chosen
         Whether this candidate was chosen.
     reason
@@ -86,24 +87,30 @@ class FeatureGram:
             self._comparison += products
         self._new = False
 
-    def end_comparison(self, share: float = 1.0) -> None:
-        """Scale the current comparison: its centred features get the mean squared norm `share`."""
+    def end_comparison(self) -> None:
+        """Scale the current comparison: its centred features get a mean squared norm of one."""
         own = self._comparison[self._anchors]
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.
-        weight = share / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
+        weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
         # BLAS adds in threads.
         daxpy(self._comparison.ravel(), self._total.ravel(), a=weight)
         self._new = True
         self.comparison_weights.append(weight)
-        self._norm += share if weight > 0.0 else 0.0
+        self._norm += float(weight > 0.0)
 
-    def restricted(self, positions: IntArray) -> FeatureGram:
-        """Return the inner products of some anchors only, given by their positions."""
-        own = FeatureGram(np.arange(len(positions)), len(positions))
-        own._total = self._total[np.ix_(self._anchors[positions], positions)]
-        own._norm = self._norm
-        return own
+    def plus(self, other: FeatureGram, weight: float) -> FeatureGram:
+        """Return the sum with other features of the same series, times a weight."""
+        both = FeatureGram(self._anchors, len(self._total))
+        both._total = daxpy(other._total.ravel(), self._total.flatten(), a=weight).reshape(
+            self._total.shape
+        )
+        both._norm = self._norm + weight * other._norm
+        both.comparison_weights = [
+            *self.comparison_weights,
+            *(weight * own for own in other.comparison_weights),
+        ]
+        return both
 
     def solve(
         self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray

@@ -71,6 +71,11 @@ class RidgeFit:
     objective: float
     gap: float
 
+    @property
+    def error(self) -> float:
+        """Error of the chosen penalty."""
+        return float(self.errors[self.best])
+
 
 class NormalEquations:
     """Sums over series that determine a ridge regression; the sums of parts are added.

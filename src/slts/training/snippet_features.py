@@ -46,12 +46,17 @@ class SnippetFeatures:
     def __init__(
         self, snippets: Snippets, batch: SeriesBatch, anchors: IntArray, n_jobs: int | None
     ) -> None:
-        self.snippets, self._anchors, self._n_jobs = snippets, anchors, n_jobs
+        self.snippets, self.anchors, self._n_jobs = snippets, anchors, n_jobs
         # Once, and not for every part of the snippets.
         self._batch = fill_gaps(batch, snippets.scale.centre)
         self._all = np.array_equal(anchors, np.arange(len(batch)))
         # Some snippets: counts of the anchors, means and standard deviations of the features.
         self._parts: list[tuple[npt.NDArray[np.int32], FloatArray, FloatArray]] = []
+
+    @property
+    def n_series(self) -> int:
+        """Number of training series."""
+        return len(self._batch)
 
     @property
     def n_done(self) -> int:
@@ -70,9 +75,9 @@ class SnippetFeatures:
             some = self.snippets.subset(np.arange(begin, min(begin + step, len(self.snippets))))
             counts = some.counts(self._batch, self._n_jobs)
             features, centre, spread = self._standardise(counts)
-            self._parts.append((counts[self._anchors], centre, spread))
+            self._parts.append((counts[self.anchors], centre, spread))
             # NumPy computes half of a product of a matrix and its own transpose.
-            own = features if self._all else features[self._anchors]
+            own = features if self._all else features[self.anchors]
             products = features @ own.T
             del features, own
             yield products
@@ -89,10 +94,10 @@ class SnippetFeatures:
             some = slice(block.column_begin, block.column_end)
             columns = slice(some.start * width, some.stop * width)
             found = self._features(counts[:, some], self._batch.lengths)
-            own = found if self._all else found[self._anchors]
+            own = found if self._all else found[self.anchors]
             centre[columns] = own.mean(axis=0)
             found -= centre[columns]
-            own = found if self._all else found[self._anchors]
+            own = found if self._all else found[self.anchors]
             spread[columns] = np.sqrt(np.einsum("ij,ij->j", own, own) / len(own))
             # Features that are the same for all anchors have no information.
             spread[columns][spread[columns] <= 1e-9] = np.inf
@@ -144,7 +149,7 @@ class SnippetFeatures:
 
     def _standardised(self, weights: FloatArray) -> Iterator[FloatArray]:
         """Yield coefficients of standardised features, some snippets at a time."""
-        lengths = self._batch.lengths[self._anchors]
+        lengths = self._batch.lengths[self.anchors]
         for counts, centre, spread in self._parts:
             yield weights.T @ ((self._features(counts, lengths) - centre) / spread)
 
