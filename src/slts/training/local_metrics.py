@@ -10,6 +10,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
+from slts.learning.blas import matmul
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
 from slts.models.comparisons import (
@@ -48,12 +49,12 @@ def training_bytes(
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
 
-    Inner products of all series with the anchors exist eleven times; the features of some groups
+    Inner products of all series with the anchors exist six times; the features of some groups
     twice, from a GPU `n_channels` x `n_channels` before they are reduced to `rank` directions; the
     features of the anchors are kept for the metrics. If the series are a sample, the sums over all
     series come afterwards.
     """
-    products = 11 * 8.0 * n_series * n_anchors
+    products = 6 * 8.0 * n_series * n_anchors
     per_group = 8.0 * n_series * n_phases * n_channels**2
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
     n_aligned = n_groups * n_phases * n_channels * min(rank, n_channels)
@@ -352,8 +353,8 @@ def _count(title: str, counted: SnippetFeatures, options: LocalOptions) -> Featu
     """Return the Gram matrix of the features of snippets, with a mean squared norm of one."""
     gram = FeatureGram(counted.anchors, counted.n_series)
     with options.bar(title) as progress:
-        for products in counted.products():
-            gram.add_products(products)
+        for features in counted.features():
+            gram.add(features)
             progress(counted.n_done, len(counted.snippets))
     gram.end_comparison()
     return gram
@@ -379,6 +380,6 @@ def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[GroupFeatures])
     metrics = []
     for _, found in parts:
         features = fewer_phases(found, n_phases)
-        own = weights.T @ features.reshape(len(features), -1)
+        own = matmul(weights.T, features.reshape(len(features), -1))
         metrics.append(own.reshape(len(own), *features.shape[1:]))
     return np.concatenate(metrics, axis=1)

@@ -1,4 +1,4 @@
-"""Inner products of standardised features of snippets, and the way back to coefficients."""
+"""Standardised features of snippets, and the way back to coefficients."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import Block, few_threads, map_blocks
+from slts.learning.blas import matmul
 from slts.models.comparisons import CHUNK_BYTES
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
 from slts.series import SeriesBatch
@@ -63,10 +64,10 @@ class SnippetFeatures:
         """Number of snippets that have been counted."""
         return sum(counts.shape[1] for counts, _, _ in self._parts)
 
-    def products(self) -> Iterator[FloatArray]:
-        """Yield inner products of all series with the anchors, some snippets at a time.
+    def features(self) -> Iterator[FloatArray]:
+        """Yield features of all series, shape (series, features), some snippets at a time.
 
-        Features of the anchors have zero mean and unit variance. Shape (series, anchors).
+        Those of the anchors have zero mean and unit variance.
         """
         self._parts.clear()
         size = 8 * len(self._batch) * self.snippets.thresholds.shape[1] * self.snippets.n_kinds
@@ -76,11 +77,8 @@ class SnippetFeatures:
             counts = some.counts(self._batch, self._n_jobs)
             features, centre, spread = self._standardise(counts)
             self._parts.append((counts[self.anchors], centre, spread))
-            # NumPy computes half of a product of a matrix and its own transpose.
-            own = features if self._all else features[self.anchors]
-            products = features @ own.T
-            del features, own
-            yield products
+            del counts
+            yield features
 
     def _standardise(
         self, counts: npt.NDArray[np.int32]
@@ -151,7 +149,7 @@ class SnippetFeatures:
         """Yield coefficients of standardised features, some snippets at a time."""
         lengths = self._batch.lengths[self.anchors]
         for counts, centre, spread in self._parts:
-            yield weights.T @ ((self._features(counts, lengths) - centre) / spread)
+            yield matmul(weights.T, (self._features(counts, lengths) - centre) / spread)
 
     def _features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
         return self.snippets.features(counts, lengths).reshape(len(counts), -1)
