@@ -294,6 +294,8 @@ def local_in_parts(monkeypatch):
     """A sample of some of the series; what it decides and what is learned from all of them."""
     monkeypatch.setattr(local_fit, "_FEWEST", 10)
     monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 10)
+    # Chosen snippets could choose another weight than the candidates.
+    monkeypatch.setattr(local_metrics, "_SNIPPET_SHARES", (2.0,))
     calls = []
 
     def learn(*arguments):
