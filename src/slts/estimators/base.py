@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
@@ -66,10 +66,14 @@ def _is_calibrated(self: SeriesClassifier) -> bool:
     return self._calibrates
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
+
+    Parameters are fields of dataclasses: they make the constructor, which stores them as they are.
+    Fitted attributes are fields that the constructor leaves out.
 
     Attributes
     ----------
@@ -95,23 +99,22 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         are recognised; None in models from files without them.
     """
 
-    classes_: npt.NDArray[Any]
-    n_series_in_: int
-    n_steps_in_: int
-    probability_scale_: FloatArray | None
-    held_out_margins_: HeldOutMargins | None
-    origins_: Origins | None
-    every_: str | None
-    validation_: Validation | None
-    training_digests_: Digests | None
-    # Parameters that every classifier has.
-    device: str
-    n_jobs: int | None
-    random_state: Any
-    verbose: Any
+    device: str = "cpu"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: Any = False
 
+    classes_: npt.NDArray[Any] = field(init=False)
+    n_series_in_: int = field(init=False)
+    n_steps_in_: int = field(init=False)
+    probability_scale_: FloatArray | None = field(init=False)
+    held_out_margins_: HeldOutMargins | None = field(init=False)
+    origins_: Origins | None = field(init=False)
+    every_: str | None = field(init=False)
+    validation_: Validation | None = field(init=False)
+    training_digests_: Digests | None = field(init=False)
     # What is prepared from the fitted model once; not part of pickles and model files.
-    _prepared: dict[Any, tuple[tuple[Any, ...], Any]]
+    _prepared: dict[Any, tuple[tuple[Any, ...], Any]] = field(init=False)
 
     @property
     def _calibrates(self) -> bool:

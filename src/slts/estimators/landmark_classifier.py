@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,38 +46,37 @@ class SolveReport:
     converged: bool
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
     """Base of the sparse classifiers over landmarks.
 
     A decision value is sum_j coef_[c, j] <metrics_[c], T(x, landmark j)>.
     """
 
-    landmarks_: SeriesBatch
-    landmark_indices_: IntArray
-    row_map_: RowMap
-    coef_: FloatArray
-    metrics_: FloatArray
-    reports_: tuple[SolveReport, ...]
+    n_landmarks: int | float | None = field(default=None, kw_only=False)
+    landmarks: Any = "random"
+    objective: str = "affinity"
+    band: Any = None
+    scale: str | None = None
+    homogeneous: bool | str = "auto"
+    normalize: bool = True
+    class_weight: Any = None
+    dtype: str = "float64"
+    memory_limit: Any = None
+
+    landmarks_: SeriesBatch = field(init=False)
+    landmark_indices_: IntArray = field(init=False)
+    row_map_: RowMap = field(init=False)
+    coef_: FloatArray = field(init=False)
+    metrics_: FloatArray = field(init=False)
+    reports_: tuple[SolveReport, ...] = field(init=False)
     # How the model was fitted, whatever its parameters are now; certificates depend on it.
-    fit_params_: dict[str, Any]
+    fit_params_: dict[str, Any] = field(init=False)
 
     # Whether a metric is learned for each class; otherwise M = I.
-    learns_metric: bool = True
+    learns_metric = True
     # Penalty of the metrics; a parameter of SLTS.
-    regularizer: str = "frobenius"
-
-    # Parameters that every subclass has.
-    n_landmarks: Any
-    landmarks: Any
-    objective: str
-    band: Any
-    scale: Any
-    homogeneous: Any
-    normalize: bool
-    class_weight: Any
-    dtype: Any
-    memory_limit: Any
-
+    regularizer = "frobenius"
     # The parameter that gives the splits.
     _cv_name = "calibration_cv"
 
@@ -310,14 +309,18 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return (form,)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TunedLandmarkClassifier(LandmarkClassifier):
     """Base of the CV variants: splits from `cv`, several numbers of landmarks, scores."""
 
-    cv: Any
-    best_params_: dict[str, Any]
-    best_score_: float
-    cv_results_: dict[str, Any]
-    n_splits_: int
+    n_landmarks: Any = field(default=None, kw_only=False)
+    gammas: Sequence[float] = GAMMAS
+    cv: Any = 0.3
+
+    best_params_: dict[str, Any] = field(init=False)
+    best_score_: float = field(init=False)
+    cv_results_: dict[str, Any] = field(init=False)
+    n_splits_: int = field(init=False)
 
     _cv_name = "cv"
     parameter_kinds: ClassVar = {**PARAMETERS, "n_landmarks": SEVERAL_COUNTS}

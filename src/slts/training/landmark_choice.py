@@ -11,8 +11,7 @@ from slts._typing import AnyArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.execution import TaskRunner
-from slts.landmarks import choose_in_order
-from slts.landmarks.selection import check_landmarks
+from slts.landmarks import check_landmarks, choose_in_order
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, fetch

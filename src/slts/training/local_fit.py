@@ -16,8 +16,7 @@ import numpy as np
 from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
-from slts.landmarks import resolve_count
-from slts.landmarks.selection import check_landmarks
+from slts.landmarks import check_landmarks, resolve_count
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
