@@ -16,11 +16,13 @@ from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
+from slts.training.all_series_fit import (
+    fit_svm,
+    learn_logdet_metric,
+    left_out_decisions,
+    nearest_decisions,
+)
 from slts.training.first_pass import FirstPass
-from slts.training.logdet_cycles import learn_logdet_metric
-from slts.training.options import SvmOptions
-from slts.training.similarity_fit import fit_svm, left_out_decisions, nearest_decisions
-from slts.training.source import is_source
 
 # What C is chosen from, ascending: ties go to the smaller one.
 CS = tuple(4.0**k for k in range(-3, 5))
@@ -382,19 +384,14 @@ class SimilaritySVC(AllSeriesClassifier):
             settings = AlignmentSettings(self.objective, self.band, self.normalize)
             first_pass = self._read_training_data(X, y, sample_weight, groups)
             self._keep(first_pass, settings)
-            options = SvmOptions(
-                C=CS if self.C == "auto" else (float(self.C),),
+            fit = fit_svm(
+                first_pass,
+                lambda: self._nearness_of_rows(self.training_rows_),
+                self._progress,
+                Cs=CS if self.C == "auto" else (float(self.C),),
                 fit_intercept=self.fit_intercept,
                 class_weight=self.class_weight,
                 calibration_cv=self.calibration_cv,
-                bar=self._progress,
-            )
-            fit = fit_svm(
-                first_pass,
-                self.classes_,
-                options,
-                lambda: self._nearness_of_rows(self.training_rows_),
-                in_memory=not is_source(X),
             )
             self.C_, self.coef_, self.intercept_ = fit.C, fit.coef, fit.intercept
             self._calibrate_on(fit.held_out)

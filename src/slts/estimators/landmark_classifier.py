@@ -19,12 +19,13 @@ from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
 from slts.learning import SeparatorSolution
 from slts.models.linear_form import LinearForm
+from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import Digests
+from slts.training.held_out import HeldOutDecisions, SearchResult
 from slts.training.landmark_fit import LandmarkFit, fit_landmarks
 from slts.training.options import LandmarkOptions
-from slts.training.search import HeldOutDecisions, SearchResult
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -114,7 +115,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             The fitted classifier.
         """
         with self._fitting():
-            source, class_names = self._training_source(X, y, sample_weight, groups)
+            source = self._training_source(X, y, sample_weight, groups)
             options = LandmarkOptions(
                 owner=type(self).__name__,
                 learns_metric=self.learns_metric,
@@ -134,18 +135,19 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 seed=self._seed(),
                 verbose=bool(self.verbose),
             )
-            self._store(fit_landmarks(source, options, class_names))
+            self._store(fit_landmarks(source, options))
         return self
 
     def _store(self, fit: LandmarkFit) -> None:
-        self._remember(
-            fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins, fit.digests
-        )
-        self.row_map_, self.coef_ = fit.row_map, fit.coef
         self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
+        origins = Origins.of(fit.landmarks, fit.landmark_indices, fit.landmark_codes)
+        self._remember(fit.first_pass, origins)
+        self.row_map_ = fit.row_map
+        self.coef_ = np.stack([separator.coef for separator in fit.separators])
         d = self.n_channels_in_ + (fit.row_map.constant is not None)
-        identity = np.broadcast_to(np.eye(d), (len(fit.coef), d, d))
-        self.metrics_ = identity if fit.metrics is None else fit.metrics
+        self.metrics_ = np.broadcast_to(np.eye(d), (len(self.coef_), d, d))
+        if fit.metrics:
+            self.metrics_ = np.stack([solution.metric for solution in fit.metrics])
         self.reports_ = self._reports(fit)
         named = isinstance(self.landmarks, str)
         self.fit_params_ = {
@@ -163,8 +165,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _reports(self, fit: LandmarkFit) -> tuple[SolveReport, ...]:
         reports = []
         for k, label in enumerate(self.positive_classes_):
-            if fit.metric_solutions:
-                m = fit.metric_solutions[k]
+            if fit.metrics:
+                m = fit.metrics[k]
                 reports.append(
                     SolveReport(label, "metric", m.gamma, m.primal, m.gap, m.n_iter, m.converged)
                 )

@@ -197,11 +197,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             The fitted classifier.
         """
         with self._fitting():
-            source, class_names = self._training_source(X, y, sample_weight)
-            fit = fit_local(source, self._options(), class_names)
-            self._remember(
-                fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins, fit.digests
-            )
+            source = self._training_source(X, y, sample_weight)
+            fit = fit_local(source, self._options())
+            self._remember(fit.first_pass, fit.origins)
             self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
             self.groups_, self.group_names_ = fit.groups, fit.group_names
             self.comparisons_ = fit.solution.comparisons

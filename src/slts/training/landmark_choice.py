@@ -41,7 +41,7 @@ def choose_landmarks(
         )
     indices = check_landmarks(options.landmarks, first_pass.n_series, options.owner)
     series, labels = fetch(source, runner, first_pass.offsets, indices)
-    return series, indices, np.searchsorted(first_pass.classes, labels).astype(np.int64)
+    return series, indices, np.searchsorted(first_pass.labels, labels).astype(np.int64)
 
 
 def landmark_positions(
