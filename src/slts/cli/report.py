@@ -8,42 +8,38 @@ from typing import Annotated
 import typer
 
 from slts.cli import options
-from slts.cli.data import load_model, open_scan
-from slts.cli.output_paths import check_output_path
+from slts.cli.data import check_output_path, load_model, open_scan
 from slts.cli.terminal import CommandError, show_json
 from slts.files.paths import STDIN
 from slts.report import write_report
 
 
-@options.with_common_options
+@options.command
 def report(
     model: options.ModelFile,
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DATA",
-            help="Series to show, as for the other commands; with labels, the model is tested too.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
-    title: Annotated[
-        str | None,
-        typer.Option("--title", help="Heading of the page.", show_default="name of the data"),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a file that exists already.")
-    ] = False,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", show_default=False)] = None,
+    out: Annotated[Path, typer.Option("--out", "-o")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(show_default="name of the data")] = None,
+    force: bool = False,
     *,
     common: options.CommonOptions,
 ) -> None:
     """Write a self-contained HTML page about a model.
 
     With data, the page shows predictions and explanations; with labels, scores too.
+
+    Parameters
+    ----------
+    data
+        Series to show, as for the other commands; with labels, the model is tested too.
+    out
+        File to write.
+    title
+        Heading of the page.
+    force
+        Overwrite a file that exists already.
     """
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
-    check_output_path(out, "the report", [model, data])
+    check_output_path(out, "the report", "--out", (".html", ".htm"), [model, data])
     if out.exists() and not force:
         raise CommandError(f"{out} exists: use --force to overwrite it, or name another with --out")
     fitted = load_model(model, common)

@@ -48,7 +48,7 @@ class AllSeriesClassifier(SeriesClassifier):
 
     def _keep(self, first_pass: FirstPass, settings: AlignmentSettings) -> None:
         """Keep the training series as rows."""
-        series = first_pass.sample.series
+        series = first_pass.sample.series.anonymous()
         self.row_map_ = RowMap.fit(series, settings, homogeneous=self.homogeneous, scale=self.scale)
         self.training_rows_, self.training_indices_ = self.row_map_(series), first_pass.indices
 

@@ -32,12 +32,12 @@ from slts.estimators.prediction import (
 )
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import blas_threads, progress_bar, usable_memory
-from slts.files.tables import first_missing
 from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
 from slts.learning.conformal import HeldOutMargins
 from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
+from slts.series.dataset import first_missing
 from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
@@ -306,8 +306,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if len(broken):
             raise DataError(
-                f"series {broken[0]} has a decision value that is not finite: weights of this "
-                f"{type(self).__name__} or values of the series are too large."
+                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: weights "
+                f"of this {type(self).__name__} or values of the series are too large."
             )
         return values
 

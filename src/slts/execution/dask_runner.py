@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from slts.execution.progress import Progress, silent
@@ -68,7 +67,7 @@ class DaskRunner(TaskRunner):
             return result
 
         def result() -> Result:
-            self._wait(running[0])
+            next(self._ended(running[:1]))
             found: Result = running.pop(0).result()
             return found
 
@@ -92,29 +91,31 @@ class DaskRunner(TaskRunner):
         kept = [self._submit(_Listed(task), part, argument, None) for part in parts]
         self._kept.append(kept)
         try:
-            for done, future in enumerate(kept):
-                self._wait(future)
+            for done, future in enumerate(self._ended(kept), 1):
                 if future.status == "error":
                     future.result()
-                progress(done + 1, len(kept))
+                progress(done, len(kept))
         except BaseException:
             self._cancel(kept)
             raise
         return kept
 
-    def _wait(self, future: Any) -> None:
-        """Wait until a task has ended, and check the cluster meanwhile."""
-        while not future.done():
-            try:
-                sys.modules["distributed"].wait([future], timeout=_CHECK_EVERY)
-            except TimeoutError:
-                self._check_losses()
-            except CancelledError:
-                # A client that loses its scheduler cancels its tasks.
-                self._check_connection()
-                raise
-        self._check_connection()
-        self._lost_before = None
+    def _ended(self, futures: Sequence[Any]) -> Iterator[Any]:
+        """Yield tasks in the order in which they end, and check the cluster meanwhile."""
+        ended: SimpleQueue[Any] = SimpleQueue()
+        for future in futures:
+            future.add_done_callback(ended.put)
+        for _ in futures:
+            while True:
+                try:
+                    future = ended.get(timeout=_CHECK_EVERY)
+                    break
+                except Empty:
+                    self._check_losses()
+            # A client that loses its scheduler cancels its tasks.
+            self._check_connection()
+            self._lost_before = None
+            yield future
 
     def _check_connection(self) -> None:
         if self._client.status != "running":

@@ -14,10 +14,10 @@ from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule, dask_client
-from slts.files.dataset import Dataset
 from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, first_missing
+from slts.files.tables import TablePart
 from slts.series import as_series
+from slts.series.dataset import Dataset, first_missing
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")

@@ -59,15 +59,12 @@ class FolderPart(TablePart):
         Without this file, files in folders are labelled by the names of their folders.
     columns
         Role of each column.
-    has_header
-        Whether the first file names its columns.
     """
 
     given: str
     folder: Path
     requested: RequestedColumns
     columns: Columns
-    has_header: bool
 
     @classmethod
     def at(cls, given: str, folder: Path, requested: RequestedColumns) -> FolderPart:
@@ -95,18 +92,14 @@ class FolderPart(TablePart):
             groups=None if requested.groups is None else _GROUP,
             guessed=found.guessed - {"label"},
             label_candidates=(),
+            has_header=has_header,
         )
-        return cls(given, folder, requested, columns, has_header)
+        return cls(given, folder, requested, columns)
 
     @property
     def name(self) -> str:
         """Name for messages."""
         return self.given
-
-    @property
-    def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the channels; None if the files have no header."""
-        return self.columns.channels if self.has_header else None
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read the files in the order of ``labels.csv``, or of their names without it."""

@@ -25,7 +25,7 @@ from slts.extras import LazyModule
 from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
 from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, identifiers, is_small
+from slts.files.tables import TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -109,7 +109,7 @@ class ParquetPart(TablePart):
         last = None
         if self.start > 0:
             for chunk in self._rows(ids, n_rows, self.start - 1, self.start):
-                last = identifiers(chunk.rows, columns)[-1]
+                last = columns.identifiers(chunk.rows)[-1]
         owns_rows = self.start == 0
         for chunk in self._rows(names, n_rows, self.start, self.stop):
             if not owns_rows:
@@ -118,7 +118,7 @@ class ParquetPart(TablePart):
                     continue
                 chunk = chunk.between(n_skipped, len(chunk))
                 owns_rows = True
-            last = identifiers(chunk.rows, columns)[-1]
+            last = columns.identifiers(chunk.rows)[-1]
             yield chunk
         if not owns_rows:
             return
@@ -187,7 +187,7 @@ class ParquetPart(TablePart):
 
 def _n_leading(chunk: Chunk, columns: Columns, value: Any) -> int:
     """Count the rows at the beginning of a chunk that have the identifier `value`."""
-    same = compute.equal(identifiers(chunk.rows, columns), value).fill_null(False)
+    same = compute.equal(columns.identifiers(chunk.rows), value).fill_null(False)
     mask: AnyArray = same.to_numpy()
     return len(mask) if mask.all() else int(np.argmin(mask))
 

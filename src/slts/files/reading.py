@@ -20,7 +20,6 @@ from slts.extras import LazyModule
 from slts.files.arrays import WholePart
 from slts.files.arrow_files import open_arrow, sample_rows
 from slts.files.dask_collections import BagScan, FrameScan, is_bag, is_collection
-from slts.files.dataset import Dataset
 from slts.files.folders import FolderPart, series_files
 from slts.files.parquet_parts import ParquetScan
 from slts.files.paths import (
@@ -38,7 +37,8 @@ from slts.files.paths import (
 from slts.files.scan import SeriesScan
 from slts.files.tables import TablePart, is_small
 from slts.files.text_files import CsvTable, open_text
-from slts.series.frames import is_frame
+from slts.series.dataset import Dataset
+from slts.series.flatten import is_frame
 
 pa: Any = LazyModule("pyarrow", "io")
 
@@ -218,8 +218,6 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
     if is_collection(source):
         return BagScan(source, requested) if is_bag(source) else FrameScan(source, requested)
     if is_frame(source):
-        if type(source).__name__ == "LazyFrame":
-            raise DataError("a LazyFrame has no rows yet: collect() it first")
         return FileScan(MemoryTable.of(source, requested), [])
     if not is_path_like(source):
         is_empty = isinstance(source, list | tuple) and not source
@@ -377,7 +375,7 @@ class FileScan(SeriesScan):
     def channel_names(self) -> tuple[str, ...] | None:
         """Names of the channels, if they have names."""
         if isinstance(self._part, TablePart):
-            return self._part.channel_names
+            return self._part.columns.channel_names
         return next(self._part.batches(labels=False, batch_size=1)).series.channel_names
 
     @property

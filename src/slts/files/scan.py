@@ -10,8 +10,8 @@ from typing import Any
 from slts.bytesize import format_bytes
 from slts.columns import Columns
 from slts.errors import DataError
-from slts.files.dataset import Dataset, join
 from slts.files.tables import read_batches, read_whole
+from slts.series.dataset import Dataset, join
 from slts.series.source import Part
 
 # Number of series that are read at once if all are wanted.

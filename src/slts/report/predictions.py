@@ -128,7 +128,7 @@ def predict_series(
         probabilities=probabilities,
         outputs=outputs,
         ids=list(batch.series_names or ()),
-        n_seen=Overlap.of(model, held_out_digests(model, batch)).n_copies if direct else 0,
+        n_seen=len(Overlap.of(model, held_out_digests(model, batch)).copies) if direct else 0,
     )
 
 
