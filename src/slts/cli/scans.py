@@ -21,7 +21,7 @@ from slts.guarantees.overlap import both_digests
 from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
-from slts.training.splits import make_splits
+from slts.training.held_out import make_splits
 
 _BATCH_SIZE = 1024
 # Channels with missing values that a message names.
