@@ -12,7 +12,7 @@ from sklearn.model_selection import (
 
 import slts
 from slts import DataError
-from slts.training import landmark_fit, splits
+from slts.training import first_pass, held_out
 from tests.estimators.kinds import KINDS, TUNED, every, quick
 
 pytestmark = [
@@ -42,12 +42,11 @@ def seen(monkeypatch):
     log = []
 
     def logged(*args, groups=None, **kwargs):
-        found = splits.make_splits(*args, groups=groups, **kwargs)
+        found = held_out.make_splits(*args, groups=groups, **kwargs)
         log.append((groups, found))
         return found
 
-    monkeypatch.setattr(landmark_fit, "make_splits", logged)
-    monkeypatch.setattr("slts.training.similarity_fit.make_splits", logged)
+    monkeypatch.setattr(first_pass, "make_splits", logged)
     return log
 
 
