@@ -10,7 +10,7 @@ import pytest
 import slts
 from slts.execution import ThreadRunner
 from slts.models.snippets import Snippets
-from slts.training import landmark_fit, local_fit, memory_plan
+from slts.training import landmark_fit, local_fit, local_metrics, memory_plan
 from slts.training.first_pass import class_weights, read_everything
 from slts.training.local_metrics import learn_local_metrics
 from slts.training.partitioned_ridge import one_vs_rest
