@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(show_default="name of the data")] = None,
     force: bool = False,
+    groups: options.Groups = None,
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -43,21 +44,16 @@ def report(
     if out.exists() and not force:
         raise CommandError(f"{out} exists: use --force to overwrite it, or name another with --out")
     fitted = load_model(model, common)
-    X = y = None
+    given: dict[str, Any] = {}
     if data is not None:
-        found = open_scan(
-            data,
-            common,
-            model=fitted,
-            labelled=False,
-        ).read()
-        X, y = found.series, found.labels
-        if y is None:
+        found = open_scan(data, common, model=fitted, groups=groups, labelled=False).read()
+        given = {"X": found.series, "y": found.labels, "groups": found.groups}
+        if found.labels is None:
             common.messages.say(
                 f"no column of {data} holds the classes of the model: the report has no scores"
             )
     title = title or _title(str(model) if data is None else data)
-    write_report(fitted, out, X=X, y=y, title=title, verbose=common.messages.shows_progress)
+    write_report(fitted, out, title=title, verbose=common.messages.shows_progress, **given)
     if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:

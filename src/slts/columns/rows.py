@@ -26,6 +26,8 @@ _OTHER_DATES = {
     r"^(\d{4})/(\d\d)/(\d\d)": r"\1-\2-\3",
     r"^(\d\d)\.(\d\d)\.(\d{4})": r"\3-\2-\1",
 }
+# Decimal digits that float64 represents exactly.
+_EXACT_DIGITS = 15
 # Number of rows from which the columns are guessed.
 SAMPLE_ROWS = 20_000
 
@@ -75,6 +77,8 @@ class Chunk:
 
 def arrow_table(frame: Any, name: str) -> Any:
     """Convert a data frame of any library; a named index of pandas becomes a column."""
+    if type(frame).__name__ == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet: collect() it first")
     try:
         table = pa.table(frame)
         return table.drop_columns([n for n in table.column_names if _UNNAMED_INDEX.fullmatch(n)])
@@ -108,6 +112,28 @@ def joined_identifier(rows: Any, names: Sequence[str]) -> Any:
 def with_identifier(rows: Any, names: Sequence[str]) -> Any:
     """Append the column of `joined_identifier` to a table."""
     return rows.append_column(identifier_name(names), joined_identifier(rows, names))
+
+
+def plain_column(column: Any) -> Any:
+    """Return a column whose type does not depend on how it was stored."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    target = plain_type(column.type)
+    return column if column.type == target else column.cast(target)
+
+
+def plain_type(dtype: Any) -> Any:
+    """Return the type in which identifiers, times and labels of type `dtype` are read."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+        return pa.string()
+    if pa.types.is_float16(dtype):
+        # Arrow cannot compare float16.
+        return pa.float32()
+    if pa.types.is_decimal(dtype) and dtype.precision <= _EXACT_DIGITS:
+        return pa.float64() if dtype.scale > 0 else pa.int64()
+    return dtype
 
 
 def kind_of(dtype: Any) -> Kind:

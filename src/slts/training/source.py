@@ -19,7 +19,7 @@ from slts.files import Dataset
 from slts.files.dask_collections import is_collection
 from slts.files.paths import is_path_like
 from slts.series import SeriesBatch
-from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_digests
+from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
 # Series that are read at a time.
 BATCH = 1024
@@ -39,12 +39,15 @@ class ArraySource:
         Weight of every series; None is 1 for all. Series of weight zero are left out.
     groups
         Group of every series, if there are groups.
+    classes
+        What the labels stand for, if these are numbers of classes.
     """
 
     series: SeriesBatch
     labels: AnyArray
     weights: FloatArray | None = None
     groups: AnyArray | None = None
+    classes: AnyArray | None = None
     name = "X"
     requires_unique_ids = False
     columns = None
@@ -133,7 +136,7 @@ def memory_limit(given: Any, owner: str) -> int:
     return usable_memory() // 2 if given is None else parse_bytes(given, "memory_limit", owner)
 
 
-def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Piece]:
+def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dataset]:
     """Read a part batch by batch; raise an error if labels are wanted and missing."""
     for piece in part.batches(labels=labels, batch_size=batch_size):
         check_stopped()
@@ -180,7 +183,7 @@ class RepeatedIdentifiers:
         )
 
 
-def digests_in(piece: Piece) -> Digests:
+def digests_in(piece: Dataset) -> Digests:
     """Return the digests of the identifiers of a piece; none where it has no identifiers."""
     return np.empty(0, np.uint64) if piece.ids is None else identifier_digests(piece.ids)
 
