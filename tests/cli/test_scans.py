@@ -22,8 +22,8 @@ from slts.cli import evaluate
 from slts.estimators import base
 from slts.files.parquet_parts import ParquetPart
 from slts.series.source import series_keys
+from slts.training.held_out import make_splits
 from slts.training.sampling import SampleSize
-from slts.training.splits import make_splits
 from tests.files.forms import csv_text, list_table, long_table
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")

@@ -34,7 +34,7 @@ from slts.persistence import load
 from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
-from slts.training.splits import make_splits
+from slts.training.held_out import make_splits
 
 _BATCH_SIZE = 1024
 # Channels with missing values that a message names.
@@ -248,18 +248,16 @@ class _MemoryScan(SeriesScan):
     """Series in memory as a scan: standard input can be read only once."""
 
     def __init__(self, dataset: Dataset) -> None:
-        super().__init__(dataset.source, dataset.columns)
-        self._dataset = dataset
+        # Cut into parts for several threads.
+        size = max(1, len(dataset) // 16)
+        super().__init__(
+            dataset.source, dataset.columns, list(dataset.batches(labels=True, batch_size=size))
+        )
 
     @property
     def requires_unique_ids(self) -> bool:
         """False: the rows have been assembled."""
         return False
-
-    def parts(self, *, labels: bool = True) -> list[Dataset]:
-        """Cut the series into parts for several threads."""
-        size = max(1, len(self._dataset) // 16)
-        return list(self._dataset.batches(labels=labels, batch_size=size))
 
 
 @dataclass

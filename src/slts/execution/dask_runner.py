@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock
-from slts.execution.task_runner import Result, Submission, Task, TaskRunner
+from slts.execution.task_runner import Result, Start, Task, TaskRunner
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
 _AHEAD = 4
@@ -56,25 +56,25 @@ class DaskRunner(TaskRunner):
         return True
 
     @contextmanager
-    def _submission(
+    def _started(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
-    ) -> Iterator[Submission[Result]]:
+    ) -> Iterator[tuple[Start[Result], int]]:
         argument = self._shared_argument(shared)
-        running: dict[int, Any] = {}
+        running: list[Any] = []
 
-        def start(number: int, mine: Any) -> None:
-            running[number] = self._submit(task, parts[number], argument, mine)
+        def start(number: int, mine: Any) -> Callable[[], Result]:
+            running.append(self._submit(task, parts[number], argument, mine))
+            return result
 
-        def result(number: int) -> Result:
-            future = running.pop(number)
-            next(self._ended([future]))
-            found: Result = future.result()
+        def result() -> Result:
+            next(self._ended(running[:1]))
+            found: Result = running.pop(0).result()
             return found
 
         try:
-            yield Submission(start, result, _AHEAD * self.n_workers)
+            yield start, _AHEAD * self.n_workers
         except BaseException:
-            self._cancel(list(running.values()))
+            self._cancel(running)
             raise
 
     def keep(

@@ -46,19 +46,17 @@ class TablePart:
 
     Attributes
     ----------
+    name
+        Name for messages.
     columns
         Role of each column.
     whole
         Whether all rows are read before series are assembled, so that rows may have any order.
     """
 
+    name: str
     columns: Columns
     whole: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        raise NotImplementedError
 
     @property
     def source(self) -> str:

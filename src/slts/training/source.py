@@ -39,12 +39,15 @@ class ArraySource:
         Weight of every series; None is 1 for all. Series of weight zero are left out.
     groups
         Group of every series, if there are groups.
+    classes
+        What the labels stand for, if these are numbers of classes.
     """
 
     series: SeriesBatch
     labels: AnyArray
     weights: FloatArray | None = None
     groups: AnyArray | None = None
+    classes: AnyArray | None = None
     name = "X"
     requires_unique_ids = False
     columns = None
