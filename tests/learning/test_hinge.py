@@ -1,4 +1,4 @@
-"""The rows of a hinge loss: equal rows, weights, and the best point on a ray."""
+"""The rows of a hinge loss: weights, and the best point on a ray."""
 
 from __future__ import annotations
 
@@ -7,34 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slts.learning.hinge import HingeExamples, drop_equal_rows, group_equal_rows, ray_minimiser
-from tests.learning.problems import merged_by_hand, one_class_of_equal_rows, problem
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_one_of_several_equal_rows_is_kept(rng: np.random.Generator, dtype: Any) -> None:
-    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000, dtype))
-    once = drop_equal_rows(rows)
-    signed, _, _ = merged_by_hand((rows.features, rows.labels, rows.weights))
-    assert once.features.dtype == dtype
-    assert once.n_rows == len(signed)
-    np.testing.assert_array_equal(np.unique(once.take(slice(None)), axis=0), signed)
-    assert drop_equal_rows(once) is once
-
-
-def test_rows_of_equal_hash_are_told_apart(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("slts.learning.hinge.scrambled", lambda bits: bits % np.uint64(5))
-    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000))
-    groups = group_equal_rows(rows)
-    assert groups is not None
-    signed, _, weights = merged_by_hand((rows.features, rows.labels, rows.weights))
-    taken = rows.take(groups.first)
-    heavy = np.argmax(weights)
-    mine = np.all(taken == signed[heavy], axis=1)
-    assert groups.sums(rows.weights)[mine].sum() == pytest.approx(weights[heavy])
-    np.testing.assert_array_equal(np.unique(taken, axis=0), signed)
+from slts.learning.hinge import HingeExamples, ray_minimiser
+from tests.learning.problems import problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
