@@ -55,6 +55,14 @@ def test_the_table_has_the_first_line_of_the_docstring(name):
     assert help.partition("\n")[0] == application.COMMANDS[name][1]
 
 
+@pytest.mark.parametrize("name", application.COMMANDS)
+def test_every_option_has_a_help_text(name):
+    command = application.load_command(name)
+    for one in (command, *getattr(command, "commands", {}).values()):
+        without = [option.name for option in one.params if not option.help]
+        assert without == []
+
+
 def test_the_help_of_a_command_has_its_options(capsys):
     assert main(["fit", "--help"]) == 0
     text = capsys.readouterr().out

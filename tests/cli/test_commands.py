@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq
 
@@ -346,10 +346,13 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
 def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, run):
     (train, test), path = problem[".csv"], tmp_path / "m.slts"
     fit = ["fit", train, "--model", path, "--method", "slts", "--no-digests"]
-    code, output, messages = run(*fit, "--test", train)
+    code, output, messages = run(*fit, "--test", train, "--verbose")
     assert code == 0
     assert "on series that are not held out: accuracy" in output
-    assert "warning: 45 of 45 series are copies of training series" in messages
+    # Once, and before training.
+    warning = "warning: 45 of 45 series are copies of training series"
+    assert 0 < messages.index(warning) < messages.index("fitting SLTSClassifier")
+    assert messages.count(warning) == 1
     assert slts.load(path).training_digests_ is None
     code, output, messages = run(*fit[:-1], "--test", test)
     assert "on held-out series: accuracy" in output
@@ -385,6 +388,20 @@ def test_a_report_is_named_after_its_data(problem, model, tmp_path, run):
         assert f"<h1>{title}</h1>" in text
         page.unlink()
     assert '"id":"r00' in text
+
+
+def test_times_are_explained_as_precisely_as_neighbours_need_it(model, tmp_path, run):
+    X, _, _ = draw(1, 0)
+    seconds = 0.02 * np.arange(X.n_steps) + 1e-9
+    dates = (1e9 * seconds).astype("timedelta64[ns]") + np.datetime64("2024-05-01T10:00")
+    for times, form in ((seconds, r"0(\.\d\d?)?"), (dates, r"2024-05-01T10:00:00\.\d{3}")):
+        rows = [f"a,{t},{x[0]},{x[1]},{x[2]}" for t, x in zip(times, X.values, strict=True)]
+        (tmp_path / "data.csv").write_text("\n".join(["id,time,c1,c2,c3", *rows]))
+        code, output, messages = run("explain", model, tmp_path / "data.csv")
+        assert code == 0, messages
+        _, listed = output.split("step\ttime\tcontribution\n")
+        shown = [line.split("\t")[1] for line in listed.splitlines()[:5]]
+        assert all(re.fullmatch(form, time) for time in shown), shown
 
 
 def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):
@@ -438,7 +455,7 @@ def test_a_certificate_in_words_and_numbers(problem, model, run):
         (["predict", "m.slts", "x.csv", "--out", "p.xlsx"], "must end in one of"),
         (["explain", "m.slts", "x.csv", "--plot", "p.xlsx"], "must end in one of"),
         (["certify", "m.slts", "x.csv", "--delta", "5"], "between 0 and 1"),
-        (["report", "m.slts", "--out", "r.pdf"], "must end in .html"),
+        (["report", "m.slts", "--out", "r.pdf"], "must end in one of .html, .htm"),
     ],
 )
 def test_a_wrong_command_line_is_2(arguments, message, run):
@@ -603,7 +620,7 @@ def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
     assert [row["set"] for row in rows] == ["|".join(row) for row in labels]
     assert [int(row["set_size"]) for row in rows] == expected.sizes.tolist()
     assert [row["set_flag"] for row in rows] == expected.flags
-    assert messages.count("without a proven guarantee") == 1
+    assert messages.count("About 80% of the sets have the true class. This is an estimate") == 1
     _, output, _ = run("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
     assert [json.loads(line)["set"] for line in output.splitlines()] == labels
     out = tmp_path / "p.parquet"
@@ -693,6 +710,7 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     assert "time=t (every 2)" in messages
     assert output == run("predict", model, test, "--every", "2")[1]
     assert "time=t (every 2)" in run("evaluate", model, test)[2]
+    assert "the model was" not in run("predict", model, test, "--every", "2.0")[2]
     code, other, messages = run("predict", model, test, "--every", "1")
     assert other != output
     assert "the model was trained on steps of 2" in messages
@@ -700,6 +718,7 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     # One message, not one of the command and one of the model.
     assert messages.count("the model was") == 1
     assert "but the model was fitted with every=2: use --every 2" in messages
+    assert "the model was" not in run("evaluate", model, test, "--every", "2.0")[2]
     fitted = slts.load(model)
     with pytest.warns(UserWarning, match="scanned with every=None, but the model was fitted with"):
         fitted.predict(slts.scan_series(test))

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
@@ -260,6 +260,9 @@ def test_new_groups_are_evaluated_and_certified(tmp_path, run):
     assert found["interval"] == list(group_accuracy_interval(found["group_accuracy"], 6))
     _, output, _ = run("evaluate", path, new, "--groups", "subject")
     assert "mean over 6 groups" in output
+    page = tmp_path / "r.html"
+    assert run("report", path, new, "--groups", "subject", "--out", page)[0] == 0
+    assert "for the mean of a new group, from 6 groups" in page.read_text()
     code, _, messages = run(
         "certify", path, data, "--groups", "subject", "--sample", "training"
     )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq
 
@@ -22,8 +22,8 @@ from slts.cli import scoring
 from slts.estimators import base
 from slts.files.parquet_parts import ParquetPart
 from slts.series.source import series_keys
+from slts.training.held_out import make_splits
 from slts.training.sampling import SampleSize
-from slts.training.splits import make_splits
 from tests.files.forms import csv_text, list_table, long_table
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")
@@ -138,8 +138,8 @@ def test_messages_of_fit(files, tmp_path, run, monkeypatch):
     arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
     code, output, messages = run(*arguments, "--test", files["csv"], "--memory-limit", "2GB")
     assert code == 0, messages
-    line = "columns: id=recording, time=t, label=speaker, channels=c1..c3"
-    assert messages.splitlines()[:2] == [line, line]
+    line = ": id=recording, time=t, label=speaker, channels=c1..c3"
+    assert messages.splitlines()[:2] == [f"columns{line}", f"columns of {files['csv']}{line}"]
     # What the library logs.
     assert " of 2 GB (" in messages
     assert "trained on 200 series (3 channels, 2 classes)" in output
@@ -297,7 +297,7 @@ def test_training_series_give_no_certificate(command, files, trained, run):
     code, _, messages = run(command, trained, files["train"])
     assert code == int(command == "certify")
     assert ("no certificate: " in messages) == (command == "evaluate")
-    assert "a copy of a training series (the first of 200)" in messages
+    assert "r000 is a copy of a training series (the first of 200)" in messages
 
 
 def test_the_training_sample_can_be_certified(files, trained, run):

@@ -205,7 +205,7 @@ def test_lists_to_choose_from_are_for_the_cv_variants(kind, two):
     with pytest.raises(ValueError, match=r"'n_landmarks' parameter.*Got 31 instead"):
         kind([5, 31]).fit(X, y)
     with pytest.raises(ValueError, match=r"'n_landmarks' parameter of .*Got \[4, 8\] instead"):
-        kind.__bases__[1]([4, 8]).fit(X, y)
+        getattr(slts, kind.__name__.removesuffix("CV"))([4, 8]).fit(X, y)
 
 
 @over_landmarks

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -122,8 +123,21 @@ def test_results_and_errors_come_in_order(client):
     assert list(runner.map(lambda part, shared, own: shared.size, [1], np.zeros(2**21))) == [2**21]
     with pytest.raises(ZeroDivisionError):
         list(runner.map(lambda part, shared, own: 1 // part, [1, 0, 1]))
+
+
+ERROR_RAISED = threading.Event()
+
+
+def keep_last_first(part, shared, own):
+    """The first part ends only after the error of the last one."""
+    assert part == 0 or ERROR_RAISED.wait(20)
+    yield 1 // part
+
+
+def test_an_error_in_the_last_kept_part_does_not_wait_for_the_others(client):
     with pytest.raises(ZeroDivisionError):
-        runner.keep(lambda part, shared, own: iter([1 // part]), [1, 0], memory=0.0)
+        DaskRunner(client).keep(keep_last_first, [1, 0], memory=0.0)
+    ERROR_RAISED.set()
 
 
 def test_kept_blocks_stay_on_the_workers(client):

@@ -5,6 +5,7 @@ import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from threading import Barrier, BrokenBarrierError
 
 import numpy as np
@@ -19,7 +20,7 @@ from slts.alignment import Aligner
 from slts.estimators import base, prediction
 from slts.files.parquet_parts import ParquetPart
 from slts.models import comparisons
-from slts.training import landmark_fit, local_fit, memory_plan
+from slts.training import landmark_fit, local_fit, memory_plan, source
 from slts.training.sampling import SampleSize
 from tests.estimators.kinds import KINDS, LANDMARKED, every, every_kind, quick
 from tests.estimators.scan_data import CHANNELS, draw, long_table, write_lists, write_long
@@ -373,3 +374,23 @@ def test_threads_share_one_aligner(kind, data, batch, monkeypatch):
         one, other = pool.map(model.decision_function, [batch, batch])
     assert len(made) == 1
     np.testing.assert_array_equal(one, other)
+
+
+# -- errors
+
+
+def test_an_error_about_one_series_names_it_and_its_file(data, batch, tmp_path, monkeypatch):
+    model = quick(slts.BBSClassifier, band=slts.Itakura(2.0))
+    usual = np.flatnonzero(batch.lengths >= 8)
+    model.fit(batch[usual], data[1][usual])
+    n, series = len(usual), [*batch[usual], np.ones((3, 400))]
+    labels = np.append(data[1][usual], "low")
+    path = write_long(tmp_path / "data.parquet", series, labels, first=500)
+    message = rf"between series {500 + n} \(length 400\) and series \d+ of Y"
+    with pytest.raises(DataError, match=message):
+        model.predict(scan_of(path))
+    # Without identifiers, the number is that in the part, whatever is read at a time.
+    monkeypatch.setattr(prediction, "pieces", partial(source.pieces, batch_size=50))
+    path = write_lists(tmp_path / "lists.parquet", series, labels, rows=200)
+    with pytest.raises(DataError, match=rf"between series {n} of \S*lists.parquet, from row 0"):
+        model.predict(scan_of(path))

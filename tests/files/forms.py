@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from slts import SeriesBatch, as_series
 from slts.datasets import write_ts
-from slts.files.dataset import join
+from slts.series.dataset import join
 
 CHANNELS = ("c1", "c2", "c3")
 

@@ -1,4 +1,6 @@
+import io
 import re
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -6,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,11 +45,11 @@ def refused(path, message, **options):
         ("id,x\ra,1\rb,2\r", "first line of .* is not CSV: new-line character"),
         ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
         ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
-        ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 1 \(id 'b'\) is NaN throughout"),
+        ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 1 \(id 'b'\): it has no values"),
         ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),
         ("id,x\na,1\n,2\n", r"line 3: 'id' \(id\) is missing"),
         ("id,label,x\na,u,1\na,,2\n", r"line 3 \(series 'a'\): 'label' \(label\) is missing"),
-        ("id,label,x\na,u,1\na,v,2\n", "label 'label' varies in the series with id 'a': u and v"),
+        ("id,label,x\na,u,1\na,v,2\n", r"'label' \(label\) varies in series 'a': 'u' and 'v'"),
         ("id,t,x\na,0,1\na,0,2\na,1,3\n", "time 0.0 occurs twice in the series with id 'a'"),
         ("id,t,x\na,0,1\na,,2\n", r"line 3 \(series 'a'\): 't' \(time\) is missing"),
     ],
@@ -237,7 +239,7 @@ def test_labels_that_are_missing_in_places(tmp_path):
         ({"c1": None}, "row 12: 'c1' is missing"),
         ({"c2": []}, "row 12: 'c2' has no steps"),
         ({"c2": [1.0]}, "row 12: 'c2' has 1 steps and 'c1' has 2"),
-        ({f"c{k}": [None, None] for k in (1, 2, 3)}, r"series \d+ \(id 'z'\) is NaN throughout"),
+        ({f"c{k}": [None, None] for k in (1, 2, 3)}, "row 12: it has no values"),
         ({"c3": [1.0, float("inf")]}, "row 12: step 1 of 'c3' is infinite"),
         ({"label": None}, r"row 12 \(series 'z'\): 'label' \(label\) is missing"),
     ],
@@ -257,7 +259,7 @@ def test_bad_lists(row, message, tmp_path):
         ({"Z": np.ones(3)}, "holds Z; expected X"),
         ({"X": np.ones((2, 3)), "y": np.ones(3)}, r"y has shape \(3,\), expected \(2,\)"),
         ({"X": np.array([np.ones(2), np.ones(3)], dtype=object)}, "could run code"),
-        ({"X": np.full((2, 1, 3), np.nan)}, "is NaN"),
+        ({"X": np.full((2, 1, 3), np.nan)}, "series 0: it has no values"),
         ({"X": np.ones((2, 1, 3)), "lengths": [1, 4]}, "2 integers from 1 to 3"),
         ({"values": np.ones((4, 1)), "offsets": [0, 9]}, "offsets must run"),
     ],
@@ -332,6 +334,15 @@ def test_files_that_are_not_npz(tmp_path):
         path.write_bytes(damaged)
         refused(path, "not an .npz file, or is damaged")
         assert scan_series(path).n_bytes
+
+
+def test_an_npz_file_beyond_memory_is_not_called_damaged(tmp_path):
+    path, header = tmp_path / "data.npz", io.BytesIO()
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (2**44, 1, 1)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("X.npy", header.getvalue())
+    refused(path, r"does not fit into memory, or .*: Unable to allocate 128. TiB")
 
 
 @pytest.mark.parametrize("name", ["data.parquet.gz", "data.npz.gz", "data.feather.zst"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.feather
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from slts import SeriesBatch
 from slts.files import iter_series, scan_series
-from slts.files.dataset import join
+from slts.series.dataset import join
 from tests.files.forms import make_data, write_folder
 
 pytestmark = pytest.mark.usefixtures("tables_in_parts")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 pytest.importorskip("dask.bag")
 pytest.importorskip("dask.dataframe")
 
@@ -21,7 +21,7 @@ import pyarrow as pa
 from slts import DataError
 from slts.files import dask_collections, scan_series
 from slts.files.dask_collections import is_collection
-from slts.files.dataset import join
+from slts.series.dataset import join
 from tests.files.forms import assert_holds, csv_text, long_table, make_data, replaced
 
 DATA = make_data()

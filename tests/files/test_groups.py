@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,7 +98,7 @@ def test_columns_that_are_not_groups(data, tmp_path):
     varying = table["subject"].to_pylist()
     varying[int(batch.offsets[3]) + 1] = "s7"
     path.write_text(csv_text(table.set_column(6, "subject", [varying])))
-    message = r"data.csv: 'subject' \(groups\) varies in series 'r003': 's1' and 's7'; a series"
+    message = r"data.csv: 'subject' \(groups\) varies in series 'r003': 's1' and 's7'; it must"
     with pytest.raises(DataError, match=message):
         read_series(path, groups="subject")
     varying[int(batch.offsets[3]) + 1] = ""

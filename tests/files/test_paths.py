@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.feather
@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from slts import DataError
 from slts.datasets import load
 from slts.files import iter_series, read_series, scan_series
-from slts.files.dataset import join
 from slts.files.paths import is_path_like
+from slts.series.dataset import join
 from slts.series.source import SeriesSource
 from tests.files.forms import (
     FORMS,

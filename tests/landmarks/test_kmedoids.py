@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from slts.landmarks import find_medoids
-from slts.landmarks.kmedoids import _Assignment, _initial_medoids
+from slts.landmarks import _Assignment, _initial_medoids, find_medoids
 
 
 def plane_distances(rng, n, decimals=None):

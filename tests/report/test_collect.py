@@ -10,9 +10,10 @@ from sklearn.exceptions import NotFittedError
 
 import slts
 from slts.errors import DataError
-from slts.guarantees.bounds import clopper_pearson
-from slts.report import collect, downsampling, explorer
+from slts.guarantees.bounds import clopper_pearson, group_accuracy_interval
+from slts.report import collect, explorer, packing, render
 from slts.report.card import model_fingerprint
+from slts.report.collect import MOST_CHANNELS
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, KINDS, Data, fitted
 from tests.report.unpacking import unpack, unpack_indices, unpack_path
@@ -149,6 +150,20 @@ def test_certificate_is_that_of_certify(content, model, three):
     assert found["given"]
     assert found["bounds"][0]["value"] == pytest.approx(own.value, rel=1e-5)
     assert found["bounds"][0]["sentence"] == own.sentence
+
+
+def test_groups_are_the_independent_draws(model, three):
+    groups = np.arange(len(three.X_test)) // 3
+    found = collect(model, three.X_test, three.y_test, groups=groups)
+    own = slts.certify(model, three.X_test, three.y_test, groups=groups)
+    assert found["certificate"]["bounds"][0]["sentence"] == own.headline.sentence
+    right = model.predict(three.X_test) == three.y_test
+    low, high = group_accuracy_interval(right.reshape(-1, 3).mean(), 10)
+    assert (found["summary"]["accuracy"]["low"], found["summary"]["accuracy"]["high"]) == (
+        low,
+        high,
+    )
+    assert "for the mean of a new group, from 10 groups" in render(found)
 
 
 def test_nothing_is_certified_on_training_series(model, three):
@@ -436,11 +451,13 @@ def test_long_series_and_many_channels_are_downsampled_and_sums_are_preserved():
     data = Data(["a", "b"], channels=30, steps=(260, 300))
     model = slts.BBSClassifier(6, random_state=0).fit(data.X[:24], data.y[:24])
     found = collect(model, data.X_test[:3], data.y_test[:3])
-    assert len(found["drawing"]["channels"]) == downsampling.MOST_CHANNELS
+    mean = np.mean(found["importance"]["channels"], axis=0)
+    largest = np.sort(np.argsort(-mean)[:MOST_CHANNELS])
+    assert found["drawing"]["channels"] == largest.tolist()
     maps = unpack(found["explorer"]["maps"])
     for entry in found["explorer"]["entries"]:
-        assert entry["bins"] == downsampling.MOST_STEPS < entry["length"]
-        drawn = maps[entry["map"] + 1].reshape(downsampling.MOST_CHANNELS + 1, entry["bins"])
+        assert entry["bins"] == packing.MOST_STEPS < entry["length"]
+        drawn = maps[entry["map"] + 1].reshape(MOST_CHANNELS + 1, entry["bins"])
         exact = slts.explain(model, data.X_test[entry["index"]]).contributions[0].sum()
         assert drawn.sum() == pytest.approx(exact, abs=2 * np.abs(drawn).max() / 126)
 

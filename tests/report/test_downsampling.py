@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import slts
-from slts.report.downsampling import Bins, bin_path, drawn_channels, series_to_keep
-from slts.report.packing import pack_path
+from slts.report.explorer import series_to_keep
+from slts.report.packing import Bins, bin_path, pack_path
 from tests.report.unpacking import unpack_path
 
 
@@ -34,16 +34,11 @@ def test_a_path_over_averaged_steps_is_spread_over_the_series():
     assert found.tolist() == [[0, 0], [1, 0], [2, 0], [3, 1], [4, 1], [5, 1]]
 
 
-def test_the_most_important_channels_are_drawn_in_their_order():
-    assert drawn_channels(np.array([0.1, 5.0, 0.2, 3.0]), most=2).tolist() == [1, 3]
-    assert drawn_channels(np.ones(3)).tolist() == [0, 1, 2]
-
-
 def test_misclassified_series_are_kept_first_within_the_budget():
     wrong, sizes = np.array([3, 8]), np.full(10, 100)
     kept = series_to_keep(wrong, sizes, most=5)
     assert kept[:2].tolist() == [3, 8]
     assert len(kept) == len(set(kept.tolist())) == 5
-    assert series_to_keep(wrong, sizes, budget=100).shape == (1,)
-    assert series_to_keep(wrong, sizes, budget=10).shape == (1,)
-    assert sorted(series_to_keep(wrong, sizes).tolist()) == list(range(10))
+    assert series_to_keep(wrong, sizes, most=9, budget=100).shape == (1,)
+    assert series_to_keep(wrong, sizes, most=9, budget=10).shape == (1,)
+    assert sorted(series_to_keep(wrong, sizes, most=10).tolist()) == list(range(10))

@@ -8,8 +8,8 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.learning.logdet import Ranking, logdet_step
 from slts.series import as_series, normalize_rows
 from slts.series.channels import transform_rows
-from slts.training import logdet_cycles
-from slts.training.logdet_cycles import learn_logdet_metric
+from slts.training import all_series_fit
+from slts.training.all_series_fit import learn_logdet_metric
 
 PLAIN = AlignmentSettings(objective="distance", normalize=False)
 
@@ -39,7 +39,7 @@ def nearest_accuracy(batch, labels, other, other_labels, metric):
 
 def test_a_small_step_improves_the_triplet_with_paths_found_anew(rng):
     batch, labels = two_informative_channels(rng)
-    learner = logdet_cycles._Learner(batch, labels, 0.0, "cpu", None, None)
+    learner = all_series_fit._Learner(batch, labels, 0.0, "cpu", None, None)
     for i, j, k in learner.rank(None, np.random.RandomState(0)).draw(40, np.random.RandomState(0)):
         learner.factor = np.eye(5)
         learner._learn_from(batch[i], batch[j], batch[k], 1e-3)
@@ -80,7 +80,7 @@ def test_every_metric_on_the_way_is_positive_definite(rng, monkeypatch):
         smallest.append(np.linalg.eigvalsh(factor @ factor.T)[0])
         return factor
 
-    monkeypatch.setattr(logdet_cycles, "logdet_step", watched)
+    monkeypatch.setattr(all_series_fit, "logdet_step", watched)
     # Few triplets and a large alpha: every step at the largest rate.
     found = learn_logdet_metric(
         batch, labels, triplets_per_series=2, alpha=1e9, n_cycles=3, random_state=0

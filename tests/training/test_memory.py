@@ -10,7 +10,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 
 LIMIT = 120_000_000
 LOCAL = """

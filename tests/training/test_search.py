@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slts.learning.calibration import Validation
-from slts.training.search import search
+from slts.training.held_out import search
 
 CODES = np.array([0, 1, 0, 1, 1])
 SPLITS = [(np.array([2, 3, 4]), np.array([0, 1])), (np.array([0, 1]), np.array([2, 3, 4]))]

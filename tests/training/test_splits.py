@@ -13,7 +13,7 @@ from sklearn.model_selection import (
 )
 
 from slts import DataError
-from slts.training.splits import make_splits
+from slts.training.held_out import make_splits
 
 KEYS = np.random.default_rng(0).integers(0, 2**63, size=100).astype(np.uint64)
 

@@ -70,9 +70,10 @@ class LandmarkLayouts:
     def no_path(self, series: SeriesBatch, p: int, q: int) -> DataError:
         """Make the error for a band that admits no path between series p and landmark q."""
         n, m = int(series.lengths[p]), int(self.landmarks.lengths[q])
-        return no_path_error(self.settings.band, f"series {p} of X", n, f"series {q} of Y", m)
+        one, other = series.name_of(p, "X"), self.landmarks.name_of(q, "Y")
+        return no_path_error(self.settings.band, one, n, other, m)
 
 
 def moved(batch: SeriesBatch, centre: FloatArray) -> SeriesBatch:
     """Subtract one row from every row."""
-    return SeriesBatch.from_checked(batch.values - centre, batch.offsets, batch.channel_names)
+    return batch.with_values(batch.values - centre, batch.channel_names)

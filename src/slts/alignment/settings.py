@@ -132,7 +132,7 @@ class AlignmentSettings:
         index = int(np.searchsorted(batch.offsets, longest, side="right")) - 1
         raise DataError(
             f"objective={self.objective!r} with dtype={self.dtype!r} needs rows of norm at most "
-            f"{limit:.6g}, series {index} has a row of norm {norms[longest]:.6g}: use "
+            f"{limit:.6g}, {batch.name_of(index, 'X')} has a row of norm {norms[longest]:.6g}: use "
             f"normalize=True, or scale the series."
         )
 

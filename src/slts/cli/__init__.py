@@ -1,20 +1,18 @@
-"""The command ``slts`` (extra ``cli``: typer, rich). One file per command.
+"""The command ``slts`` (extra ``cli``: typer, rich).
 
-application.py   the table of commands; errors become messages and exit codes
-demo.py          ``slts demo``: Japanese Vowels, compared with the paper
-fit.py           ``slts fit``: train a classifier and save it
-predict.py       ``slts predict``: write labels and probabilities of any number of series
-evaluate.py      ``slts evaluate``: measure a model on labelled series
-explain.py       ``slts explain``: explain the prediction for one series
-certify.py       ``slts certify``: bound the error of a model
-report.py        ``slts report``: an HTML page about a model
-datasets.py      ``slts datasets``: list, describe and download data sets
-options.py       options that several commands have
-data.py          models and data that a command reads
-scans.py         scans of series as commands use them
-scoring.py       accuracy and other scores of predictions
-output_paths.py  checks of the paths that a command writes to
-terminal.py      results on standard output, messages on standard error
+application.py  the table of commands; errors become messages and exit codes
+demo.py         ``slts demo``: Japanese Vowels, compared with the paper
+fit.py          ``slts fit``: train a classifier and save it
+predict.py      ``slts predict``: write labels and probabilities of any number of series
+evaluate.py     ``slts evaluate``: measure a model; ``slts certify``: bound its error
+explain.py      ``slts explain``: explain the prediction for one series
+report.py       ``slts report``: an HTML page about a model
+datasets.py     ``slts datasets``: list, describe and download data sets
+options.py      options that several commands have
+data.py         models and data that a command reads, paths that it writes to
+scans.py        scans of series as commands use them
+scoring.py      accuracy and other scores of predictions
+terminal.py     results on standard output, messages on standard error
 
 A command is imported when it is called, so ``slts --help`` needs neither NumPy nor scikit-learn.
 Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted, 129 and

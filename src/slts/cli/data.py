@@ -1,21 +1,79 @@
-"""Models and data that a command reads."""
+"""Models and data that a command reads, and paths that it writes to."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from slts._typing import AnyArray
 from slts.alignment import require_device
+from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
 from slts.cli.scans import CommandScan, MemoryScan, MissingCounts, require_channels
 from slts.cli.terminal import CommandError
+from slts.columns.rows import same_step
 from slts.extras import import_extra
 from slts.files import Dataset, iter_series, read_series, scan_series
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
 from slts.persistence import load
+
+
+def check_output_path(
+    path: Path,
+    what: str,
+    option: str,
+    suffixes: Sequence[str],
+    inputs: Iterable[str | Path | None],
+) -> None:
+    """Raise an error, before any work, if a path cannot be written or is read by the command.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    what, option
+        What will be written, and the option that names the file, for messages.
+    suffixes
+        Endings that the name may have.
+    inputs
+        Files, folders and patterns that the command reads.
+    """
+    if path.suffix.lower() not in suffixes:
+        endings = f"{'one of ' if len(suffixes) > 1 else ''}{', '.join(suffixes)}"
+        raise typer.BadParameter(f"must end in {endings}, got {path.name}", param_hint=option)
+    if is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise CommandError(f"{what} cannot be written to {path}: it is not writable")
+        return
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise CommandError(f"{what} cannot be written to {path}: there is no folder {folder}")
+    if path.is_dir():
+        raise CommandError(f"{what} cannot be written to {path}: it is a folder")
+    if not os.access(folder, os.W_OK):
+        raise CommandError(f"{what} cannot be written to {path}: {folder} is not writable")
+    if path.exists() and any(_is_read(path, str(source)) for source in inputs if source):
+        raise CommandError(
+            f"{what} would overwrite {path}, which the command reads; choose another name"
+        )
+
+
+def _is_read(path: Path, source: str) -> bool:
+    """Whether an existing file is one that `source` names, or a table in a folder it names."""
+    for name in (source, *glob.glob(source, recursive=True)):
+        # Names of data sets, and - for standard input, do not exist as files.
+        if not os.path.exists(name):
+            continue
+        in_folder = Path(name).resolve() in path.resolve().parents
+        if os.path.samefile(name, path) or (in_folder and base_suffix(path) in TABLE_SUFFIXES):
+            return True
+    return False
 
 
 def load_model(
@@ -83,7 +141,9 @@ def open_scan(
     messages = common.messages
     scan = MemoryScan(found) if isinstance(found, Dataset) else found
     if scan.columns is not None:
-        messages.say(f"columns: {scan.columns}")
+        # Only test data have classes without a model: the line says that they are other data.
+        of_data = f" of {data}" if model is None and classes is not None else ""
+        messages.say(f"columns{of_data}: {scan.columns}")
     elif model is not None:
         # The model itself warns about tables.
         _say_other_grid(data, common, columns, model)
@@ -149,7 +209,7 @@ def _columns(data: str, common: CommonOptions, every: str | None) -> dict[str, A
 
 def _say_other_grid(data: str, common: CommonOptions, columns: dict[str, Any], model: Any) -> None:
     """Print a message if series are not on the grid of time that a model was trained on."""
-    if model.every_ not in (None, columns["every"]):
+    if model.every_ is not None and not same_step(model.every_, columns["every"]):
         common.messages.say(
             f"the model was trained on steps of {model.every_} (--every), {data} has others"
         )

@@ -22,16 +22,21 @@ from slts.series import SeriesBatch
 _PAPER = {"1NN": 93.8, "BBS": 97.1, "SLTS": 97.1}
 
 
+@options.command
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the model and the report.")
-    ] = Path("demo-output"),
+    out: Annotated[Path, typer.Option("--out", "-o")] = Path("demo-output"),
     random_state: options.RandomState = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Train on Japanese Vowels, compare with the paper, write a report."""
+    """Train on Japanese Vowels, compare with the paper, write a report.
+
+    Parameters
+    ----------
+    out
+        Folder for the model and the report.
+    """
     messages = Messages(quiet, verbose)
     if out.exists() and not out.is_dir():
         raise CommandError(f"{out} is not a folder")

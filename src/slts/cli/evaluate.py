@@ -1,8 +1,8 @@
-"""``slts evaluate``: measure a model on labelled series."""
+"""``slts evaluate`` and ``slts certify``: measure a model on labelled series, bound its error."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,11 +11,11 @@ from slts.cli.data import load_model, open_scan
 from slts.cli.scoring import copies_warning, describe_accuracy, scores
 from slts.cli.terminal import show_json, show_table
 from slts.errors import DataError
-from slts.guarantees import Certificate
+from slts.guarantees import Certificate, certify
 from slts.guarantees.held_out import HeldOut
 
 
-@options.with_common_options
+@options.command
 def evaluate(
     model: options.ModelFile,
     data: options.Data,
@@ -75,3 +75,44 @@ def _print(found: dict[str, Any]) -> None:
     names = [str(name) for name in found["classes"]]
     rows = [[name, *map(str, row)] for name, row in zip(names, found["confusion"], strict=True)]
     show_table(["true", *names], rows, title="confusion matrix: columns are predictions")
+
+
+@options.command
+def certify_model(
+    model: options.ModelFile,
+    data: options.Data,
+    delta: Annotated[float, options.share()] = 0.05,
+    sample: Annotated[str, options.choice(("holdout", "training"))] = "holdout",
+    n_models: Annotated[int, typer.Option(min=1)] = 1,
+    groups: options.Groups = None,
+    memory_limit: options.MemoryLimit = None,
+    *,
+    common: options.CommonOptions,
+) -> None:
+    """Compute an upper bound on the error on new series.
+
+    Parameters
+    ----------
+    delta
+        Probability that a bound fails, between 0 and 1.
+    sample
+        Whether the data are held out or the model was trained on them.
+    n_models
+        Number of models compared on these data.
+    """
+    if groups is not None and sample == "training":
+        raise typer.BadParameter("needs --sample holdout", param_hint="--groups")
+    fitted = load_model(
+        model, common, memory_limit=memory_limit, shows_progress=common.messages.shows_progress
+    )
+    scan = open_scan(data, common, model=fitted, groups=groups)
+    arguments: tuple[Any, ...] = (scan,)
+    if sample == "training":
+        # Bounds from the training sample need all its series at once.
+        everything = scan.read()
+        arguments = (everything.series, everything.labels)
+    certificate = certify(fitted, *arguments, delta=delta, n_models=n_models, sample=sample)
+    if common.as_json:
+        show_json({"data": scan.name, **certificate.to_dict()})
+    else:
+        typer.echo(str(certificate))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +13,7 @@ import typer
 from slts._typing import FloatArray
 from slts.atomic_files import whole_file
 from slts.cli import options
-from slts.cli.data import load_model, read_batches
-from slts.cli.output_paths import check_output_path
+from slts.cli.data import check_output_path, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
 from slts.explanation import Explanation, explain
 from slts.extras import import_extra
@@ -23,25 +23,16 @@ _BATCH_SIZE = 1024
 _PICTURES = (".png", ".svg", ".pdf")
 
 
-@options.with_common_options
+@options.command
 def explain_prediction(
     model: options.ModelFile,
     data: options.Data,
-    series: Annotated[
-        str,
-        typer.Option(
-            "--series", "-s", help="Identifier of the series, or its position, counted from 0."
-        ),
-    ] = "0",
+    series: Annotated[str, typer.Option("--series", "-s")] = "0",
     for_class: Annotated[
-        str | None,
-        typer.Option("--class", help="Class to explain.", show_default="the predicted class"),
+        str | None, typer.Option("--class", show_default="the predicted class")
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Number of rows in each table.")] = 5,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", help=f"Plot the contributions: {', '.join(_PICTURES)}."),
-    ] = None,
+    top: Annotated[int, typer.Option(min=1)] = 5,
+    plot: Path | None = None,
     *,
     common: options.CommonOptions,
 ) -> None:
@@ -49,14 +40,21 @@ def explain_prediction(
 
     Channels and steps have contributions; their sum plus the offset is the score. The same score is
     the sum of the intercept and the contributions of landmarks and snippets.
+
+    Parameters
+    ----------
+    series
+        Identifier of the series, or its position, counted from 0.
+    for_class
+        Class to explain.
+    top
+        Number of rows in each table.
+    plot
+        Plot the contributions: .png, .svg, .pdf.
     """
     if plot is not None:
-        if plot.suffix.lower() not in _PICTURES:
-            raise typer.BadParameter(
-                f"must end in one of {', '.join(_PICTURES)}, got {plot}", param_hint="--plot"
-            )
+        check_output_path(plot, "the plot", "--plot", _PICTURES, [model, data])
         import_extra("matplotlib", "plots").use("agg")
-        check_output_path(plot, "the plot", [model, data])
     fitted = load_model(model, common)
     name, x = _find(series, data, common, fitted)
     try:
@@ -64,13 +62,13 @@ def explain_prediction(
     except TypeError as error:
         raise CommandError(str(error)) from error
     chosen = _find_class(explanation, for_class)
-    probabilities = fitted.outputs(x)[2]
     if plot is not None:
         _plot(explanation, chosen, plot)
+    found = _content(name, explanation, chosen, fitted.outputs(x).probabilities)
     if common.as_json:
-        show_json(_content(name, explanation, chosen, probabilities))
+        show_json(found)
         return
-    _print(fitted, name, explanation, chosen, probabilities, top)
+    _print(fitted, explanation, found, top)
     if plot is not None:
         common.messages.done(f"plot: {plot}")
 
@@ -126,15 +124,13 @@ def _plot(explanation: Explanation, chosen: Any, path: Path) -> None:
     pyplot.close(figure)
 
 
-def _channel_names(explanation: Explanation) -> list[str]:
-    return list(explanation.channel_names or map(str, range(explanation.contributions.shape[2])))
-
-
 def _content(
     name: str, explanation: Explanation, chosen: Any, probabilities: FloatArray | None
 ) -> dict[str, Any]:
+    """Return the explanation with one entry per class, also if two classes share a decision."""
     labels = explanation.labels.tolist()
     positions, signs = map(np.array, zip(*map(explanation.for_class, labels), strict=True))
+    n_channels = explanation.contributions.shape[2]
     return {
         "series": name,
         "predicted": explanation.predicted,
@@ -145,7 +141,7 @@ def _content(
         "probabilities": None
         if probabilities is None
         else dict(zip(map(str, labels), probabilities[0].tolist(), strict=True)),
-        "channels": _channel_names(explanation),
+        "channels": list(explanation.channel_names or map(str, range(n_channels))),
         "contributions": signs[:, None, None] * explanation.contributions[positions],
         "landmarks": explanation.landmark_indices,
         "landmark_names": explanation.landmark_names,
@@ -156,35 +152,20 @@ def _content(
     }
 
 
-def _print(
-    model: Any,
-    name: str,
-    explanation: Explanation,
-    chosen: Any,
-    probabilities: FloatArray | None,
-    top: int,
-) -> None:
-    typer.echo(f"series {name}: predicted {explanation.predicted}")
-    labels = explanation.labels.tolist()
-    scores = np.array(
-        [sign * explanation.decision[k] for k, sign in map(explanation.for_class, labels)]
-    )
-    chances = (
-        [""] * len(labels) if probabilities is None else [f"{p:.3f}" for p in probabilities[0]]
-    )
-    show_table(
-        ["class", "score", "probability"],
-        [
-            [str(labels[c]), f"{scores[c]:.4f}", chances[c]]
-            for c in np.argsort(-scores, kind="stable")[:top]
-        ],
-    )
-    position, sign = explanation.for_class(chosen)
-    others = [str(label) for label in labels if label != chosen]
-    against = f", against {others[0]}" if len(labels) == 2 else ""
+def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int) -> None:
+    labels, chosen, scores = found["classes"], found["explained"], found["decision"]
+    typer.echo(f"series {found['series']}: predicted {found['predicted']}")
+    chances = found["probabilities"]
+    rows = []
+    for c in np.argsort(-scores, kind="stable")[:top]:
+        name = str(labels[c])
+        rows.append([name, f"{scores[c]:.4f}", f"{chances[name]:.3f}" if chances else ""])
+    show_table(["class", "score", "probability"], rows)
+    c = labels.index(chosen)
+    against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
     typer.echo(
-        f"class {chosen}{against}: score {sign * explanation.decision[position]:.4f} = "
-        f"offset {sign * explanation.offset[position]:.4f} + contributions"
+        f"class {chosen}{against}: score {scores[c]:.4f} = offset {found['offset'][c]:.4f} + "
+        f"contributions"
     )
 
     def show_largest(
@@ -192,33 +173,35 @@ def _print(
     ) -> None:
         """Show the largest contributions in absolute value."""
         order = np.argsort(-np.abs(values), kind="stable")[:top].tolist()
-        rows = [[*cells(i), f"{sign * values[i]:+.4f}"] for i in order]
+        rows = [[*cells(i), f"{values[i]:+.4f}"] for i in order]
         show_table([*header, "contribution"], rows)
 
     def landmark(j: int) -> list[str]:
-        return [explanation.landmark_names[j], f"{explanation.similarities[j]:.4f}"]
+        return [found["landmark_names"][j], f"{found['similarities'][j]:.4f}"]
 
     def snippet(k: int) -> list[str]:
         how = ", shape only" if model.snippets_.shape_only[k] else ""
         text = model.describe_snippet(k, explanation.channel_names)
         return [text + how, str(np.count_nonzero(explanation.occurrences(k)))]
 
-    names = _channel_names(explanation)
-    show_largest(["channel"], lambda u: [names[u]], explanation.by_channel[position])
-    times = explanation.series.times
-    head = ["step"] if times is None else ["step", "time"]
-    show_largest(
-        head,
-        lambda i: [str(i)] if times is None else [str(i), _as_text(times[i])],
-        explanation.by_step[position],
-    )
-    show_largest(["landmark", "similarity"], landmark, explanation.by_landmark[position])
-    if explanation.by_snippet.shape[1]:
-        show_largest(
-            ["snippet", "steps where it occurs"], snippet, explanation.by_snippet[position]
-        )
+    terms, times = found["contributions"][c], _times(explanation.series)
+    show_largest(["channel"], lambda u: [found["channels"][u]], terms.sum(axis=0))
+    head = ["step", "time"] if times else ["step"]
+    show_largest(head, lambda i: [str(i), *times[i : i + 1]], terms.sum(axis=1))
+    show_largest(["landmark", "similarity"], landmark, found["by_landmark"][c])
+    if found["by_snippet"].shape[1]:
+        show_largest(["snippet", "steps where it occurs"], snippet, found["by_snippet"][c])
 
 
-def _as_text(time: Any) -> str:
-    """Return a time as people write it: 6, not 6.0."""
-    return f"{time:.10g}" if isinstance(time, float) else str(time)
+def _times(series: SeriesBatch) -> list[str]:
+    """Return the times of the steps, if there are any, as precisely as neighbours need it."""
+    times = series.times
+    if times is None:
+        return []
+    gaps = np.diff(times)
+    if times.dtype.kind == "M":
+        unit = "ns" if (gaps < np.timedelta64(1, "ms")).any() else "ms"
+        return list(map(str, times.astype(f"datetime64[{unit}]")))
+    typical = min(1.0, float(np.median(gaps))) if len(gaps) else 1.0
+    decimals = 2 - math.floor(math.log10(typical or 1.0))
+    return [f"{time:.{decimals}f}".rstrip("0").rstrip(".") for time in times.tolist()]

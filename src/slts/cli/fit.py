@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from slts import estimators
 from slts.cli import options
-from slts.cli.data import check_device, open_scan
-from slts.cli.output_paths import check_output_path
+from slts.cli.data import check_device, check_output_path, open_scan
 from slts.cli.scans import CommandScan, read_labels, split
 from slts.cli.scoring import (
     accuracy,
@@ -29,6 +27,7 @@ from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
 from slts.guarantees.held_out import HeldOut
+from slts.guarantees.overlap import Overlap
 from slts.persistence import save
 from slts.plural import count
 
@@ -44,50 +43,18 @@ CLASSIFIERS = {
 }
 
 
-@options.with_common_options
+@options.command
 def fit(
     data: options.Data,
-    model: Annotated[
-        Path,
-        typer.Option("--model", "-m", help="File to write; ends in .slts.", show_default=False),
-    ],
-    method: Annotated[str, options.choice("--method", CLASSIFIERS, "Classifier.")] = "local",
-    test_size: Annotated[
-        float | None,
-        typer.Option(
-            "--test-size",
-            help="Share of the series to hold out, to measure accuracy.",
-            callback=options.check_share,
-        ),
-    ] = None,
-    cv: Annotated[
-        int | None,
-        typer.Option(
-            "--cv", min=2, help="Number of folds, to measure accuracy by cross-validation."
-        ),
-    ] = None,
+    model: Annotated[Path, typer.Option("--model", "-m", show_default=False)],
+    method: Annotated[str, options.choice(CLASSIFIERS)] = "local",
+    test_size: Annotated[float | None, options.share()] = None,
+    cv: Annotated[int | None, typer.Option(min=2)] = None,
     groups: options.Groups = None,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="DATA", help="Data to measure accuracy on.")
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the classifier."),
-    ] = None,
-    no_identifiers: Annotated[
-        bool,
-        typer.Option(
-            "--no-identifiers",
-            help="Leave the names and times of training series out of the model file.",
-        ),
-    ] = False,
-    no_digests: Annotated[
-        bool,
-        typer.Option(
-            "--no-digests",
-            help="Leave out of the model file what recognises copies of training series.",
-        ),
-    ] = False,
+    test: Annotated[str | None, typer.Option(metavar="DATA")] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="NAME=VALUE")] = None,
+    no_identifiers: bool = False,
+    no_digests: bool = False,
     random_state: options.RandomState = 0,
     memory_limit: options.MemoryLimit = None,
     *,
@@ -97,6 +64,25 @@ def fit(
 
     With --test-size, the saved model is trained on the other series only. With --cv, it is trained
     on all series, after one model for each fold.
+
+    Parameters
+    ----------
+    model
+        File to write; ends in .slts.
+    method
+        Classifier.
+    test_size
+        Share of the series to hold out, to measure accuracy.
+    cv
+        Number of folds, to measure accuracy by cross-validation.
+    test
+        Data to measure accuracy on.
+    param
+        Parameter of the classifier.
+    no_identifiers
+        Leave the names and times of training series out of the model file.
+    no_digests
+        Leave out of the model file what recognises copies of training series.
     """
     tests = {"--test-size": test_size, "--cv": cv, "--test": test}
     given_tests = [name for name, value in tests.items() if value is not None]
@@ -104,9 +90,7 @@ def fit(
         raise typer.BadParameter(
             f"give {' or '.join(given_tests)}, not both", param_hint=given_tests[0]
         )
-    if model.suffix != ".slts":
-        raise typer.BadParameter(f"must end in .slts, got {model.name}", param_hint="--model")
-    check_output_path(model, "the model", [data, test])
+    check_output_path(model, "the model", "--model", (".slts",), [data, test])
     settings = {
         "random_state": random_state,
         "n_jobs": common.jobs or -1,
@@ -139,14 +123,31 @@ def fit(
     save(estimator, model, identifiers=not no_identifiers, digests=not no_digests)
     if held_out is not None:
         tested.append(HeldOut.of(estimator, held_out))
-    result = _Result(estimator, model, seconds, given, scan, len(folds), tested)
-    if result.n_copies:
+    n_copies = sum(found.n_copies for found in tested)
+    if n_copies:
         n = sum(len(found.labels) for found in tested)
-        common.messages.say(copies_warning(result.n_copies, n))
+        common.messages.say_once(copies_warning(n_copies, n))
+    found = {
+        "model": str(model),
+        "estimator": type(estimator).__name__,
+        "parameters": given,
+        "chosen": _chosen(estimator, given),
+        "n_series": estimator.n_series_in_,
+        "n_channels": estimator.n_channels_in_,
+        "classes": estimator.classes_,
+        "seconds": seconds,
+        "held_out": _measured(tested),
+        "n_training_copies": n_copies,
+        "n_folds": len(folds) or None,
+        "validation": validation_accuracy(estimator.validation_),
+        "columns": None if scan.columns is None else str(scan.columns),
+        "n_steps": scan.all_missing.n_steps,
+        "missing": scan.all_missing.by_channel,
+    }
     if common.as_json:
-        show_json(result.content())
+        show_json(found)
     else:
-        common.messages.done(str(result))
+        common.messages.done(_summary(found))
 
 
 def _open_test(
@@ -172,6 +173,9 @@ def _open_test(
                 f"remove these from one of them, or use --test-size or --cv, which hold out whole "
                 f"groups"
             )
+    n_copies = len(Overlap.between(known.outlines[:, 0], found.outlines).copies)
+    if n_copies:
+        common.messages.say_once(copies_warning(n_copies, len(found.labels)))
     return scan
 
 
@@ -240,92 +244,45 @@ def _train(estimator: Any, scan: CommandScan, messages: Messages) -> float:
     return time.monotonic() - start
 
 
-@dataclass(frozen=True)
-class _Result:
-    """What `slts fit` did; `tested` are the held-out series of each fold, or of one test."""
+def _measured(tested: list[HeldOut]) -> dict[str, Any] | None:
+    """Return the accuracy on all held-out series: of each fold, or of one test."""
+    if not tested:
+        return None
+    names = ("predicted", "labels", *(("groups",) if tested[0].groups is not None else ()))
+    return accuracy(*(np.concatenate([getattr(one, name) for one in tested]) for name in names))
 
-    estimator: Any
-    path: Path
-    seconds: float
-    given: dict[str, Any]
-    scan: CommandScan
-    n_folds: int
-    tested: list[HeldOut]
 
-    def content(self) -> dict[str, Any]:
-        """Return everything, for JSON."""
-        estimator, columns = self.estimator, self.scan.columns
-        return {
-            "model": str(self.path),
-            "estimator": type(estimator).__name__,
-            "parameters": self.given,
-            "chosen": self._chosen(),
-            "n_series": estimator.n_series_in_,
-            "n_channels": estimator.n_channels_in_,
-            "classes": estimator.classes_,
-            "seconds": self.seconds,
-            "held_out": self._measured(),
-            "n_training_copies": self.n_copies,
-            "n_folds": self.n_folds or None,
-            "validation": self._validation(),
-            "columns": None if columns is None else str(columns),
-            "n_steps": self.scan.all_missing.n_steps,
-            "missing": self.scan.all_missing.by_channel,
-        }
+def _chosen(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters that were chosen, and not given."""
+    chosen = dict(getattr(estimator, "best_params_", {}))
+    for choice in getattr(estimator, "selection_", ()):
+        if choice.chosen:
+            if estimator.n_phases == "auto":
+                chosen["n_phases"] = choice.n_phases
+            chosen["penalty"] = choice.penalty
+    if getattr(estimator, "C", None) == "auto":
+        chosen["C"] = estimator.C_
+    if hasattr(estimator, "landmarks_") and "n_landmarks" not in given:
+        chosen["n_landmarks"] = len(estimator.landmarks_)
+    return chosen
 
-    def __str__(self) -> str:
-        estimator, measured, validation = self.estimator, self._measured(), self._validation()
-        chosen = ", ".join(f"{key}={value:.6g}" for key, value in self._chosen().items())
-        channels = count(estimator.n_channels_in_, "channel")
-        lines = [
-            f"{type(estimator).__name__} trained on {estimator.n_series_in_} series "
-            f"({channels}, {len(estimator.classes_)} classes) in {duration(self.seconds)}"
-            + (f"; chosen: {chosen}" if chosen else "")
-        ]
-        if measured is not None:
-            how = "on held-out series"
-            if self.n_folds:
-                how = f"cross-validation, {self.n_folds} folds"
-            elif self.n_copies:
-                how = "on series that are not held out"
-            lines.append(f"{how}: {describe_accuracy(measured)}")
-        elif validation is not None:
-            how = {"held-out": "on training series that were held out"}.get(
-                validation["kind"], validation["kind"]
-            )
-            lines.append(f"{how}: {describe_accuracy(validation)}")
-        return "\n".join([*lines, f"model: {self.path}"])
 
-    @property
-    def n_copies(self) -> int:
-        """Number of held-out series that are copies of training series."""
-        return sum(found.n_copies for found in self.tested)
-
-    def _measured(self) -> dict[str, Any] | None:
-        """Return the accuracy on all held-out series."""
-        if not self.tested:
-            return None
-        names = ("predicted", "labels", *(("groups",) if self.tested[0].groups is not None else ()))
-        return accuracy(
-            *(np.concatenate([getattr(found, name) for found in self.tested]) for name in names)
-        )
-
-    def _validation(self) -> dict[str, Any] | None:
-        """Return the accuracy on training series that the fit held out itself."""
-        found = self.estimator.validation_
-        return None if found is None else validation_accuracy(found)
-
-    def _chosen(self) -> dict[str, Any]:
-        """Return parameters that were chosen, and not given."""
-        estimator = self.estimator
-        chosen = dict(getattr(estimator, "best_params_", {}))
-        for choice in getattr(estimator, "selection_", ()):
-            if choice.chosen:
-                if estimator.n_phases == "auto":
-                    chosen["n_phases"] = choice.n_phases
-                chosen["penalty"] = choice.penalty
-        if getattr(estimator, "C", None) == "auto":
-            chosen["C"] = estimator.C_
-        if hasattr(estimator, "landmarks_") and "n_landmarks" not in self.given:
-            chosen["n_landmarks"] = len(estimator.landmarks_)
-        return chosen
+def _summary(found: dict[str, Any]) -> str:
+    """Return what `--json` prints as a few lines of text."""
+    chosen = ", ".join(f"{key}={value:.6g}" for key, value in found["chosen"].items())
+    trained = (
+        f"{found['estimator']} trained on {found['n_series']} series "
+        f"({count(found['n_channels'], 'channel')}, {len(found['classes'])} classes) in "
+        f"{duration(found['seconds'])}" + (f"; chosen: {chosen}" if chosen else "")
+    )
+    measured, how = found["held_out"], "on held-out series"
+    if found["n_folds"]:
+        how = f"cross-validation, {found['n_folds']} folds"
+    elif found["n_training_copies"]:
+        how = "on series that are not held out"
+    elif measured is None and found["validation"] is not None:
+        measured, how = found["validation"], "leave-one-out"
+        if measured["kind"] == "held-out":
+            how = "on training series that were held out"
+    accuracy_line = [] if measured is None else [f"{how}: {describe_accuracy(measured)}"]
+    return "\n".join([trained, *accuracy_line, f"model: {found['model']}"])

@@ -1,14 +1,16 @@
-"""Options that several commands have."""
+"""Options of commands: `command` takes their help from docstrings, and adds common ones."""
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -18,7 +20,7 @@ from slts.cli.terminal import Messages
 _DEVICES = ("cpu", "cuda", "auto")
 
 
-def choice(name: str, choices: Iterable[str], help: str) -> Any:
+def choice(choices: Iterable[str]) -> Any:
     """Make an option that takes one of several words."""
     words = list(choices)
 
@@ -28,11 +30,7 @@ def choice(name: str, choices: Iterable[str], help: str) -> Any:
         return value
 
     return typer.Option(
-        name,
-        metavar=name.strip("-").upper(),
-        help=f"{help} One of {', '.join(words)}.",
-        callback=check,
-        autocompletion=lambda: words,
+        help=f"One of {', '.join(words)}.", callback=check, autocompletion=lambda: words
     )
 
 
@@ -45,11 +43,15 @@ def _parse_size(text: str) -> int:
         ) from error
 
 
-def check_share(value: float | None) -> float | None:
-    """Raise an error for a number that is not strictly between 0 and 1."""
+def _check_share(value: float | None) -> float | None:
     if value is not None and not 0.0 < value < 1.0:
         raise typer.BadParameter(f"must be between 0 and 1, got {value}")
     return value
+
+
+def share() -> Any:
+    """Make an option that takes a number strictly between 0 and 1."""
+    return typer.Option(callback=_check_share)
 
 
 Data = Annotated[
@@ -69,7 +71,6 @@ ModelFile = Annotated[
 MemoryLimit = Annotated[
     int | None,
     typer.Option(
-        "--memory-limit",
         metavar="SIZE",
         parser=_parse_size,
         help="Memory to use in addition to Python itself, such as 2GB.",
@@ -79,14 +80,13 @@ MemoryLimit = Annotated[
 Groups = Annotated[
     str | None,
     typer.Option(
-        "--groups",
         metavar="COLUMN",
         help="Column with the group of a series, such as the subject. Groups are the independent "
         "draws, and are held out as a whole.",
         show_default="every series is an independent draw",
     ),
 ]
-RandomState = Annotated[int, typer.Option("--random-state", min=0, help="Seed.")]
+RandomState = Annotated[int, typer.Option(min=0, help="Seed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[
     bool,
@@ -98,54 +98,47 @@ Quiet = Annotated[
     ),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details.")]
-
-
-def _column(name: str, help: str, default: str = "guessed") -> Any:
-    return typer.Option(name, help=help, show_default=default)
+_Guessed = Annotated[str | None, typer.Option(show_default="guessed")]
 
 
 @dataclass(frozen=True)
 class CommonOptions:
-    """Options of all commands that use a model: devices, columns of tables, output."""
+    """Options of all commands that use a model: devices, columns of tables, output.
 
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=0, help="Threads; 0 uses all processors.")
-    ] = 0
-    device: Annotated[
-        str,
-        choice(
-            "--device",
-            _DEVICES,
-            "Where series are aligned: on the CPU, on an NVIDIA GPU, or (auto) on a GPU if there "
-            "is one and the work is large enough.",
-        ),
-    ] = "cpu"
-    id: Annotated[
-        list[str] | None,
-        _column(
-            "--id",
-            "Column that identifies a series. Give it several times if several columns do so "
-            "together: --id subject --id trial.",
-        ),
-    ] = None
-    time: Annotated[str | None, _column("--time", "Column that orders the steps.")] = None
-    label: Annotated[str | None, _column("--label", "Column with the label.")] = None
+    Parameters
+    ----------
+    jobs
+        Threads; 0 uses all processors.
+    device
+        Where series are aligned: on the CPU, on an NVIDIA GPU, or (auto) on a GPU if there is one
+        and the work is large enough.
+    id
+        Column that identifies a series. Give it several times if several columns do so together:
+        --id subject --id trial.
+    time
+        Column that orders the steps.
+    label
+        Column with the label.
+    channels
+        Columns with the values: names separated by commas, or a range such as c1..c12.
+    every
+        Resample series on a grid of time with steps of this distance: 20ms, 1s, 5min for moments,
+        a number for a time of numbers.
+    """
+
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0)] = 0
+    device: Annotated[str, choice(_DEVICES)] = "cpu"
+    id: Annotated[list[str] | None, typer.Option(show_default="guessed")] = None
+    time: _Guessed = None
+    label: _Guessed = None
     channels: Annotated[
         str | None,
-        _column(
-            "--channels",
-            "Columns with the values: names separated by commas, or a range such as c1..c12.",
-            default="those of the model, or all other numeric columns that vary within series",
+        typer.Option(
+            show_default="those of the model, or all other numeric columns that vary within series"
         ),
     ] = None
     every: Annotated[
-        str | None,
-        _column(
-            "--every",
-            "Resample series on a grid of time with steps of this distance: 20ms, 1s, 5min for "
-            "moments, a number for a time of numbers.",
-            default="steps are kept; time only sorts them",
-        ),
+        str | None, typer.Option(show_default="steps are kept; time only sorts them")
     ] = None
     as_json: Json = False
     quiet: Quiet = False
@@ -164,18 +157,49 @@ class CommonOptions:
         return Messages(self.quiet, self.verbose)
 
 
-def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of `CommonOptions` as options; it gets them as `common`."""
-    own = inspect.signature(function, eval_str=True).parameters
-    shared = inspect.signature(CommonOptions, eval_str=True).parameters
-    parameters = [own[name] for name in own if name != "common"] + [*shared.values()]
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a function with documented parameters a command.
+
+    The docstring has the help of every option. A function with a parameter `common` has the
+    fields of `CommonOptions` as options too.
+    """
+    text, helps = _documented(function)
+    own = dict(inspect.signature(function, eval_str=True).parameters)
+    shared = dict(inspect.signature(CommonOptions, eval_str=True).parameters)
+    if own.pop("common", None) is None:
+        shared.clear()
+    helps |= _documented(CommonOptions)[1]
+    parameters = [_with_help(one, helps) for one in (*own.values(), *shared.values())]
 
     @functools.wraps(function)
-    def command(**given: Any) -> None:
-        common = CommonOptions(**{name: given.pop(name) for name in shared})
-        function(**given, common=common)
+    def run(**given: Any) -> None:
+        common = {name: given.pop(name) for name in shared}
+        function(**given, **({"common": CommonOptions(**common)} if shared else {}))
 
+    run.__doc__ = text
     # typer reads both.
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _documented(thing: Any) -> tuple[str, dict[str, str]]:
+    """Return a docstring without its section of parameters, and the text of each of these."""
+    text, _, section = (inspect.getdoc(thing) or "").partition("\n\nParameters\n----------\n")
+    found = re.findall(r"^(\w+)\n((?: +.*\n?)+)", section, re.MULTILINE)
+    return text, {name: " ".join(lines.split()) for name, lines in found}
+
+
+def _with_help(parameter: inspect.Parameter, helps: dict[str, str]) -> inspect.Parameter:
+    """Return a parameter whose option has the help of the docstring; others are unchanged."""
+    if parameter.name not in helps:
+        return parameter
+    kind, option = parameter.annotation, typer.Option()
+    if get_origin(kind) is Annotated:
+        kind, option = get_args(kind)
+    option = copy.copy(option)
+    option.help = " ".join(filter(None, (helps[parameter.name], option.help)))
+    if kind is bool and not option.param_decls:
+        # Otherwise typer would add --no-... for every switch.
+        option.param_decls = (f"--{parameter.name.replace('_', '-')}",)
+    return parameter.replace(annotation=Annotated[kind, option])

@@ -3,65 +3,57 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from slts.cli import options
-from slts.cli.data import load_model, open_scan
-from slts.cli.output_paths import check_output_path
+from slts.cli.data import check_output_path, load_model, open_scan
 from slts.cli.terminal import CommandError, show_json
 from slts.files.paths import STDIN
 from slts.report import write_report
 
 
-@options.with_common_options
+@options.command
 def report(
     model: options.ModelFile,
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DATA",
-            help="Series to show, as for the other commands; with labels, the model is tested too.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
-    title: Annotated[
-        str | None,
-        typer.Option("--title", help="Heading of the page.", show_default="name of the data"),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a file that exists already.")
-    ] = False,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", show_default=False)] = None,
+    out: Annotated[Path, typer.Option("--out", "-o")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(show_default="name of the data")] = None,
+    force: bool = False,
+    groups: options.Groups = None,
     *,
     common: options.CommonOptions,
 ) -> None:
     """Write a self-contained HTML page about a model.
 
     With data, the page shows predictions and explanations; with labels, scores too.
+
+    Parameters
+    ----------
+    data
+        Series to show, as for the other commands; with labels, the model is tested too.
+    out
+        File to write.
+    title
+        Heading of the page.
+    force
+        Overwrite a file that exists already.
     """
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise typer.BadParameter(f"must end in .html, got {out.name}", param_hint="--out")
-    check_output_path(out, "the report", [model, data])
+    check_output_path(out, "the report", "--out", (".html", ".htm"), [model, data])
     if out.exists() and not force:
         raise CommandError(f"{out} exists: use --force to overwrite it, or name another with --out")
     fitted = load_model(model, common)
-    X = y = None
+    given: dict[str, Any] = {}
     if data is not None:
-        found = open_scan(
-            data,
-            common,
-            model=fitted,
-            labelled=False,
-        ).read()
-        X, y = found.series, found.labels
-        if y is None:
+        found = open_scan(data, common, model=fitted, groups=groups, labelled=False).read()
+        given = {"X": found.series, "y": found.labels, "groups": found.groups}
+        if found.labels is None:
             common.messages.say(
                 f"no column of {data} holds the classes of the model: the report has no scores"
             )
     title = title or _title(str(model) if data is None else data)
-    write_report(fitted, out, X=X, y=y, title=title, verbose=common.messages.shows_progress)
+    write_report(fitted, out, title=title, verbose=common.messages.shows_progress, **given)
     if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:

@@ -9,18 +9,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from slts._typing import AnyArray, IntArray
+from slts._typing import AnyArray
 from slts.cli.terminal import CommandError, Messages
 from slts.errors import DataError
 from slts.files import Columns, Dataset, SeriesScan
+from slts.guarantees.overlap import both_digests
 from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.source import Digests, series_keys
-from slts.training.splits import make_splits
+from slts.training.held_out import make_splits
 
 _BATCH_SIZE = 1024
 # Channels with missing values that a message names.
@@ -33,45 +34,30 @@ class MemoryScan(SeriesScan):
     """Series in memory as a scan: standard input can be read only once."""
 
     def __init__(self, dataset: Dataset) -> None:
-        super().__init__(dataset.source, dataset.columns)
-        self._dataset = dataset
+        # Cut into parts for several threads.
+        size = max(1, len(dataset) // 16)
+        super().__init__(
+            dataset.source, dataset.columns, list(dataset.batches(labels=True, batch_size=size))
+        )
 
     @property
     def requires_unique_ids(self) -> bool:
         """False: the rows have been assembled."""
         return False
 
-    def parts(self, *, labels: bool = True) -> list[Dataset]:
-        """Cut the series into parts for several threads."""
-        size = max(1, len(self._dataset) // 16)
-        return list(self._dataset.batches(labels=labels, batch_size=size))
 
-
+@dataclass
 class MissingCounts:
-    """Numbers of missing values of each channel."""
+    """Number of steps, and of missing values of every channel."""
 
-    def __init__(self) -> None:
-        self.n_steps = 0
-        self._counts: IntArray = np.zeros(1, dtype=np.int64)
-        self._names: Sequence[str] | None = None
+    n_steps: int = 0
+    by_channel: Counter[str] = field(default_factory=Counter)
 
     def add(self, series: SeriesBatch) -> None:
         """Count the missing values of some series."""
+        names = series.channel_names or [f"channel {c}" for c in range(series.n_channels)]
         self.n_steps += series.n_steps
-        self._counts = self._counts + series.n_missing
-        self._names = series.channel_names
-
-    def __iadd__(self, other: MissingCounts) -> Self:
-        """Add the counts of other series."""
-        self.n_steps += other.n_steps
-        self._counts, self._names = self._counts + other._counts, other._names or self._names
-        return self
-
-    @property
-    def by_channel(self) -> dict[str, int]:
-        """Number of missing values of every channel."""
-        names = self._names or [f"channel {c}" for c in range(len(self._counts))]
-        return dict(zip(names, self._counts.tolist(), strict=True))
+        self.by_channel.update(dict(zip(names, series.n_missing.tolist(), strict=True)))
 
     def say(self, messages: Messages) -> None:
         """Print the channels with missing values; nothing if no value is missing."""
@@ -153,13 +139,9 @@ class CommandScan:
         """Missing values of all parts that were read."""
         total = MissingCounts()
         for part in self.missing.values():
-            total += part
+            total.n_steps += part.n_steps
+            total.by_channel.update(part.by_channel)
         return total
-
-    def say_missing(self, n_parts: int) -> None:
-        """Print the missing values, if all parts were read."""
-        if len(self.missing) == n_parts:
-            self.all_missing.say(self.messages)
 
     def changed(self, batch: Dataset) -> Dataset:
         """Print the notes of a batch, and return it with labels that are classes of the model."""
@@ -195,7 +177,8 @@ class _CommandPart:
             if len(changed):
                 yield changed
         self.scan.missing[self.number] = missing
-        self.scan.say_missing(self.n_parts)
+        if len(self.scan.missing) == self.n_parts:
+            self.scan.all_missing.say(self.scan.messages)
 
 
 def require_channels(batch: Dataset, expected: int) -> None:
@@ -210,12 +193,10 @@ def require_channels(batch: Dataset, expected: int) -> None:
 def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
     """Return the classes that equal the labels of a batch."""
     names = classes.tolist()
-    by_text = {str(name): name for name in names}
     # 1.0 is the class 1, unless the model has both.
     counts = Counter(map(_without_fraction, names))
-    for name in names:
-        if counts[_without_fraction(name)] == 1:
-            by_text.setdefault(_without_fraction(name), name)
+    by_text = {text: name for name in names if counts[text := _without_fraction(name)] == 1}
+    by_text |= {str(name): name for name in names}
     matched = []
     for position, label in enumerate(labels.tolist()):
         text = str(label) if str(label) in by_text else _without_fraction(label)
@@ -243,18 +224,20 @@ def _without_fraction(label: object) -> str:
 
 
 class Labels(NamedTuple):
-    """Labels and groups of a scan, keys of the series, sizes of the parts, and channels."""
+    """Labels, groups, keys and outlines of the series of a scan, sizes of its parts, channels."""
 
     labels: AnyArray
     groups: AnyArray | None
     keys: Digests
+    outlines: Digests
     sizes: list[int]
     n_channels: int
 
 
 def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
     """Read a scan once for its labels; raise an error if it has none."""
-    labels, groups, keys = list[AnyArray](), list[AnyArray](), list[Digests]()
+    labels, groups = list[AnyArray](), list[AnyArray]()
+    keys, outlines = list[Digests](), list[Digests]()
     sizes, n_channels = list[int](), 0
     for part in scan.parts():
         sizes.append(0)
@@ -264,12 +247,14 @@ def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
             labels.append(batch.labels)
             groups += [] if batch.groups is None else [batch.groups]
             keys.append(series_keys(batch.series, seed))
+            outlines.append(both_digests(batch.series))
             sizes[-1] += len(batch)
             n_channels = batch.series.n_channels
     if n_channels == 0:
         raise CommandError(f"{scan.name} has no series")
     of_series = np.concatenate(groups) if groups else None
-    return Labels(np.concatenate(labels), of_series, np.concatenate(keys), sizes, n_channels)
+    every = np.concatenate(keys), np.concatenate(outlines)
+    return Labels(np.concatenate(labels), of_series, *every, sizes, n_channels)
 
 
 def split(

@@ -31,8 +31,10 @@ def accuracy(
     return measured | _measured_groups(*mean_over_groups(right, groups))
 
 
-def validation_accuracy(validation: Validation) -> dict[str, Any]:
-    """Return the accuracy on series that a fit held out, as `accuracy` does."""
+def validation_accuracy(validation: Validation | None) -> dict[str, Any] | None:
+    """Return the accuracy on series that a fit held out, if it did, as `accuracy` does."""
+    if validation is None:
+        return None
     content = {
         "kind": validation.kind,
         **_measured(validation.n_series, validation.accuracy * validation.n_series),

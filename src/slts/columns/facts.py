@@ -65,12 +65,17 @@ class SeriesRows:
     ----------
     codes
         Integers that are equal for rows of one series.
+
+    Attributes
+    ----------
+    order
+        The rows series by series, otherwise in their order.
     """
 
     def __init__(self, codes: IntArray) -> None:
         self.codes = codes
-        self._order: IntArray = np.argsort(codes, kind="stable")
-        self._sorted = codes[self._order]
+        self.order: IntArray = np.argsort(codes, kind="stable")
+        self._sorted = codes[self.order]
         # For every row but the first, in this order: whether it continues a series.
         self._same = self._sorted[1:] == self._sorted[:-1]
 
@@ -81,7 +86,7 @@ class SeriesRows:
 
     def varying(self, values: AnyArray) -> IntArray:
         """Return the codes of the series in which a column of numbers varies; NaN is ignored."""
-        values, codes = values[self._order], self._sorted
+        values, codes = values[self.order], self._sorted
         if values.dtype.kind == "f" and np.isnan(values).any():
             present = ~np.isnan(values)
             values, codes = values[present], codes[present]
@@ -96,7 +101,7 @@ class SeriesRows:
 
     def falling(self, values: AnyArray) -> IntArray:
         """Return the codes of the series in which numbers do not rise from each row to the next."""
-        values = values[self._order]
+        values = values[self.order]
         falls = self._same & ~(values[1:] > values[:-1])
         return np.unique(self._sorted[1:][falls])
 
@@ -108,8 +113,8 @@ class SeriesRows:
 
     def is_affine(self, values: AnyArray, times: AnyArray) -> bool:
         """Whether numbers change in proportion to the times, by the same factor in every series."""
-        changes = np.diff(values[self._order].astype(np.float64))[self._same]
-        passed = np.diff(times[self._order])[self._same].astype(np.float64)
+        changes = np.diff(values[self.order].astype(np.float64))[self._same]
+        passed = np.diff(times[self.order])[self._same].astype(np.float64)
         if not np.isfinite(changes).all() or not np.any(passed):
             return False
         factor = changes @ passed / (passed @ passed)
@@ -119,7 +124,7 @@ class SeriesRows:
 
     def counts(self, values: AnyArray) -> bool:
         """Whether integers grow by one from each row to the next."""
-        return bool((np.diff(values[self._order])[self._same] == 1).all())
+        return bool((np.diff(values[self.order])[self._same] == 1).all())
 
 
 class ColumnFacts:

@@ -218,6 +218,7 @@ class _Resolver:
             every=every,
             groups=requested.groups,
             skip=requested.skip,
+            has_header=self._has_header,
         )
 
     def _check_grid(self, every: str, time: str | None) -> None:

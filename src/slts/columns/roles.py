@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from slts.columns.names import ROW_NUMBERS
-from slts.columns.rows import TimeForm
+from slts.columns.rows import TimeForm, joined_identifier, plain_column
 from slts.errors import DataError
 
 
@@ -51,6 +52,8 @@ class Columns:
         Whether series that cannot be used are left out, rather than an error.
     id_columns
         The columns that identify the series together; `id` is then their names, joined.
+    has_header
+        Whether the columns have names; if not, they are numbered.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Columns:
     groups: str | None = None
     skip: bool = False
     id_columns: tuple[str, ...] = ()
+    has_header: bool = True
 
     @property
     def long(self) -> bool:
@@ -85,17 +89,28 @@ class Columns:
     @property
     def channel_names(self) -> tuple[str, ...] | None:
         """Names of the channels; the one channel in wide form has none."""
-        return None if self.wide else self.model_channels or self.channels
+        is_named = self.has_header and not self.wide
+        return (self.model_channels or self.channels) if is_named else None
+
+    def roles(self, *, labels: bool) -> dict[str, str]:
+        """Return the role of each column that is not a channel; groups are read with labels."""
+        found = {self.id: "id", self.time: "time"}
+        if labels:
+            found |= {self.label: "label", self.groups: "groups"}
+        return {name: role for name, role in found.items() if name is not None}
 
     def used(self, *, labels: bool) -> list[str]:
-        """Return the columns to read; groups are read with labels.
-
-        Columns that must stay constant are read to check them.
-        """
-        ids = self.id_columns or (self.id,)
-        roles = (*ids, self.time, *((self.label, self.groups) if labels else ()))
-        named = dict.fromkeys(name for name in roles if name is not None)
+        """Return the columns to read. Columns that must stay constant are read to check them."""
+        named = dict.fromkeys([*self.id_columns, *self.roles(labels=labels)])
+        if self.id_columns:
+            del named[str(self.id)]
         return [*named, *self.channels, *self.constant]
+
+    def identifiers(self, rows: Any) -> Any:
+        """Return the column of identifiers of rows as they were read."""
+        if self.id_columns:
+            return joined_identifier(rows, self.id_columns)
+        return plain_column(rows[self.id])
 
     def __str__(self) -> str:
         time = self.time if self.every is None else f"{self.time} (every {self.every})"

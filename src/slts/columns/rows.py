@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ _OTHER_DATES = {
     r"^(\d{4})/(\d\d)/(\d\d)": r"\1-\2-\3",
     r"^(\d\d)\.(\d\d)\.(\d{4})": r"\3-\2-\1",
 }
+# Decimal digits that float64 represents exactly.
+_EXACT_DIGITS = 15
 # Number of rows from which the columns are guessed.
 SAMPLE_ROWS = 20_000
 
@@ -74,6 +77,8 @@ class Chunk:
 
 def arrow_table(frame: Any, name: str) -> Any:
     """Convert a data frame of any library; a named index of pandas becomes a column."""
+    if type(frame).__name__ == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet: collect() it first")
     try:
         table = pa.table(frame)
         return table.drop_columns([n for n in table.column_names if _UNNAMED_INDEX.fullmatch(n)])
@@ -107,6 +112,28 @@ def joined_identifier(rows: Any, names: Sequence[str]) -> Any:
 def with_identifier(rows: Any, names: Sequence[str]) -> Any:
     """Append the column of `joined_identifier` to a table."""
     return rows.append_column(identifier_name(names), joined_identifier(rows, names))
+
+
+def plain_column(column: Any) -> Any:
+    """Return a column whose type does not depend on how it was stored."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    target = plain_type(column.type)
+    return column if column.type == target else column.cast(target)
+
+
+def plain_type(dtype: Any) -> Any:
+    """Return the type in which identifiers, times and labels of type `dtype` are read."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+        return pa.string()
+    if pa.types.is_float16(dtype):
+        # Arrow cannot compare float16.
+        return pa.float32()
+    if pa.types.is_decimal(dtype) and dtype.precision <= _EXACT_DIGITS:
+        return pa.float64() if dtype.scale > 0 else pa.int64()
+    return dtype
 
 
 def kind_of(dtype: Any) -> Kind:
@@ -185,13 +212,33 @@ def grid_step(every: str, *, moments: bool) -> float:
     >>> grid_step("20ms", moments=True), grid_step("0.5", moments=False)
     (20000000.0, 0.5)
     """
-    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*([a-z]*)\s*", every)
-    number, unit = (0.0, "") if match is None else (float(match[1]), match[2])
+    number, unit = _number_and_unit(every)
     example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
     if number <= 0.0 or (unit not in _NANOSECONDS if moments else unit):
         held = "holds moments" if moments else "holds numbers, whose unit is not known"
         raise DataError(f"every must be {example}, because the time {held}; got {every}")
     return number * _NANOSECONDS[unit] if moments else number
+
+
+def same_step(one: str | None, other: str | None) -> bool:
+    """Whether two distances of steps are equal, whatever their units; None is no grid.
+
+    Examples
+    --------
+    >>> from slts.columns.rows import same_step
+    >>> same_step("20ms", "0.02s"), same_step("0.02", "0.02s"), same_step(None, "1")
+    (True, False, False)
+    """
+    if one is None or other is None:
+        return one is other
+    (a, unit), (b, other_unit) = _number_and_unit(one), _number_and_unit(other)
+    sizes = a * _NANOSECONDS.get(unit, 1), b * _NANOSECONDS.get(other_unit, 1)
+    return bool(unit) == bool(other_unit) and math.isclose(*sizes, rel_tol=1e-9)
+
+
+def _number_and_unit(every: str) -> tuple[float, str]:
+    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*([a-z]*)\s*", every)
+    return (0.0, "") if match is None else (float(match[1]), match[2])
 
 
 def parse_times(column: Any, form: TimeForm) -> Any:

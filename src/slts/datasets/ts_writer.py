@@ -15,8 +15,8 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.atomic_files import whole_file
 from slts.errors import DataError
-from slts.series import as_series
-from slts.series.flatten import flatten_list
+from slts.series import SeriesBatch, as_series
+from slts.series.flatten import Flat, flatten_list
 
 __all__ = ["write_ts"]
 
@@ -74,15 +74,13 @@ def write_ts(
 
 def _flat(X: object) -> tuple[FloatArray, IntArray]:
     """Return values and offsets. Lists are written whole; a batch ends with an observed step."""
-    flat = None
+    flat: Flat | SeriesBatch | None = None
     if isinstance(X, list | tuple):
         # It may also be a list of data frames.
         with contextlib.suppress(DataError, TypeError):
             flat = flatten_list(X, "channels_first")
-    if flat is None:
-        batch = as_series(X)
-        flat = batch.values, batch.offsets
-    values, offsets = flat
+    flat = as_series(X) if flat is None else flat
+    values, offsets = flat.values, flat.offsets
     if np.isinf(values).any():
         raise DataError("the series hold infinite values, which a .ts file cannot represent")
     if len(offsets) < 2:

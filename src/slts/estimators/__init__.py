@@ -1,25 +1,19 @@
 """scikit-learn estimators: they check parameters, call the steps of `training`, and store.
 
-series_estimator.py     the channels of training, and checks of X
+series_estimator.py     the channels of training, checks of X; a transformer that scales channels
 base.py                 labels and weights; prediction
 prediction.py           apply a fitted classifier to a source, part by part
-landmark_classifier.py  what BBS and SLTS share, and their CV variants
-bbs.py, slts.py         the classifiers over landmarks
+parameters.py           what each parameter may be
+landmark_classifier.py  what classifiers over landmarks share
+slts.py                 SLTS and BBS, and their CV variants
 local.py                local metrics over several representations
-all_series.py           what classifiers share that compare with all training series
-neighbors.py            nearest neighbour under K_I
-ldmlt.py                nearest neighbour under a learned Mahalanobis DTW
-svm.py                  linear SVM on similarities to the training series
-scaler.py               a transformer that scales channels
+all_series.py           nearest neighbours, LDMLT and SVM: they compare with all training series
 """
 
-from slts.estimators.bbs import BBSClassifier, BBSClassifierCV
-from slts.estimators.ldmlt import LDMLTClassifier
+from slts.estimators.all_series import LDMLTClassifier, OneNNClassifier, SimilaritySVC
 from slts.estimators.local import LocalSLTSClassifier
-from slts.estimators.neighbors import OneNNClassifier
-from slts.estimators.scaler import SeriesScaler
-from slts.estimators.slts import SLTSClassifier, SLTSClassifierCV
-from slts.estimators.svm import SimilaritySVC
+from slts.estimators.series_estimator import SeriesScaler
+from slts.estimators.slts import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
 
 __all__ = [
     "BBSClassifier",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
@@ -32,16 +32,16 @@ from slts.estimators.prediction import (
 )
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import blas_threads, progress_bar, usable_memory
-from slts.files.tables import first_missing
 from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
 from slts.learning.conformal import HeldOutMargins
 from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
+from slts.series.dataset import first_missing
 from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, read_everything
-from slts.training.search import HeldOutDecisions
+from slts.training.held_out import HeldOutDecisions
 from slts.training.source import ArraySource, is_source, task_runner
 
 T = TypeVar("T")
@@ -66,10 +66,14 @@ def _is_calibrated(self: SeriesClassifier) -> bool:
     return self._calibrates
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """Base of the classifiers.
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
+
+    Parameters are fields of dataclasses: they make the constructor, which stores them as they are.
+    Fitted attributes are fields that the constructor leaves out.
 
     Attributes
     ----------
@@ -95,23 +99,22 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         are recognised; None in models from files without them.
     """
 
-    classes_: npt.NDArray[Any]
-    n_series_in_: int
-    n_steps_in_: int
-    probability_scale_: FloatArray | None
-    held_out_margins_: HeldOutMargins | None
-    origins_: Origins | None
-    every_: str | None
-    validation_: Validation | None
-    training_digests_: Digests | None
-    # Parameters that every classifier has.
-    device: str
-    n_jobs: int | None
-    random_state: Any
-    verbose: Any
+    device: str = "cpu"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: Any = False
 
+    classes_: npt.NDArray[Any] = field(init=False)
+    n_series_in_: int = field(init=False)
+    n_steps_in_: int = field(init=False)
+    probability_scale_: FloatArray | None = field(init=False)
+    held_out_margins_: HeldOutMargins | None = field(init=False)
+    origins_: Origins | None = field(init=False)
+    every_: str | None = field(init=False)
+    validation_: Validation | None = field(init=False)
+    training_digests_: Digests | None = field(init=False)
     # What is prepared from the fitted model once; not part of pickles and model files.
-    _prepared: dict[Any, tuple[tuple[Any, ...], Any]]
+    _prepared: dict[Any, tuple[tuple[Any, ...], Any]] = field(init=False)
 
     @property
     def _calibrates(self) -> bool:
@@ -303,8 +306,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if len(broken):
             raise DataError(
-                f"series {broken[0]} has a decision value that is not finite: weights of this "
-                f"{type(self).__name__} or values of the series are too large."
+                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: weights "
+                f"of this {type(self).__name__} or values of the series are too large."
             )
         return values
 
@@ -372,11 +375,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
 
     def _training_source(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> tuple[SeriesSource, AnyArray | None]:
-        """Check the training data; return a source, and the labels that its codes stand for.
-
-        A scan has labels of its own, so the second is None.
-        """
+    ) -> SeriesSource:
+        """Check the training data and return them as a source."""
         name = type(self).__name__
         if is_source(X):
             self._refuse_labels(y)
@@ -392,7 +392,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 )
             self.n_columns_in_ = None
             self.every_ = None if X.columns is None else X.columns.every
-            return X, None
+            return cast(SeriesSource, X)
         if y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
         batch = as_series(X)
@@ -424,13 +424,13 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 )
         self.n_columns_in_, self.every_ = columns_of_table(X), None
         known = None if groups is None else check_groups(groups, len(batch))
-        return ArraySource(batch, codes.astype(np.int64), weights, known), classes
+        return ArraySource(batch, codes.astype(np.int64), weights, known, classes)
 
     def _read_training_data(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> FirstPass:
         """Read all training series into memory and remember their shape."""
-        source, class_names = self._training_source(X, y, sample_weight, groups)
+        source = self._training_source(X, y, sample_weight, groups)
         size = _COPIES * (source.n_bytes or 0)
         if size > usable_memory():
             raise DataError(
@@ -441,27 +441,16 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
             first_pass = read_everything(source, runner, seed=self._seed(), progress=progress)
-        classes = first_pass.classes if class_names is None else class_names
         origins = Origins.of(first_pass.sample.series, first_pass.indices, first_pass.codes)
-        self._remember(
-            classes, first_pass.n_series, first_pass.n_steps, first_pass.sample.series, origins,
-            first_pass.outlines,
-        )  # fmt: skip
+        self._remember(first_pass, origins)
         return first_pass
 
-    def _remember(
-        self,
-        classes: AnyArray,
-        n_series: int,
-        n_steps: int,
-        series: SeriesBatch,
-        origins: Origins,
-        digests: Digests,
-    ) -> None:
-        """Remember the shape of the training data; `series` are some of them."""
-        self.classes_, self.origins_, self.training_digests_ = classes, origins, digests
-        self.n_series_in_, self.n_steps_in_ = n_series, n_steps
-        self._remember_channels(series)
+    def _remember(self, first_pass: FirstPass, origins: Origins) -> None:
+        """Remember the shape of the training data, and the names of the series that are kept."""
+        self.classes_, self.origins_ = first_pass.classes, origins
+        self.training_digests_ = first_pass.outlines
+        self.n_series_in_, self.n_steps_in_ = first_pass.n_series, first_pass.n_steps
+        self._remember_channels(first_pass.sample.series)
 
     def _refuse_labels(self, y: Any) -> None:
         if y is not None:

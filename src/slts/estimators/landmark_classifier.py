@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,12 +20,13 @@ from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
 from slts.learning import SeparatorSolution
 from slts.learning.hinge import Solution
 from slts.models.linear_form import LinearForm
+from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import Digests
+from slts.training.held_out import HeldOutDecisions, SearchResult
 from slts.training.landmark_fit import LandmarkFit, fit_landmarks
 from slts.training.options import LandmarkOptions
-from slts.training.search import HeldOutDecisions, SearchResult
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -47,38 +48,37 @@ class SolveReport:
     converged: bool
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
     """Base of the sparse classifiers over landmarks.
 
     A decision value is sum_j coef_[c, j] <metrics_[c], T(x, landmark j)>.
     """
 
-    landmarks_: SeriesBatch
-    landmark_indices_: IntArray
-    row_map_: RowMap
-    coef_: FloatArray
-    metrics_: FloatArray
-    reports_: tuple[SolveReport, ...]
+    n_landmarks: int | float | None = field(default=None, kw_only=False)
+    landmarks: Any = "random"
+    objective: str = "affinity"
+    band: Any = None
+    scale: str | None = None
+    homogeneous: bool | str = "auto"
+    normalize: bool = True
+    class_weight: Any = None
+    dtype: str = "float64"
+    memory_limit: Any = None
+
+    landmarks_: SeriesBatch = field(init=False)
+    landmark_indices_: IntArray = field(init=False)
+    row_map_: RowMap = field(init=False)
+    coef_: FloatArray = field(init=False)
+    metrics_: FloatArray = field(init=False)
+    reports_: tuple[SolveReport, ...] = field(init=False)
     # How the model was fitted, whatever its parameters are now; certificates depend on it.
-    fit_params_: dict[str, Any]
+    fit_params_: dict[str, Any] = field(init=False)
 
     # Whether a metric is learned for each class; otherwise M = I.
-    learns_metric: bool = True
+    learns_metric = True
     # Penalty of the metrics; a parameter of SLTS.
-    regularizer: str = "frobenius"
-
-    # Parameters that every subclass has.
-    n_landmarks: Any
-    landmarks: Any
-    objective: str
-    band: Any
-    scale: Any
-    homogeneous: Any
-    normalize: bool
-    class_weight: Any
-    dtype: Any
-    memory_limit: Any
-
+    regularizer = "frobenius"
     # The parameter that gives the splits.
     _cv_name = "calibration_cv"
 
@@ -116,7 +116,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             The fitted classifier.
         """
         with self._fitting():
-            source, class_names = self._training_source(X, y, sample_weight, groups)
+            source = self._training_source(X, y, sample_weight, groups)
             options = LandmarkOptions(
                 owner=type(self).__name__,
                 learns_metric=self.learns_metric,
@@ -136,18 +136,19 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 seed=self._seed(),
                 verbose=bool(self.verbose),
             )
-            self._store(fit_landmarks(source, options, class_names))
+            self._store(fit_landmarks(source, options))
         return self
 
     def _store(self, fit: LandmarkFit) -> None:
-        self._remember(
-            fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins, fit.digests
-        )
-        self.row_map_, self.coef_ = fit.row_map, fit.coef
         self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
+        origins = Origins.of(fit.landmarks, fit.landmark_indices, fit.landmark_codes)
+        self._remember(fit.first_pass, origins)
+        self.row_map_ = fit.row_map
+        self.coef_ = np.stack([separator.coef for separator in fit.separators])
         d = self.n_channels_in_ + (fit.row_map.constant is not None)
-        identity = np.broadcast_to(np.eye(d), (len(fit.coef), d, d))
-        self.metrics_ = identity if fit.metrics is None else fit.metrics
+        self.metrics_ = np.broadcast_to(np.eye(d), (len(self.coef_), d, d))
+        if fit.metrics:
+            self.metrics_ = np.stack([solution.metric for solution in fit.metrics])
         self.reports_ = self._reports(fit)
         named = isinstance(self.landmarks, str)
         self.fit_params_ = {
@@ -165,8 +166,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     def _reports(self, fit: LandmarkFit) -> tuple[SolveReport, ...]:
         reports = []
         for k, label in enumerate(self.positive_classes_):
-            if fit.metric_solutions:
-                reports.append(_report(label, "metric", fit.metric_solutions[k]))
+            if fit.metrics:
+                reports.append(_report(label, "metric", fit.metrics[k]))
             reports.append(_report(label, "separator", fit.separators[k]))
         return tuple(reports)
 
@@ -310,14 +311,18 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return (form,)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TunedLandmarkClassifier(LandmarkClassifier):
     """Base of the CV variants: splits from `cv`, several numbers of landmarks, scores."""
 
-    cv: Any
-    best_params_: dict[str, Any]
-    best_score_: float
-    cv_results_: dict[str, Any]
-    n_splits_: int
+    n_landmarks: Any = field(default=None, kw_only=False)
+    gammas: Sequence[float] = GAMMAS
+    cv: Any = 0.3
+
+    best_params_: dict[str, Any] = field(init=False)
+    best_score_: float = field(init=False)
+    cv_results_: dict[str, Any] = field(init=False)
+    n_splits_: int = field(init=False)
 
     _cv_name = "cv"
     parameter_kinds: ClassVar = {**PARAMETERS, "n_landmarks": SEVERAL_COUNTS}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -45,6 +45,7 @@ class RidgeReport:
     converged: bool
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
     """Local similarity learning: accurate on most data without any setting.
 
@@ -147,62 +148,35 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     1.0
     """
 
-    landmarks_: SeriesBatch
-    landmark_indices_: IntArray
-    comparisons_: tuple[Comparison, ...]
-    local_metrics_: tuple[FloatArray, ...]
-    intercept_: FloatArray
-    groups_: IntArray
-    group_names_: tuple[str, ...]
-    snippets_: Snippets | None
-    snippet_coef_: FloatArray | None
-    selection_: tuple[Choice, ...]
-    reports_: tuple[RidgeReport, ...]
-
     parameter_kinds: ClassVar = {**PARAMETERS, "objective": some_of("cost", "affinity")}
 
-    def __init__(
-        self,
-        n_landmarks: int | float | None = None,
-        *,
-        n_landmarks_per_class: int | None = None,
-        n_snippets: int = 400,
-        landmarks: Any = "random",
-        representations: Sequence[str] = ("values", "changes"),
-        objective: str | Sequence[str] = "affinity",
-        metrics: str = "class",
-        n_phases: int | str = "auto",
-        band: Any = None,
-        n_components: int = 24,
-        metric_rank: int = 8,
-        max_length: int | None = 128,
-        penalties: Sequence[float] = PENALTIES,
-        class_weight: Any = None,
-        device: str = "cpu",
-        memory_limit: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.n_landmarks_per_class = n_landmarks_per_class
-        self.n_snippets = n_snippets
-        self.landmarks = landmarks
-        self.representations = representations
-        self.objective = objective
-        self.metrics = metrics
-        self.n_phases = n_phases
-        self.band = band
-        self.n_components = n_components
-        self.metric_rank = metric_rank
-        self.max_length = max_length
-        self.penalties = penalties
-        self.class_weight = class_weight
-        self.device = device
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_landmarks: int | float | None = field(default=None, kw_only=False)
+    n_landmarks_per_class: int | None = None
+    n_snippets: int = 400
+    landmarks: Any = "random"
+    representations: Sequence[str] = ("values", "changes")
+    objective: str | Sequence[str] = "affinity"
+    metrics: str = "class"
+    n_phases: int | str = "auto"
+    band: Any = None
+    n_components: int = 24
+    metric_rank: int = 8
+    max_length: int | None = 128
+    penalties: Sequence[float] = PENALTIES
+    class_weight: Any = None
+    memory_limit: Any = None
+
+    landmarks_: SeriesBatch = field(init=False)
+    landmark_indices_: IntArray = field(init=False)
+    comparisons_: tuple[Comparison, ...] = field(init=False)
+    local_metrics_: tuple[FloatArray, ...] = field(init=False)
+    intercept_: FloatArray = field(init=False)
+    groups_: IntArray = field(init=False)
+    group_names_: tuple[str, ...] = field(init=False)
+    snippets_: Snippets | None = field(init=False)
+    snippet_coef_: FloatArray | None = field(init=False)
+    selection_: tuple[Choice, ...] = field(init=False)
+    reports_: tuple[RidgeReport, ...] = field(init=False)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose landmarks, align once in every comparison, solve, select.
@@ -223,11 +197,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             The fitted classifier.
         """
         with self._fitting():
-            source, class_names = self._training_source(X, y, sample_weight)
-            fit = fit_local(source, self._options(), class_names)
-            self._remember(
-                fit.classes, fit.n_series, fit.n_steps, fit.landmarks, fit.origins, fit.digests
-            )
+            source = self._training_source(X, y, sample_weight)
+            fit = fit_local(source, self._options())
+            self._remember(fit.first_pass, fit.origins)
             self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
             self.groups_, self.group_names_ = fit.groups, fit.group_names
             self.comparisons_ = fit.solution.comparisons

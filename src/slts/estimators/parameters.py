@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from slts.alignment import DEVICES, Itakura
 from slts.alignment.settings import DTYPES
 from slts.bytesize import parse_bytes
-from slts.landmarks.selection import SELECTION_METHODS
+from slts.landmarks import SELECTION_METHODS
 from slts.learning.regularized_metric import REGULARIZERS
 from slts.models.representations import REPRESENTATIONS
 from slts.series.channels import SCALES

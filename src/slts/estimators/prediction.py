@@ -119,9 +119,18 @@ def _apply(
     model, methods, labels, requires_unique_ids = shared
     rows: list[list[AnyArray]] = []
     digests = []
+    first = 0
     for piece in pieces(part, labels=labels):
         series = model.check_series(piece.series)
-        rows.append([method(model, series) for method in methods])
+        try:
+            rows.append([method(model, series) for method in methods])
+        except DataError:
+            # It names a series by its position in the batch: raise it again for its name.
+            if series.series_names is None:
+                numbers = range(first, first + len(series))
+                series = series.named([f"series {number} of {part.name}" for number in numbers])
+            rows.append([method(model, series) for method in methods])
+        first += len(series)
         if requires_unique_ids:
             digests.append(digests_in(piece))
         if labels:

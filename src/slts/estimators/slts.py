@@ -1,18 +1,15 @@
-"""SLTS: a metric learned for each class, then a sparse separator over landmarks."""
+"""SLTS and BBS, the classifiers over landmarks, and their CV variants."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from slts.estimators.landmark_classifier import (
-    GAMMAS,
-    LAMS,
-    LandmarkClassifier,
-    TunedLandmarkClassifier,
-)
+from slts.estimators.landmark_classifier import LAMS, LandmarkClassifier, TunedLandmarkClassifier
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SLTSClassifier(LandmarkClassifier):
     """Similarity learning for time series: the paper's classifier.
 
@@ -99,52 +96,17 @@ class SLTSClassifier(LandmarkClassifier):
     1.0
     """
 
-    def __init__(
-        self,
-        n_landmarks: int | float | None = None,
-        *,
-        landmarks: Any = "random",
-        gamma: float = 3e-3,
-        lam: float = 0.1,
-        regularizer: str = "frobenius",
-        objective: str = "affinity",
-        band: Any = None,
-        scale: str | None = None,
-        homogeneous: bool | str = "auto",
-        normalize: bool = True,
-        class_weight: Any = None,
-        calibration_cv: Any = 3,
-        dtype: str = "float64",
-        device: str = "cpu",
-        memory_limit: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.gamma = gamma
-        self.lam = lam
-        self.regularizer = regularizer
-        self.objective = objective
-        self.band = band
-        self.scale = scale
-        self.homogeneous = homogeneous
-        self.normalize = normalize
-        self.class_weight = class_weight
-        self.calibration_cv = calibration_cv
-        self.dtype = dtype
-        self.device = device
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    gamma: float = 3e-3
+    lam: float = 0.1
+    regularizer: str = "frobenius"
+    calibration_cv: Any = 3
 
     def _candidates(self) -> list[dict[str, float]]:
         return [{"gamma": float(self.gamma), "lam": float(self.lam)}]
 
 
-class SLTSClassifierCV(TunedLandmarkClassifier, SLTSClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SLTSClassifierCV(TunedLandmarkClassifier):
     """`SLTSClassifier` that chooses gamma, lam, and the number of landmarks if several are given.
 
     Alignments are computed once for all parameters and splits. The best parameters are refitted on
@@ -176,46 +138,120 @@ class SLTSClassifierCV(TunedLandmarkClassifier, SLTSClassifier):
         All scores, in scikit-learn's form.
     """
 
-    def __init__(
-        self,
-        n_landmarks: Any = None,
-        *,
-        landmarks: Any = "random",
-        gammas: Sequence[float] = GAMMAS,
-        lams: Sequence[float] = LAMS,
-        regularizer: str = "frobenius",
-        cv: Any = 0.3,
-        objective: str = "affinity",
-        band: Any = None,
-        scale: str | None = None,
-        homogeneous: bool | str = "auto",
-        normalize: bool = True,
-        class_weight: Any = None,
-        dtype: str = "float64",
-        device: str = "cpu",
-        memory_limit: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.gammas = gammas
-        self.lams = lams
-        self.regularizer = regularizer
-        self.cv = cv
-        self.objective = objective
-        self.band = band
-        self.scale = scale
-        self.homogeneous = homogeneous
-        self.normalize = normalize
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.device = device
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lams: Sequence[float] = LAMS
+    regularizer: str = "frobenius"
 
     def _candidates(self) -> list[dict[str, float]]:
         return [{"gamma": float(g), "lam": float(lam)} for g in self.gammas for lam in self.lams]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BBSClassifier(LandmarkClassifier):
+    """Sparse linear classifier over similarities K_I to landmarks (Balcan, Blum and Srebro).
+
+    For each class (one problem for two classes) it solves the linear program
+    min mean hinge loss subject to ||coef||_1 <= 1/gamma, exactly.
+
+    Parameters
+    ----------
+    n_landmarks
+        Number of training series that serve as landmarks: an int, or a fraction of the distinct
+        training series. None is the paper's rule: half of them, at most 100.
+    landmarks
+        How landmarks are chosen: ``"random"``, ``"kmedoids"``, ``"dselect"``, or their indices.
+    gamma
+        Margin; a larger margin gives a sparser separator.
+    objective, band
+        How paths are found; see `slts.align`.
+    scale
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
+    homogeneous
+        Append a constant channel before rows are normalised, so that amplitude is kept: True,
+        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
+    normalize
+        Scale every step to unit norm.
+    class_weight
+        None, ``"balanced"`` or a dict of weights by label.
+    calibration_cv
+        How decisions are held out to calibrate `predict_proba`: an int (folds), a fraction, or a
+        splitter. None skips calibration, and `predict_proba` is not available.
+    dtype
+        Precision of the alignments in `fit` and in prediction, ``"float64"`` or ``"float32"``.
+        Single precision halves the memory. Decisions agree to about 1e-5 of the largest, except
+        where two paths nearly tie.
+    device
+        Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
+        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
+        files do not store it.
+    memory_limit
+        Memory that learning may use, beside the series in memory and Python itself, in bytes or as
+        text such as ``"2GB"``. Alignments that need more are computed part by part and spilled to
+        temporary files; parameters are then chosen, and probabilities calibrated, on a sample.
+        None is half of the memory that the process may use.
+    n_jobs
+        Threads of the CPU, by joblib's convention.
+    random_state
+        Seed of landmarks, sample and folds.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    landmarks_, landmark_indices_
+        The landmarks, and their positions among the training series.
+    coef_ : ndarray of shape (problems, n_landmarks)
+        Weights with exact zeros; one problem per class, one for two classes.
+    metrics_ : ndarray of shape (problems, d, d)
+        Identity matrices.
+    reports_
+        Objective, duality gap and iterations of every solve.
+    """
+
+    gamma: float = 1e-2
+    calibration_cv: Any = 3
+    learns_metric = False
+
+    def _candidates(self) -> list[dict[str, float]]:
+        return [{"gamma": float(self.gamma)}]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BBSClassifierCV(TunedLandmarkClassifier):
+    """`BBSClassifier` that chooses gamma, and the number of landmarks if several are given.
+
+    Alignments are computed once for all parameters and splits. The best parameters are refitted on
+    all training series. Other parameters and attributes are those of `BBSClassifier`.
+
+    Parameters
+    ----------
+    n_landmarks
+        As for `BBSClassifier`, or a list to choose from.
+    landmarks, objective, band, scale, homogeneous, normalize, class_weight
+        As for `BBSClassifier`.
+    dtype, device, memory_limit, n_jobs, random_state, verbose
+        As for `BBSClassifier`.
+    gammas
+        Margins to choose from; the paper's by default.
+    cv
+        An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
+        of index arrays. Equal series with equal labels are merged. Only the index of the first one
+        counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
+        such as `GroupKFold` see them. Probabilities are calibrated on the same held-out series;
+        with a fraction, on 3 folds.
+
+    Attributes
+    ----------
+    best_params_, best_score_
+        The chosen parameters and their mean held-out accuracy.
+    cv_results_
+        All scores, in scikit-learn's form.
+    """
+
+    learns_metric = False
+
+    def _candidates(self) -> list[dict[str, float]]:
+        return [{"gamma": float(gamma)} for gamma in self.gammas]

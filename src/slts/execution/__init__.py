@@ -14,12 +14,13 @@ Knows nothing of alignments: work is a callable, its size is a number.
 from slts.execution.blocks import Block, map_blocks, partition
 from slts.execution.dask_runner import DaskRunner
 from slts.execution.memory import release_memory, usable_memory
-from slts.execution.progress import Progress, duration, progress_bar, progress_lines, silent
+from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.spill import free_disk
 from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped
 from slts.execution.threads import blas_threads, few_threads, one_blas_thread, thread_count
 
 __all__ = [
+    "Bar",
     "Block",
     "DaskRunner",
     "Progress",

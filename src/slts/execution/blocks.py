@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from slts.execution.progress import Progress, silent
-from slts.execution.threads import one_blas_thread, thread_count
+from slts.execution.task_runner import ThreadRunner
 
 # The last blocks to finish leave at most about 1/6 of a worker's time idle, and largest go first.
 _BLOCKS_PER_WORKER = 6
@@ -96,33 +96,14 @@ def map_blocks(
     progress
         Called with (cost done, cost in all) as blocks finish.
     """
-    total = sum(block.cost for block in blocks)
-    workers = min(thread_count(n_jobs), len(blocks))
-    if workers <= 1:
-        done = 0.0
-        for block in blocks:
-            task(block)
-            done += block.cost
-            progress(done, total)
-        return
-    # Largest first, so that no thread is left with a large block at the end.
-    waiting = sorted(blocks, key=lambda block: block.cost)
-    done, running = 0.0, dict[Future[None], float]()
-    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-        try:
-            while waiting or running:
-                # Few at a time: what is queued cannot be taken back quickly.
-                while waiting and len(running) < 2 * workers:
-                    block = waiting.pop()
-                    running[pool.submit(task, block)] = block.cost
-                # A bounded wait lets Ctrl-C work on every platform.
-                finished, _ = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    done += running.pop(future)
-                    future.result()
-                if finished:
-                    progress(done, total)
-        except BaseException:
-            cancel()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    runner = ThreadRunner(n_jobs, cancel)
+    if runner.n_workers > 1:
+        # Largest first, so that no thread is left with a large block at the end.
+        blocks = sorted(blocks, key=lambda block: -block.cost)
+    spent = list(accumulate(block.cost for block in blocks))
+
+    def advance(done: float, _: float) -> None:
+        progress(spent[int(done) - 1], spent[-1])
+
+    for _ in runner.map(lambda block, *_: task(block), blocks, progress=advance):
+        pass

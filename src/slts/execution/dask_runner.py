@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from slts.execution.progress import Progress, silent
 from slts.execution.spill import ArrayBlock
-from slts.execution.task_runner import Result, Submission, Task, TaskRunner
+from slts.execution.task_runner import Result, Start, Task, TaskRunner
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
 _AHEAD = 4
@@ -57,25 +56,25 @@ class DaskRunner(TaskRunner):
         return True
 
     @contextmanager
-    def _submission(
+    def _started(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
-    ) -> Iterator[Submission[Result]]:
+    ) -> Iterator[tuple[Start[Result], int]]:
         argument = self._shared_argument(shared)
-        running: dict[int, Any] = {}
+        running: list[Any] = []
 
-        def start(number: int, mine: Any) -> None:
-            running[number] = self._submit(task, parts[number], argument, mine)
+        def start(number: int, mine: Any) -> Callable[[], Result]:
+            running.append(self._submit(task, parts[number], argument, mine))
+            return result
 
-        def result(number: int) -> Result:
-            future = running.pop(number)
-            self._wait(future)
-            found: Result = future.result()
+        def result() -> Result:
+            next(self._ended(running[:1]))
+            found: Result = running.pop(0).result()
             return found
 
         try:
-            yield Submission(start, result, _AHEAD * self.n_workers)
+            yield start, _AHEAD * self.n_workers
         except BaseException:
-            self._cancel(list(running.values()))
+            self._cancel(running)
             raise
 
     def keep(
@@ -92,29 +91,31 @@ class DaskRunner(TaskRunner):
         kept = [self._submit(_Listed(task), part, argument, None) for part in parts]
         self._kept.append(kept)
         try:
-            for done, future in enumerate(kept):
-                self._wait(future)
+            for done, future in enumerate(self._ended(kept), 1):
                 if future.status == "error":
                     future.result()
-                progress(done + 1, len(kept))
+                progress(done, len(kept))
         except BaseException:
             self._cancel(kept)
             raise
         return kept
 
-    def _wait(self, future: Any) -> None:
-        """Wait until a task has ended, and check the cluster meanwhile."""
-        while not future.done():
-            try:
-                sys.modules["distributed"].wait([future], timeout=_CHECK_EVERY)
-            except TimeoutError:
-                self._check_losses()
-            except CancelledError:
-                # A client that loses its scheduler cancels its tasks.
-                self._check_connection()
-                raise
-        self._check_connection()
-        self._lost_before = None
+    def _ended(self, futures: Sequence[Any]) -> Iterator[Any]:
+        """Yield tasks in the order in which they end, and check the cluster meanwhile."""
+        ended: SimpleQueue[Any] = SimpleQueue()
+        for future in futures:
+            future.add_done_callback(ended.put)
+        for _ in futures:
+            while True:
+                try:
+                    future = ended.get(timeout=_CHECK_EVERY)
+                    break
+                except Empty:
+                    self._check_losses()
+            # A client that loses its scheduler cancels its tasks.
+            self._check_connection()
+            self._lost_before = None
+            yield future
 
     def _check_connection(self) -> None:
         if self._client.status != "running":

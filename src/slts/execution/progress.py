@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 Progress = Callable[[float, float], None]
 """Called with (done, total); may be called from one thread only."""
+
+Bar = Callable[[str], AbstractContextManager[Progress]]
+"""Makes a progress bar with a description."""
 
 
 def silent(done: float, total: float) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotDone
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from slts.execution.memory import release_memory
 from slts.execution.progress import Progress, silent
@@ -22,23 +21,8 @@ Result = TypeVar("Result")
 Task: TypeAlias = Callable[[Any, Any, Any], Result]
 
 
-@dataclass(frozen=True)
-class Submission(Generic[Result]):
-    """A task that is ready to run; parts are named by their numbers.
-
-    Attributes
-    ----------
-    start
-        Start a part, given its number and its own argument.
-    wait
-        Return the result of a part that was started.
-    ahead
-        Number of parts to start before the next result is read.
-    """
-
-    start: Callable[[int, Any], None]
-    wait: Callable[[int], Result]
-    ahead: int
+# Starts a part, given its number and its own argument; returns what waits for its result.
+Start: TypeAlias = Callable[[int, Any], Callable[[], Result]]
 
 
 class TaskRunner(ABC):
@@ -58,10 +42,13 @@ class TaskRunner(ABC):
         return False
 
     @abstractmethod
-    def _submission(
+    def _started(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
-    ) -> AbstractContextManager[Submission[Result]]:
-        """Prepare a task; an error inside the context cancels what was started."""
+    ) -> AbstractContextManager[tuple[Start[Result], int]]:
+        """Give what starts a part, and how many parts to start before the next result is read.
+
+        An error inside the context cancels what was started.
+        """
 
     def map(
         self,
@@ -76,13 +63,13 @@ class TaskRunner(ABC):
 
         `own` is called shortly before a part starts, so it may depend on earlier results.
         """
-        started = 0
-        with self._submission(task, parts, shared) as submission:
+        started, waiting = 0, deque[Callable[[], Result]]()
+        with self._started(task, parts, shared) as (start, ahead):
             for number in range(len(parts)):
-                while started < min(len(parts), number + submission.ahead):
-                    submission.start(started, None if own is None else own(started))
+                while started < min(len(parts), number + ahead):
+                    waiting.append(start(started, None if own is None else own(started)))
                     started += 1
-                yield submission.wait(number)
+                yield waiting.popleft()()
                 progress(number + 1, len(parts))
 
     @abstractmethod
@@ -154,11 +141,13 @@ class ThreadRunner(TaskRunner):
     ----------
     n_jobs
         Number of threads, by joblib's convention; see `thread_count` for the limit.
+    cancel
+        Called if the work is cancelled (an error, Ctrl-C), so that running tasks can return early.
     """
 
-    def __init__(self, n_jobs: int | None) -> None:
+    def __init__(self, n_jobs: int | None, cancel: Callable[[], None] = lambda: None) -> None:
         super().__init__()
-        self._workers = thread_count(n_jobs)
+        self._workers, self._cancel = thread_count(n_jobs), cancel
 
     @property
     def n_workers(self) -> int:
@@ -194,16 +183,14 @@ class ThreadRunner(TaskRunner):
         kept.spill.close()
 
     @contextmanager
-    def _submission(
+    def _started(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
-    ) -> Iterator[Submission[Result]]:
+    ) -> Iterator[tuple[Start[Result], int]]:
         workers = min(self._workers, len(parts))
-        own: dict[int, Any] = {}
         if workers <= 1:
-            yield Submission(own.__setitem__, lambda n: task(parts[n], shared, own.pop(n)), 1)
+            yield lambda number, mine: lambda: task(parts[number], shared, mine), 1
             return
-        stop = threading.Event()
-        running: dict[int, Future[Result]] = {}
+        stop, running = threading.Event(), set[Future[Result]]()
 
         def stoppable(number: int, mine: Any) -> Result:
             _current.stop = stop
@@ -211,25 +198,27 @@ class ThreadRunner(TaskRunner):
             check_stopped()
             return task(parts[number], shared, mine)
 
+        def result(future: Future[Result]) -> Result:
+            # Short waits let Ctrl-C work on every platform, and an error of any part is raised.
+            while not future.done():
+                wait([future], timeout=0.1)
+                for other in [other for other in running if other.done()]:
+                    other.result()
+            running.discard(future)
+            return future.result()
+
         with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
 
-            def start(number: int, mine: Any) -> None:
-                running[number] = pool.submit(stoppable, number, mine)
+            def start(number: int, mine: Any) -> Callable[[], Result]:
+                future = pool.submit(stoppable, number, mine)
+                running.add(future)
+                return lambda: result(future)
 
             try:
                 # One part waits for every thread, so a slow part does not leave others idle.
-                yield Submission(start, lambda n: _wait_interruptibly(running.pop(n)), 2 * workers)
+                yield start, 2 * workers
             except BaseException:
                 stop.set()
+                self._cancel()
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
-
-
-def _wait_interruptibly(future: Future[Result]) -> Result:
-    """Wait in short intervals, so that Ctrl-C works on every platform."""
-    while True:
-        try:
-            return future.result(timeout=0.2)
-        except NotDone:
-            if future.done():
-                return future.result()

@@ -11,16 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import AnyArray
 from slts.datasets import info, load
 from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
-from slts.files.dataset import Dataset
 from slts.files.paths import base_suffix
-from slts.files.tables import first_missing, usable
 from slts.files.text_files import open_text
 from slts.series import SeriesBatch
-from slts.series.flatten import as_numbers, flatten_array, flatten_list
+from slts.series.dataset import Dataset, first_missing, usable
+from slts.series.flatten import Flat, as_numbers, flatten_array, flatten_list
 
 _NPZ_ARRAYS = (
     "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
@@ -31,7 +30,7 @@ _NPZ_ARRAYS = (
 # Errors of NumPy and zipfile; an OSError names a file only if the file cannot be opened.
 _DAMAGED = (
     zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, RuntimeError,
-    OverflowError, MemoryError,
+    OverflowError,
 )  # fmt: skip
 
 
@@ -96,7 +95,7 @@ def _read_ts(path: Path, name: str, *, skip: bool) -> Dataset:
             series, classes = parse_ts(lines, name, wrong if skip else None)
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not a .ts file in UTF-8: {error}") from error
-    batch = SeriesBatch.from_checked(*flatten_list(series, "channels_first"), None)
+    batch = SeriesBatch.from_checked(*flatten_list(series, "channels_first"))
     found = usable(Dataset(batch, classes, source=name), None, skip=skip)
     reasons = (one._replace(reason=wrong.get(one.position, one.reason)) for one in found.unusable)
     return replace(found, unusable=tuple(reasons))
@@ -114,6 +113,10 @@ def _read_npz(path: Path, name: str, *, labels: bool, skip: bool) -> Dataset:
                 arrays = {key: _load_array(file, key, name) for key in file.files}
     except DataError:
         raise
+    except MemoryError as error:
+        raise DataError(
+            f"{name} does not fit into memory, or the sizes it states are damaged: {error}"
+        ) from error
     except _DAMAGED as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
@@ -151,14 +154,14 @@ def _npz_series(arrays: Mapping[str, AnyArray]) -> SeriesBatch:
     elif "X" not in arrays:
         raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}; {_NPZ_ARRAYS}")
     elif "lengths" in arrays:
-        values, offsets = _without_padding(arrays["X"], arrays["lengths"])
+        values, offsets, *_ = _without_padding(arrays["X"], arrays["lengths"])
     else:
-        values, offsets = flatten_array(as_numbers(arrays["X"], "X"), "channels_first")
+        values, offsets, *_ = flatten_array(as_numbers(arrays["X"], "X"), "channels_first")
     zeros = SeriesBatch(np.zeros(values.shape), offsets, names)
     return zeros.with_values(np.ascontiguousarray(values, dtype=np.float64), zeros.channel_names)
 
 
-def _without_padding(X: AnyArray, lengths: AnyArray) -> tuple[FloatArray, IntArray]:
+def _without_padding(X: AnyArray, lengths: AnyArray) -> Flat:
     X = X[:, np.newaxis, :] if X.ndim == 2 else X
     fits = X.ndim == 3 and lengths.shape == X.shape[:1] and lengths.dtype.kind in "iu"
     if not fits or (lengths < 1).any() or (lengths > X.shape[-1]).any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,13 +14,16 @@ from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule, dask_client
-from slts.files.dataset import Dataset
 from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, first_missing
+from slts.files.tables import TablePart
 from slts.series import as_series
+from slts.series.dataset import Dataset, first_missing
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")
+
+# Names for messages.
+_BAG, _FRAME = "Dask bag", "Dask DataFrame"
 
 
 def is_collection(X: object) -> bool:
@@ -56,22 +59,17 @@ class BagPart:
 
     Attributes
     ----------
-    number
-        Number of the partition.
+    name
+        Name for messages.
     payload
         The partition as a Dask `Delayed`; None if it is computed elsewhere.
     elements
         The computed partition.
     """
 
-    number: int
+    name: str
     payload: Any = field(repr=False)
     elements: Sequence[Any] | None = field(default=None, repr=False)
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return f"Dask bag, partition {self.number}"
 
     def holding(self, elements: Sequence[Any]) -> BagPart:
         """Return a part that reads the computed payload."""
@@ -143,17 +141,13 @@ class BagScan(SeriesScan):
     """A Dask bag."""
 
     def __init__(self, bag: Any, requested: RequestedColumns) -> None:
-        super().__init__("Dask bag")
-        requested.require_none(self.name)
+        requested.require_none(_BAG)
         # The workers drop the partitions of a persisted bag together with the bag.
         self._bag = bag
         # Partitions of a bag may be iterators, which cannot be sent to other processes.
-        self._payloads = bag.map_partitions(list).to_delayed()
-
-    def parts(self, *, labels: bool = True) -> list[BagPart]:
-        """Return one part per partition."""
-        del labels
-        return [BagPart(number, payload) for number, payload in enumerate(self._payloads)]
+        payloads = bag.map_partitions(list).to_delayed()
+        parts = [BagPart(f"{_BAG}, partition {k}", part) for k, part in enumerate(payloads)]
+        super().__init__(_BAG, None, parts)
 
 
 @dataclass(frozen=True)
@@ -162,8 +156,8 @@ class FramePart(TablePart):
 
     Attributes
     ----------
-    number
-        Number of the partition.
+    name
+        Name for messages.
     payload
         The partition as a Dask `Delayed`; None if it is computed elsewhere.
     columns
@@ -172,20 +166,15 @@ class FramePart(TablePart):
         The computed partition, a pandas frame.
     """
 
-    number: int
+    name: str
     payload: Any = field(repr=False)
     columns: Columns
     frame: Any = field(default=None, repr=False)
 
     @property
-    def name(self) -> str:
-        """Name for messages."""
-        return _partition_name(self.number)
-
-    @property
     def source(self) -> str:
         """Name of the data frame."""
-        return "Dask DataFrame"
+        return _FRAME
 
     def holding(self, frame: Any) -> FramePart:
         """Return a part that reads the computed payload."""
@@ -210,55 +199,37 @@ class FramePart(TablePart):
         yield from Chunk(table.select(list(names)), self.name, share=1.0).cut(n_rows)
 
 
-def _partition_name(number: int) -> str:
-    return f"Dask DataFrame, partition {number}"
-
-
 def _first_rows(frame: Any) -> Any:
     return frame.iloc[:SAMPLE_ROWS]
 
 
-class FrameScan(SeriesScan):
-    """A Dask data frame with partitions of pandas."""
+def scan_frame(frame: Any, requested: RequestedColumns) -> SeriesScan:
+    """Scan a Dask data frame with partitions of pandas; its first rows tell the columns."""
+    dtypes = dict(frame.dtypes.items())
+    payloads = {f"{_FRAME}, partition {k}": part for k, part in enumerate(frame.to_delayed())}
+    for name, payload in payloads.items():
+        # The worker cuts the first rows: the partition may be large.
+        first = _compute(dask.delayed(_first_rows)(payload))
+        if len(first):
+            rows = arrow_table(first, name)
+            _require_declared_types(rows.schema, dtypes, name)
+            columns = resolve_columns(Chunk(rows, name), requested)
+            parts = [FramePart(*part, columns) for part in payloads.items()]
+            return SeriesScan(_FRAME, columns, parts)
+    raise DataError(f"{_FRAME} has no rows")
 
-    _columns: Columns
 
-    def __init__(self, frame: Any, requested: RequestedColumns) -> None:
-        self._payloads = frame.to_delayed()
-        self._dtypes = dict(frame.dtypes.items())
-        super().__init__("Dask DataFrame", self._resolve(requested))
+def _require_declared_types(schema: Any, dtypes: Mapping[Any, Any], name: str) -> None:
+    """Raise an error if a column that is declared as numbers is something else.
 
-    def parts(self, *, labels: bool = True) -> list[FramePart]:
-        """Return one part per partition."""
-        del labels
-        columns = self._columns
-        return [
-            FramePart(number, payload, columns) for number, payload in enumerate(self._payloads)
-        ]
-
-    def _resolve(self, requested: RequestedColumns) -> Columns:
-        """Find the columns in the first partition that has rows."""
-        for number, payload in enumerate(self._payloads):
-            # The worker cuts the first rows: the partition may be large.
-            frame = _compute(dask.delayed(_first_rows)(payload))
-            if len(frame):
-                name = _partition_name(number)
-                rows = arrow_table(frame, name)
-                self._require_declared_types(rows.schema, name)
-                return resolve_columns(Chunk(rows, name), requested)
-        raise DataError("Dask DataFrame has no rows")
-
-    def _require_declared_types(self, schema: Any, name: str) -> None:
-        """Raise an error if a column that is declared as numbers is something else.
-
-        It would not be a channel, although the data frame says so.
-        """
-        for column, declared in self._dtypes.items():
-            if getattr(declared, "kind", "O") not in "biuf" or str(column) not in schema.names:
-                continue
-            found = schema.field(str(column)).type
-            if kind_of(found) not in (*NUMERIC, "empty"):
-                raise DataError(
-                    f"{name}: column {str(column)!r} has type {found}, but the data frame declares "
-                    f"{declared}: correct the values, or the types (frame.astype)"
-                )
+    It would not be a channel, although the data frame says so.
+    """
+    for column, declared in dtypes.items():
+        if getattr(declared, "kind", "O") not in "biuf" or str(column) not in schema.names:
+            continue
+        found = schema.field(str(column)).type
+        if kind_of(found) not in (*NUMERIC, "empty"):
+            raise DataError(
+                f"{name}: column {str(column)!r} has type {found}, but the data frame declares "
+                f"{declared}: correct the values, or the types (frame.astype)"
+            )

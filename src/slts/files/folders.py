@@ -50,7 +50,7 @@ class FolderPart(TablePart):
 
     Attributes
     ----------
-    given
+    name
         The folder, as it was given.
     folder
         Its absolute path.
@@ -59,15 +59,12 @@ class FolderPart(TablePart):
         Without this file, files in folders are labelled by the names of their folders.
     columns
         Role of each column.
-    has_header
-        Whether the first file names its columns.
     """
 
-    given: str
+    name: str
     folder: Path
     requested: RequestedColumns
     columns: Columns
-    has_header: bool
 
     @classmethod
     def at(cls, given: str, folder: Path, requested: RequestedColumns) -> FolderPart:
@@ -95,18 +92,9 @@ class FolderPart(TablePart):
             groups=None if requested.groups is None else _GROUP,
             guessed=found.guessed - {"label"},
             label_candidates=(),
+            has_header=has_header,
         )
-        return cls(given, folder, requested, columns, has_header)
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return self.given
-
-    @property
-    def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the channels; None if the files have no header."""
-        return self.columns.channels if self.has_header else None
+        return cls(given, folder, requested, columns)
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read the files in the order of ``labels.csv``, or of their names without it."""
@@ -124,7 +112,7 @@ class FolderPart(TablePart):
         for number, (id, path) in enumerate(files.items(), start=1):
             label, group = labels[id]
             added = {_ID: id, _LABEL: label, _GROUP: group, _FOLDER: path.parent.name}
-            with _open(path, self.given, self.folder) as table:
+            with _open(path, self.name, self.folder) as table:
                 columns = resolve_columns(table.sample, requested, one_series=True)
                 for chunk in table.chunks(columns, stored):
                     arrays = [
@@ -136,7 +124,7 @@ class FolderPart(TablePart):
 
     def _labels(self) -> dict[str, tuple[str, str]]:
         """Read the label of each file, and its group where there are groups."""
-        name = Path(self.given, _LABEL_FILE)
+        name = Path(self.name, _LABEL_FILE)
         try:
             text = (self.folder / _LABEL_FILE).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
@@ -172,7 +160,7 @@ class FolderPart(TablePart):
 
     def _labelled_files(self, files: dict[str, Path], labels: Iterable[str]) -> dict[str, Path]:
         """Return the files in the order of the labels; every file must have a label."""
-        listing = Path(self.given, _LABEL_FILE)
+        listing = Path(self.name, _LABEL_FILE)
         without_suffix = {name.split(".", 1)[0]: path for name, path in files.items()}
         found: dict[str, Path] = {}
         for name in labels:

@@ -25,7 +25,7 @@ from slts.extras import LazyModule
 from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
 from slts.files.paths import ParquetFiles
 from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, identifiers, is_small
+from slts.files.tables import TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -56,6 +56,8 @@ class ParquetPart(TablePart):
 
     Attributes
     ----------
+    name
+        File and row at which the part starts.
     table
         All files of the table.
     files
@@ -73,6 +75,7 @@ class ParquetPart(TablePart):
         See `TablePart`.
     """
 
+    name: str
     table: ParquetFiles
     files: tuple[StoredFile, ...]
     first_file: int
@@ -83,15 +86,6 @@ class ParquetPart(TablePart):
     n_rows: int
     columns: Columns
     whole: bool
-
-    @property
-    def name(self) -> str:
-        """File and row at which the part starts."""
-        row, number = self.start - self.first_row, 0
-        while row >= (self.files[number].n_rows or 0):
-            row -= self.files[number].n_rows or 0
-            number += 1
-        return f"{self.files[number].path}, from row {row}"
 
     @property
     def source(self) -> str:
@@ -109,7 +103,7 @@ class ParquetPart(TablePart):
         last = None
         if self.start > 0:
             for chunk in self._rows(ids, n_rows, self.start - 1, self.start):
-                last = identifiers(chunk.rows, columns)[-1]
+                last = columns.identifiers(chunk.rows)[-1]
         owns_rows = self.start == 0
         for chunk in self._rows(names, n_rows, self.start, self.stop):
             if not owns_rows:
@@ -118,7 +112,7 @@ class ParquetPart(TablePart):
                     continue
                 chunk = chunk.between(n_skipped, len(chunk))
                 owns_rows = True
-            last = identifiers(chunk.rows, columns)[-1]
+            last = columns.identifiers(chunk.rows)[-1]
             yield chunk
         if not owns_rows:
             return
@@ -187,7 +181,7 @@ class ParquetPart(TablePart):
 
 def _n_leading(chunk: Chunk, columns: Columns, value: Any) -> int:
     """Count the rows at the beginning of a chunk that have the identifier `value`."""
-    same = compute.equal(identifiers(chunk.rows, columns), value).fill_null(False)
+    same = compute.equal(columns.identifiers(chunk.rows), value).fill_null(False)
     mask: AnyArray = same.to_numpy()
     return len(mask) if mask.all() else int(np.argmin(mask))
 
@@ -210,7 +204,7 @@ class ParquetScan(SeriesScan):
         What is known about the columns.
     """
 
-    _columns: Columns
+    columns: Columns
 
     def __init__(self, table: ParquetFiles, requested: RequestedColumns) -> None:
         self._table = table
@@ -226,13 +220,13 @@ class ParquetScan(SeriesScan):
     def n_bytes(self) -> int:
         """Memory of all values as float64, computed from the footers."""
         self._read_footers(labels=False)
-        return sum(segment.n_steps for segment in self._segments) * len(self._columns.channels) * 8
+        return sum(segment.n_steps for segment in self._segments) * len(self.columns.channels) * 8
 
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
         self._read_footers(labels=labels)
         n_steps = sum(segment.n_steps for segment in self._segments)
-        whole = self._columns.long and is_small(self.n_bytes)
+        whole = self.columns.long and is_small(self.n_bytes)
         target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
         # A part starts with the first segment of each stretch of `target` steps.
         cuts, row, step, stretch = [], 0, 0, -1
@@ -245,12 +239,14 @@ class ParquetScan(SeriesScan):
         return [self._part(start, stop, whole) for start, stop in pairwise([*cuts, row])]
 
     def _part(self, start: int, stop: int, whole: bool) -> ParquetPart:
-        long = self._columns.long
+        long = self.columns.long
         first_rows = [0, *accumulate(file.n_rows or 0 for file in self._files)]
         # In long form, the row before the part is read too.
         first = bisect_right(first_rows, max(0, start - 1) if long else start) - 1
         last = bisect_left(first_rows, stop) + (_NEXT_FILES if long else 0)
+        of_start = bisect_right(first_rows, start) - 1
         return ParquetPart(
+            name=f"{self._files[of_start].path}, from row {start - first_rows[of_start]}",
             table=self._table,
             files=tuple(self._files[first:last]),
             first_file=first,
@@ -259,7 +255,7 @@ class ParquetScan(SeriesScan):
             start=start,
             stop=stop,
             n_rows=first_rows[-1],
-            columns=self._columns,
+            columns=self.columns,
             whole=whole,
         )
 
@@ -285,17 +281,17 @@ class ParquetScan(SeriesScan):
             self._check_schema(schema, self._schemas[0], path, labels=labels)
 
     def _check_schema(self, schema: Any, first: Any, path: str, *, labels: bool) -> None:
-        names = self._columns.used(labels=labels)
-        check_schema(schema, first, self._columns, names, path, self._paths[0])
+        names = self.columns.used(labels=labels)
+        check_schema(schema, first, self.columns, names, path, self._paths[0])
 
     def _cut(self, file: ParquetFile, group: int) -> list[_Segment]:
         """Cut a row group in list form; in long form it is one segment."""
         n_rows = file.group_rows(group)
         if n_rows == 0:
             return []
-        if not self._columns.lists:
+        if not self.columns.lists:
             return [_Segment(n_rows, n_rows)]
-        n_steps = file.group_values(group, self._columns.channels[0])
+        n_steps = file.group_values(group, self.columns.channels[0])
         count = max(1, min(_SEGMENTS, n_rows, n_steps // _SEGMENT_STEPS))
         rows = [n_rows * k // count for k in range(count + 1)]
         steps = [n_steps * k // count for k in range(count + 1)]

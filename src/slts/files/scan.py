@@ -2,59 +2,65 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from slts.bytesize import format_bytes
 from slts.columns import Columns
 from slts.errors import DataError
-from slts.files.dataset import Dataset, join
 from slts.files.tables import read_batches, read_whole
+from slts.series.dataset import Dataset, join
 from slts.series.source import Part
 
 # Number of series that are read at once if all are wanted.
 _MANY = 1 << 14
 
 
-class SeriesScan(ABC):
+class SeriesScan:
     """Series that are not kept in memory but read when needed, in batches or in parts.
 
     `scan_series` makes it. Iteration yields batches of 1024 series with labels.
+
+    Attributes
+    ----------
+    name
+        Name for messages.
+    columns
+        Role of each column; None for sources without named columns.
     """
 
-    def __init__(self, name: str, columns: Columns | None = None) -> None:
-        self._name = name
-        self._columns = columns
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return self._name
-
-    @property
-    def columns(self) -> Columns | None:
-        """Role of each column; None for sources without named columns."""
-        return self._columns
-
-    @property
-    def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the channels, if they have names."""
-        return None if self._columns is None else self._columns.channel_names
+    def __init__(
+        self,
+        name: str,
+        columns: Columns | None = None,
+        parts: Sequence[Part] = (),
+        n_bytes: int | None = None,
+    ) -> None:
+        self.name = name
+        self.columns = columns
+        self._parts = parts
+        self._n_bytes = n_bytes
 
     @property
     def n_bytes(self) -> int | None:
         """Approximate memory of all series as float64, if it is known."""
-        return None
+        return self._n_bytes
+
+    @cached_property
+    def channel_names(self) -> tuple[str, ...] | None:
+        """Names of the channels, if they have names."""
+        if self.columns is not None:
+            return self.columns.channel_names
+        return next(self.batches(labels=False, batch_size=1)).series.channel_names
 
     @property
     def requires_unique_ids(self) -> bool:
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
-        columns = self._columns
+        columns = self.columns
         return columns is not None and columns.id is not None and columns.long
 
-    @abstractmethod
     def parts(self, *, labels: bool = True) -> Sequence[Part]:
         """Return parts that can be read independently, also by other processes.
 
@@ -68,6 +74,8 @@ class SeriesScan(ABC):
         sequence of parts
             In order. Every series is in exactly one part; some parts may have no series.
         """
+        del labels
+        return self._parts
 
     def batches(self, *, labels: bool = True, batch_size: int = 1024) -> Iterator[Dataset]:
         """Read all series in batches.

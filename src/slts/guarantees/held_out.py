@@ -19,7 +19,8 @@ from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
 from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions
 from slts.series import SeriesBatch
-from slts.training.source import is_source
+from slts.series.source import SeriesSource
+from slts.training.source import is_source, pieces
 
 # Labels, decision values and probabilities of a classifier, None where it has none.
 Predicted: TypeAlias = tuple[AnyArray, FloatArray | None, FloatArray | None]
@@ -43,6 +44,8 @@ class HeldOut:
         Copies of training series and of each other; None if the classifier is not one of slts.
     groups
         Group of every series if groups are the independent draws; None if the series are.
+    series
+        The series or their scan, for messages.
     """
 
     model: Any
@@ -52,6 +55,7 @@ class HeldOut:
     probabilities: FloatArray | None = None
     overlap: Overlap | None = None
     groups: AnyArray | None = None
+    series: SeriesBatch | SeriesSource | None = None
 
     @classmethod
     def of(
@@ -71,7 +75,7 @@ class HeldOut:
             (decisions, digests), y, groups = apply_with_labels(
                 inner, X, type(inner).decision_function, held_out_digests
             )
-        labels = check_labels(model, y)
+        labels = check_labels(model, y, X)
         known = None if groups is None else check_groups(groups, len(labels))
         if inner is None:
             predicted = outputs[0] if outputs else np.asarray(model.predict(X))
@@ -79,19 +83,27 @@ class HeldOut:
         if is_source(X):
             outputs = inner.outputs_from(decisions)
         else:
-            batch = check_batch(inner, X, labels)
-            outputs, digests = outputs or inner.outputs(batch), held_out_digests(inner, batch)
-        return cls(model, labels, *outputs, Overlap.of(inner, digests), known)
+            X = check_batch(inner, X, labels)
+            outputs, digests = outputs or inner.outputs(X), held_out_digests(inner, X)
+        return cls(model, labels, *outputs, Overlap.of(inner, digests), known, X)
 
     @property
     def copy_error(self) -> DataError | None:
         """The error for series that the model was trained on, if there are any."""
-        return None if self.overlap is None else self.overlap.copy_error
+        if self.n_copies == 0:
+            return None
+        assert self.overlap is not None
+        name = _name_of(int(self.overlap.copies[0]), self.series)
+        more = f" (the first of {self.n_copies})" if self.n_copies > 1 else ""
+        return DataError(
+            f"{name} is a copy of a training series{more}: a hold-out certificate needs series the "
+            f"model was not trained on."
+        )
 
     @property
     def n_copies(self) -> int:
         """Number of series that the model was trained on."""
-        return 0 if self.overlap is None else self.overlap.n_copies
+        return 0 if self.overlap is None else len(self.overlap.copies)
 
     @property
     def draws(self) -> IntArray | None:
@@ -142,8 +154,8 @@ class HeldOut:
         return Certificate(found, float(delta), type(self.model).__name__, int(n_models))
 
 
-def check_labels(model: Any, y: Any) -> AnyArray:
-    """Labels as an array. All must be classes of the model."""
+def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
+    """Labels as an array. All must be classes of the model. `X` is used for messages."""
     if y is None:
         raise DataError("y is None: a certificate needs the label of every series.")
     # Labels of mixed type stay what they are: NumPy would turn 1 and "a" into texts.
@@ -159,7 +171,8 @@ def check_labels(model: Any, y: Any) -> AnyArray:
         more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
         raise DataError(
             f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "
-            f"for series {wrong}. The model knows {classes}; leave out series of other classes."
+            f"for {_name_of(wrong, X)}. The model knows {classes}; leave out series of other "
+            f"classes."
         )
     return labels.astype(model.classes_.dtype) if is_list else labels
 
@@ -172,6 +185,22 @@ def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatc
             f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
         )
     return batch
+
+
+def _name_of(index: int, X: Any) -> str:
+    """Return what a message calls a series in memory or in a scan, which is read again."""
+    if isinstance(X, SeriesBatch):
+        return X.name_of(index, "X")
+    if not is_source(X):
+        return f"series {index} of X"
+    first = 0
+    for part in X.parts(labels=True):
+        for piece in pieces(part, labels=True):
+            names = piece.series.series_names
+            if names is not None and index < first + len(names):
+                return names[index - first]
+            first += len(piece.series)
+    return f"series {index} of {X.name}"
 
 
 def _inner_model(model: Any) -> SeriesClassifier | None:

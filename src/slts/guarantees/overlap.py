@@ -11,7 +11,6 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtrc
 
 from slts._typing import AnyArray, IntArray
-from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier
 from slts.series import SeriesBatch
 from slts.series.outlines import outline_digests
@@ -28,7 +27,7 @@ def held_out_digests(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
     if model.training_digests_ is None and not hasattr(model, "landmarks_"):
         # The model keeps the rows of its training series, not their values.
         batch = model.row_map_(batch)
-    return _both_digests(batch)
+    return both_digests(batch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +62,11 @@ class Overlap:
         if known is None:
             kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
             known = outline_digests(kept)
+        return cls.between(known, digests, complete)
+
+    @classmethod
+    def between(cls, known: Digests, digests: Digests, complete: bool = True) -> Overlap:
+        """Compare `both_digests` of held-out series with outlines of training series."""
         _, counts = np.unique(known, return_counts=True)
         return cls(
             np.asarray(np.isin(digests, known).any(axis=1)),
@@ -73,25 +77,14 @@ class Overlap:
         )
 
     @property
-    def copy_error(self) -> DataError | None:
-        """The error for held-out series that were trained on; None if there are none.
+    def copies(self) -> IntArray:
+        """Positions of held-out series that were trained on.
 
         Independent series look like training series as often as those look like each other.
         """
         found = np.flatnonzero(self.seen)
         chance = bdtrc(len(found) - 1, len(self.seen), self.n_alike / self.n_compared)
-        if len(found) == 0 or chance > _CHANCE:
-            return None
-        more = f" (the first of {len(found)})" if len(found) > 1 else ""
-        return DataError(
-            f"series {found[0]} of X is a copy of a training series{more}: a hold-out certificate "
-            f"needs series the model was not trained on."
-        )
-
-    @property
-    def n_copies(self) -> int:
-        """Number of series that were trained on."""
-        return 0 if self.copy_error is None else int(self.seen.sum())
+        return found[:0] if len(found) == 0 or chance > _CHANCE else found
 
     @property
     def statements(self) -> tuple[list[str], list[str]]:
@@ -124,10 +117,11 @@ def joined_draws(draws: IntArray, groups: AnyArray) -> IntArray:
 
 def distinct_draws(batch: SeriesBatch) -> IntArray:
     """Number series in their order, so that those that look the same have the same number."""
-    return _joined(_both_digests(batch))
+    return _joined(both_digests(batch))
 
 
-def _both_digests(batch: SeriesBatch) -> Digests:
+def both_digests(batch: SeriesBatch) -> Digests:
+    """Return two digests of every series, as a copy may be shorter or longer; shape (series, 2)."""
     return np.column_stack([outline_digests(batch), outline_digests(batch, longer=True)])
 
 

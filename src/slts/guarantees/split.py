@@ -31,8 +31,7 @@ from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
 from slts.series.outlines import outline_digests
 from slts.series.source import series_keys
-from slts.training.search import HeldOutDecisions
-from slts.training.splits import Split, make_splits
+from slts.training.held_out import HeldOutDecisions, Split, make_splits
 
 # Folds of the part for separators that probabilities are calibrated on.
 _FOLDS = 3

@@ -4,6 +4,7 @@ metric.py         hinge loss + squared Frobenius norm: the matrix M of the simil
 separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
 logdet.py         LDMLT: the step for a triplet, and rankings by distance
 loo_ridge.py      ridge regression on inner products, its penalty by exact leave-one-out
+blas.py           products of large matrices by one library
 local.py          local metrics by that regression, and their number of phases
 calibration.py    probabilities from held-out decision values
 conformal.py      p-values of classes from held-out decision values

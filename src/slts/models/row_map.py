@@ -68,4 +68,4 @@ class RowMap:
 def _scaled(batch: SeriesBatch, scale: ChannelScale | None) -> SeriesBatch:
     if scale is None:
         return batch
-    return SeriesBatch.from_checked(scale(batch.values), batch.offsets, batch.channel_names)
+    return batch.with_values(scale(batch.values), batch.channel_names)

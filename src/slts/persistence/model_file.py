@@ -108,7 +108,7 @@ def save(
     array(['left'], dtype='<U5')
     """
     name = os.fspath(path)
-    if not isinstance(name, str) or not name.endswith(SUFFIX):
+    if not isinstance(name, str) or not name.lower().endswith(SUFFIX):
         raise ValueError(
             f"The 'path' parameter of save must end in {SUFFIX!r}. Got {path!r} instead."
         )

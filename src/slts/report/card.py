@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from datetime import UTC, datetime
+from html import escape
 from importlib.metadata import version
 from typing import Any
 
@@ -13,10 +14,13 @@ import numpy as np
 from slts import __version__
 from slts.models.snippets import SnippetForm
 from slts.plural import count
+from slts.report.markup import Cell, Content, heading, items, table
 from slts.report.packing import rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
 
+# Largest number of class names in the model card.
+_MOST_NAMES = 60
 # Packages that determine the numbers of a model.
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 # Largest length of the text of a parameter.
@@ -171,3 +175,24 @@ def _limits(model: Any) -> list[str]:
         "empty prediction set proves that a series belongs to none of them."
     )
     return limits
+
+
+def card_section(content: Content) -> str:
+    """Facts, limits, provenance and parameters."""
+    card, names = content["card"], content["model"]["classes"]
+    provenance = [["Report made", card["made"]], ["Library", card["library"]], *card["provenance"]]
+    parameters = [
+        [Cell(f"<code>{escape(name)}</code>"), Cell(f"<code>{escape(value)}</code>"), origin]
+        for name, value, origin in card["parameters"]
+    ]
+    head, text = ["Name", "Value", "Origin"], ["", "text"]
+    listed = ", ".join(names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return (
+        heading("card", "Model card")
+        + f'<div class="pair"><div><h3>Model</h3>{table("Model", card["facts"], columns=text)}'
+        f'<p class="note" style="margin-top:.8rem">Classes: {escape(listed)}{more}.</p>'
+        f"<h3>Limits</h3>{items(card['limits'])}"
+        f"<h3>Provenance</h3>{table('Provenance', provenance, columns=text)}</div><div>"
+        f"<h3>Parameters</h3>{table('Parameters', parameters, head=head, columns=text)}</div></div>"
+    )

@@ -13,24 +13,19 @@ from slts.execution import progress_bar
 from slts.explanation import ModelSummary, even_choice, summarize
 from slts.plural import count
 from slts.report.card import card
-from slts.report.downsampling import MOST_CHANNELS, MOST_STEPS, drawn_channels
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
 from slts.report.importance import importance, shares
-from slts.report.predictions import (
-    Predictions,
-    accuracy,
-    certificate,
-    confusion,
-    data_summary,
-    predict_series,
-)
+from slts.report.packing import MOST_STEPS
+from slts.report.predictions import accuracy, certificate, confusion, data_summary, predict_series
 from slts.report.references import References, drawing_of, references_content, references_of
-from slts.report.sets import add_sets, sets_content, sets_of
-from slts.report.snippets import DrawnSnippets, snippets_of
+from slts.report.sets import sets_content
+from slts.report.snippets import snippets_of
 from slts.series import SeriesBatch
 
 # Series that importances are averaged over.
 _MOST_AVERAGED = 1000
+# More channels are not legible in a picture.
+MOST_CHANNELS = 24
 
 
 def collect(
@@ -39,6 +34,7 @@ def collect(
     y: Any = None,
     *,
     ids: Sequence[Any] | None = None,
+    groups: Any = None,
     title: str | None = None,
     verbose: bool = False,
 ) -> dict[str, Any]:
@@ -53,6 +49,8 @@ def collect(
         report describes the model only.
     ids
         Identifiers of the series; None takes the names that X has, or numbers them.
+    groups
+        Group of each series, such as a person, if groups are the independent draws.
     title
         Title; None uses the name of the classifier.
     verbose
@@ -64,39 +62,55 @@ def collect(
         Strings, numbers, lists and dicts only. Arrays are packed, see `slts.report.packing`.
     """
     check_is_fitted(model)
-    if X is None and not (y is None and ids is None):
-        raise ValueError("The 'X' parameter is None, but y or ids are given. Pass their series.")
+    if X is None and not (y is None and ids is None and groups is None):
+        raise ValueError(
+            "The 'X' parameter is None, but y, ids or groups are given. Pass their series."
+        )
     # The classifier in a search. A pipeline stays: its steps can change the series.
     inner = model
     while hasattr(inner, "best_estimator_"):
         inner = inner.best_estimator_
-    predictions = None if X is None else predict_series(inner, X, y, ids)
+    predictions = None if X is None else predict_series(inner, X, y, ids, groups)
     batch = None if predictions is None else predictions.batch
-    n_channels = _n_channels(inner, batch)
-    names = _channel_names(inner, batch, n_channels)
+    channel_names = _channel_names(inner, batch)
     summary = _summary(inner, batch)
     draw, note = drawing_of(inner, getattr(inner, "landmarks_", None) if batch is None else batch)
     references, snippets = references_of(inner, draw), snippets_of(inner)
     rows = None if batch is None else draw(batch)
-    channels = _drawn_channels(summary, rows, references, n_channels)
-    explorer = space = similarities = None
-    if predictions is not None and rows is not None:
-        explorer, similarities, space = _explore(
-            predictions, rows, channels, references, snippets, verbose
-        )
-    sets = sets_of(inner, predictions)
-    add_sets([] if explorer is None else explorer.entries, sets)
+    channels = _drawn_channels(summary, rows, references, len(channel_names))
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
+    named, similarities = list[int](), None
+    # What a report without series does not have.
+    of_series = dict.fromkeys(("confusion", "sets", "space", "explorer", "data"))
+    if predictions is not None and rows is not None:
+        kept, most_classes = choose_series(predictions, len(channels), references, snippets)
+        if references is not None:
+            # The series of the explorer come first.
+            shown = points_to_show(len(rows), kept)
+            similarities = references.similarities(predictions.batch[shown])
+            of_series["space"] = similarity_space(predictions, shown, similarities, references)
+        explorer = Explorer(predictions, rows, channels, references, snippets, most_classes)
+        with progress_bar("Explaining", show=verbose) as progress:
+            for k, index in enumerate(kept.tolist()):
+                explorer.add(index, None if similarities is None else similarities[k])
+                progress(k + 1, len(kept))
+        named = list(explorer.named)
+        of_series |= {
+            "confusion": confusion(predictions, len(classes)),
+            "sets": sets_content(inner, predictions, explorer.entries),
+            "explorer": explorer.content(),
+            "data": data_summary(predictions),
+        }
     n_numbers = _n_numbers(inner, summary)
     n_decisions = 0 if summary is None else len(summary.classes)
     return {
-        "title": title or f"{name}: {len(classes)} classes, {count(n_channels, 'channel')}",
+        "title": title or f"{name}: {len(classes)} classes, {count(len(channel_names), 'channel')}",
         "model": {
             "name": name,
             "classes": classes,
             # The class that each decision value supports.
             "decision_classes": [1] if n_decisions == 1 else list(range(n_decisions)),
-            "channels": names,
+            "channels": channel_names,
         },
         "labels": classes if predictions is None else predictions.label_names,
         "drawing": {
@@ -108,65 +122,30 @@ def collect(
         "summary": {
             "n_series": None if batch is None else len(batch),
             "n_classes": len(classes),
-            "n_channels": n_channels,
+            "n_channels": len(channel_names),
             "n_seen": None if predictions is None else predictions.n_seen,
             "accuracy": None if predictions is None else accuracy(predictions),
             "n_references": None if references is None else len(references.indices),
             "n_snippets": None if snippets is None else len(snippets.form.snippets),
             "n_numbers": n_numbers,
         },
-        "confusion": None if predictions is None else confusion(predictions, len(classes)),
+        **of_series,
         "certificate": certificate(model, predictions),
-        "sets": sets_content(inner, predictions, sets),
-        "importance": importance(inner, summary, names),
-        "references": None
-        if references is None
-        else references_content(
-            references, [] if explorer is None else list(explorer.named), similarities, channels
-        ),
-        # After the explorer, which names snippets too.
+        "importance": importance(inner, summary, channel_names),
+        # After the explorer, which names references and snippets too.
+        "references": references_content(references, named, similarities, channels),
         "snippets": None if snippets is None else snippets.content(predictions),
-        "space": space,
-        "explorer": None if explorer is None else explorer.content(),
-        "data": None if predictions is None else data_summary(predictions),
         "card": card(model, inner, predictions, n_numbers),
     }
 
 
-def _explore(
-    predictions: Predictions,
-    rows: SeriesBatch,
-    channels: IntArray,
-    references: References | None,
-    snippets: DrawnSnippets | None,
-    verbose: bool,
-) -> tuple[Explorer, FloatArray | None, dict[str, Any] | None]:
-    """The explorer, the similarities of the series to the references, and the similarity space."""
-    kept, most_classes = choose_series(predictions, len(channels), references, snippets)
-    similarities = space = None
-    if references is not None:
-        # The series of the explorer come first.
-        shown = points_to_show(len(predictions.batch), kept)
-        similarities = references.similarities(predictions.batch[shown])
-        space = similarity_space(predictions, shown, similarities, references)
-    explorer = Explorer(predictions, rows, channels, references, snippets, most_classes)
-    with progress_bar("Explaining", show=verbose) as progress:
-        for k, index in enumerate(kept.tolist()):
-            explorer.add(index, None if similarities is None else similarities[k])
-            progress(k + 1, len(kept))
-    return explorer, similarities, space
-
-
-def _n_channels(model: Any, batch: SeriesBatch | None) -> int:
-    if batch is not None:
-        return batch.n_channels
-    return int(getattr(model, "n_channels_in_", getattr(model, "n_features_in_", 0)))
-
-
-def _channel_names(model: Any, batch: SeriesBatch | None, n_channels: int) -> list[str]:
+def _channel_names(model: Any, batch: SeriesBatch | None) -> list[str]:
     names = None if batch is None else batch.channel_names
     names = names or getattr(model, "channel_names_in_", None)
-    return [f"channel {k}" for k in range(n_channels)] if names is None else list(names)
+    if names is not None:
+        return list(names)
+    n_known = getattr(model, "n_channels_in_", getattr(model, "n_features_in_", 0))
+    return [f"channel {k}" for k in range(n_known if batch is None else batch.n_channels)]
 
 
 def _summary(model: Any, batch: SeriesBatch | None) -> ModelSummary | None:
@@ -184,13 +163,13 @@ def _drawn_channels(
     references: References | None,
     n_channels: int,
 ) -> IntArray:
-    """The most important channels, or those with the largest standard deviation."""
+    """The most important channels, or those with the largest standard deviation, in order."""
     if summary is not None:
         weight: FloatArray = shares(summary.channel_importance).mean(axis=0)
     else:
         drawn = references.rows if rows is None and references is not None else rows
         weight = np.ones(n_channels) if drawn is None else drawn.values.std(axis=0)
-    return drawn_channels(weight[:n_channels])
+    return np.sort(np.argsort(-weight[:n_channels], kind="stable")[:MOST_CHANNELS])
 
 
 def _n_numbers(model: Any, summary: ModelSummary | None) -> int | None:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 
 from slts._typing import FloatArray, IntArray
-from slts.report.downsampling import MOST_BYTES, MOST_SERIES, Bins, bin_path, series_to_keep
-from slts.report.packing import pack, pack_indices, pack_path, rounded
+from slts.report.markup import Content, fill, heading, percent
+from slts.report.packing import (
+    Bins,
+    bin_path,
+    clock,
+    pack,
+    pack_indices,
+    pack_path,
+    rounded,
+    times_of_bins,
+)
 from slts.report.predictions import Predictions
 from slts.report.references import STRONGEST, Explained, References
 from slts.report.snippets import AT_STEP, DrawnSnippets, Occurring
-from slts.report.times import clock, times_of_bins
 from slts.series import SeriesBatch
 
+# Limits of the explorer: number of series, and their size in bytes.
+MOST_SERIES = 500
+MOST_BYTES = 4_000_000
 # Classes explained for one series: the predicted, the true and those with the next best scores.
 # The number is reduced if fewer than ENOUGH_SERIES would fit.
 MOST_CLASSES, FEWEST_CLASSES, ENOUGH_SERIES = 12, 3, 200
@@ -249,3 +261,98 @@ def similarity_space(
         "landmarks": rings,
         "landmark_labels": ring_labels,
     }
+
+
+def series_to_keep(
+    wrong: IntArray, sizes: IntArray, *, most: int, budget: int = MOST_BYTES
+) -> IntArray:
+    """Series for the explorer: misclassified series first, then a random choice with fixed seed.
+
+    Parameters
+    ----------
+    wrong
+        Indices of misclassified series.
+    sizes
+        Size of each series in bytes, shape (series,).
+    most, budget
+        Limits of number and total size. At least one series is kept.
+
+    Returns
+    -------
+    ndarray
+        Indices of misclassified series, then of the others, each in increasing order.
+    """
+    rng = np.random.default_rng(0)
+    others = np.setdiff1d(np.arange(len(sizes)), wrong)
+    order = np.concatenate([rng.permutation(wrong), rng.permutation(others)]).astype(np.int64)
+    fits = max(1, int(np.searchsorted(np.cumsum(sizes[order]), budget, side="right")))
+    kept = np.sort(order[: min(most, fits)])
+    is_wrong = np.isin(kept, wrong)
+    return np.concatenate([kept[is_wrong], kept[~is_wrong]])
+
+
+def space_section(content: Content) -> str:
+    """Container of the scatter plot."""
+    space, explorer = content["space"], content["explorer"]
+    if space is None:
+        return ""
+    n, given = len(space["points"]), content["summary"]["n_series"]
+    landmarks = content["references"]["kind"] == "landmarks"
+    kind = "landmarks" if landmarks else "training series"
+    sentences = [
+        "Nearby points are similar series.",
+        f"The axes are the first two principal components of the similarities to the {kind}, which "
+        f"explain {percent(space['variance'], 0)} of their variance.",
+        f"Colour and shape show the {'true' if explorer['labelled'] else 'predicted'} class.",
+        "Outlined shapes are errors." if explorer["n_wrong"] else "",
+        "Rings are landmarks, in the colour of their class." if space["landmarks"] else "",
+        f"{n:,} of {given:,} series are shown, misclassified series first." if n < given else "",
+    ]
+    return (
+        heading("space", "Similarity space") + f"<p>{' '.join(filter(None, sentences))}</p>"
+        '<p class="note js">Point at a series to see it. Click to select it in the explorer '
+        "below. With the keyboard, the arrow keys walk through all points.</p>"
+        '<noscript><p class="note">The plot needs JavaScript.</p></noscript>'
+        '<div id="scatter" class="js"></div>'
+        '<p class="note js" id="picked" aria-live="polite"></p>'
+    )
+
+
+def explorer_section(content: Content) -> str:
+    """Container of the explorer, with notes on what it leaves out."""
+    explorer, drawing = content["explorer"], content["drawing"]
+    if explorer is None:
+        return ""
+    kept, given = len(explorer["entries"]), explorer["n_given"]
+    steps, channels = drawing["most_steps"], drawing["most_channels"]
+    notes = []
+    if kept < given:
+        notes.append(
+            f"This file contains {kept:,} of {given:,} series: misclassified series first, then a "
+            f"random choice."
+        )
+    if content["data"]["lengths"]["high"] > steps:
+        notes.append(
+            f"Series of more than {steps} steps are drawn with {steps} points; contributions of "
+            f"neighbouring steps are summed."
+        )
+    if content["summary"]["n_channels"] > channels:
+        notes.append(
+            f"The {channels} most important channels are drawn; contributions of all others are "
+            f"summed."
+        )
+    notes.append(drawing["note"])
+    if explorer["times"] is None:
+        notes.append("Steps count from 0.")
+    has_probabilities = explorer["entries"][0]["p"] is not None
+    slots = {
+        "order": "Misclassified series are listed first." if explorer["n_wrong"] else "",
+        "notes": escape(" ".join(notes)),
+        "values": "Probabilities" if has_probabilities else "Scores",
+        "choose": "" if content["references"] is None else ": choose a class to explain",
+        "no_map": "" if explorer["has_maps"] else "hidden",
+        "no_snippets": "hidden" if content["snippets"] is None else "",
+        "no_alignment": "hidden" if content["references"] is None else "",
+        "not_alone": "" if content["references"] is None else "hidden",
+    }
+    return heading("explorer", "Explain a prediction") + fill("explorer.html", slots)

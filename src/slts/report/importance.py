@@ -1,8 +1,9 @@
-"""Importance of channels and comparisons, and the learned metrics."""
+"""Importance of channels and comparisons, and the learned metrics: content and section."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,23 @@ import numpy as np
 from slts._typing import FloatArray
 from slts.explanation import ModelSummary
 from slts.models.linear_form import LinearForm
+from slts.report.markup import MOST_COLUMNS, Cell, Content, heading, meter, percent, table
 from slts.report.packing import rounded
+
+# Representations and objectives in words.
+_WORDS = {
+    "values": "the values of the channels",
+    "changes": "the values and their changes from step to step",
+    "levels": "how far values exceed levels of their channel, and how that changes",
+    "affinity": "steps are aligned for the largest similarity",
+    "cost": "steps are aligned for the smallest distance",
+    "snippets": "how often short pieces of training series occur",
+}
+
+_CONSTANT = (
+    "&ldquo;constant&rdquo; is an added channel with the same value at every step. Paired with it, "
+    "a channel counts by its level alone."
+)
 
 
 def importance(model: Any, summary: ModelSummary | None, channels: list[str]) -> dict[str, Any]:
@@ -87,3 +104,107 @@ def _class_metrics(form: LinearForm) -> list[dict[str, Any]]:
         for decision in range(n_decisions)
         for phase in range(n_phases)
     ]
+
+
+def importance_section(content: Content) -> str:
+    """Importance of channels and comparisons, and the container of the metrics."""
+    found = content["importance"]
+    if found["channels"] is None and not found["metrics"]:
+        return ""
+    html = heading("importance", "Channels and metrics")
+    parts = []
+    if found["channels"] is not None:
+        story, listing = _channels(content)
+        html += story
+        parts.append(listing)
+    if found["comparisons"]:
+        parts.append(_comparisons(found["comparisons"]))
+    html += f'<div class="beside">{"".join(parts)}</div>' if parts else ""
+    if found["metrics"]:
+        html += (
+            f'<h3>Metrics</h3><p class="note">{_about_metrics(found)} '
+            "<span class='key for'></span>Blue pairs raise the similarity, "
+            "<span class='key against'></span>orange pairs lower it. The largest and the smallest "
+            "pair are named below each map. All maps have the same scale.</p>"
+            '<noscript><p class="note">The maps need JavaScript.</p></noscript>'
+            '<div id="maps" class="js"></div>'
+        )
+    else:
+        html += "<p>The model has no learned metric: it compares each channel only with itself.</p>"
+    return html
+
+
+def _channels(content: Content) -> tuple[str, str]:
+    """A sentence about the most important channel, and a table of all channels."""
+    model, importance = content["model"], content["importance"]["channels"]
+    names = [*model["channels"], "constant"][: len(importance[0])]
+    mean = [sum(column) / len(importance) for column in zip(*importance, strict=True)]
+    largest, peak = max(mean) or 1.0, max(map(max, importance)) or 1.0
+    by_class = 1 < len(importance) <= MOST_COLUMNS
+    rows: list[list[str | Cell]] = []
+    for u in range(len(names)):
+        rows.append(
+            [names[u], Cell(meter(mean[u] / largest, f"{100 * mean[u]:.1f}"), "total left")]
+        )
+        if by_class:
+            rows[-1] += [
+                Cell(f"{100 * row[u]:.0f}", "yes", f"--t:{row[u] / peak:.2f}") for row in importance
+            ]
+    head: list[str | Cell] = [Cell("channel", "corner"), Cell("mean", "left")]
+    if by_class:
+        head += [model["classes"][c] for c in model["decision_classes"]]
+    over = "the landmarks" if content["data"] is None else "the series of this report"
+    caption = f"Share of the absolute contributions in percent, averaged over {over}."
+    if by_class:
+        caption += " One column per class."
+    if len(names) > len(model["channels"]):
+        caption += f" {_CONSTANT}"
+    top = max(range(len(names)), key=mean.__getitem__)
+    story = f"<strong>{escape(names[top])}</strong> is the most important channel"
+    average = " on average over the classes" if len(importance) > 1 else ""
+    listing = table("Importance of channels", rows, head=head, css="tint", caption=caption)
+    return f"<p>{story}{average}: {percent(mean[top])} of all contributions.</p>", listing
+
+
+def _comparisons(comparisons: list[list[Any]]) -> str:
+    peak = max(share for _, share in comparisons) or 1.0
+    rows = [
+        [
+            Cell(f"{escape(name)}<small>{_words(name)}</small>", "about"),
+            Cell(meter(share / peak, f"{100 * share:.1f}"), "total left"),
+        ]
+        for name, share in comparisons
+    ]
+    caption = (
+        "The model compares series in several ways, each with its own alignments and metrics. "
+        "Share of each comparison in the scores, in percent."
+    )
+    return table("Importance of comparisons", rows, css="tint", caption=caption)
+
+
+def _words(comparison: str) -> str:
+    """What is compared, and how steps are aligned, in words."""
+    what, _, objective = comparison.partition(", ")
+    return "; ".join(_WORDS[part] for part in (what, objective) if part in _WORDS)
+
+
+def _about_metrics(importance: Content) -> str:
+    sentences = [
+        "A metric has a weight for each pair of channels at aligned steps. Rows are channels of "
+        "the series, columns are channels of the landmark."
+    ]
+    if importance["metrics"][0]["decision"] is None:
+        sentences = ["All classes share one metric."]
+    if any(metric["part"] is not None for metric in importance["metrics"]):
+        sentences.append(
+            "Landmarks are divided into parts in time, each with its own metrics. The maps show "
+            "the metrics for landmarks of the same class."
+        )
+    if importance["metric_comparison"] is not None:
+        name = importance["metric_comparison"]
+        sentences.append(
+            f"The maps belong to the comparison &ldquo;{escape(name)}&rdquo; ({_words(name)})."
+        )
+    if "constant" in importance["metric_channels"]:
+        sentences.append(_CONSTANT)
+    return " ".join(sentences)

@@ -1,16 +1,19 @@
-"""Arrays, paths and numbers as short text."""
+"""Arrays, paths, times and numbers in the short form in which the page holds them."""
 
 from __future__ import annotations
 
 import base64
 import string
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 
+# More steps are not legible in a picture as wide as the page.
+MOST_STEPS = 120
 # One less than the largest integer: preserving sums can increase an entry by one.
 _LARGEST = {8: 126, 16: 32766}
 _ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
@@ -90,3 +93,71 @@ def rounded(values: Any, digits: int = 4) -> Any:
     if array.ndim == 0:
         return float(f"{array:.{digits}g}")
     return [rounded(row, digits) for row in array]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The steps of one series in at most `MOST_STEPS` bins of consecutive steps.
+
+    Attributes
+    ----------
+    of_step
+        The bin of every step; it starts at 0 and increases by at most one.
+    """
+
+    of_step: IntArray
+
+    @classmethod
+    def of(cls, n_steps: int, most: int = MOST_STEPS) -> Bins:
+        """One bin per step, or `most` bins of nearly equal size."""
+        return cls(np.arange(n_steps) * min(n_steps, most) // n_steps)
+
+    @property
+    def count(self) -> int:
+        """Number of bins."""
+        return int(self.of_step[-1]) + 1
+
+    @property
+    def first(self) -> IntArray:
+        """First step of every bin."""
+        return np.searchsorted(self.of_step, np.arange(self.count))
+
+    def sample(self, rows: FloatArray) -> FloatArray:
+        """The first row of every bin, shape (bins, ...)."""
+        return rows[self.first]
+
+    def sums(self, terms: FloatArray) -> FloatArray:
+        """Sums over the steps of every bin, along the first axis. The total does not change."""
+        return np.asarray(np.add.reduceat(terms, self.first, axis=0))
+
+
+def bin_path(path: IntArray, series: Bins, other: Bins) -> IntArray:
+    """Map the steps of a path to bins, from the first bins to the last ones.
+
+    A model that averages neighbouring steps has paths with fewer steps than the series. Such a path
+    is spread over the whole series.
+    """
+    columns = []
+    for steps, bins in zip(path.T, (series, other), strict=True):
+        spread = steps * len(bins.of_step) // (int(steps[-1]) + 1)
+        columns.append(np.append(bins.of_step[spread], bins.count - 1))
+    return np.column_stack(columns)
+
+
+def clock(times: AnyArray) -> dict[str, Any]:
+    """First and last time of a series: numbers, or a date and the seconds after it."""
+    dates = times.dtype.kind == "M"
+    start = np.datetime_as_string(times[0], unit="ms") if dates else float(times[0])
+    return {"start": str(start) if dates else start, "span": float(_since_first(times)[-1])}
+
+
+def times_of_bins(times: AnyArray, bins: Bins) -> FloatArray:
+    """Time of the first step of every bin, and of the last step, since the first step."""
+    return np.asarray(_since_first(times)[np.append(bins.first, len(times) - 1)])
+
+
+def _since_first(times: AnyArray) -> FloatArray:
+    passed = times - times[0]
+    if passed.dtype.kind == "m":
+        passed = passed / np.timedelta64(1, "s")
+    return np.asarray(passed, dtype=np.float64)

@@ -13,22 +13,15 @@ from typing import Any
 
 from slts.atomic_files import write_whole
 from slts.plural import count
+from slts.report.card import card_section
 from slts.report.collect import collect
+from slts.report.explorer import explorer_section, space_section
+from slts.report.importance import importance_section
 from slts.report.markup import Content, fill, percent, resource
-from slts.report.model_html import (
-    card_section,
-    importance_section,
-    landmarks_section,
-    snippets_section,
-)
-from slts.report.series_html import (
-    certificate_section,
-    data_section,
-    errors_section,
-    explorer_section,
-    space_section,
-)
+from slts.report.predictions import certificate_section, data_section, errors_section
+from slts.report.references import landmarks_section
 from slts.report.sets import sets_section
+from slts.report.snippets import snippets_section
 
 # Anchor, name in the navigation, and HTML of every section; an empty section is left out.
 _SECTIONS: list[tuple[str, str, Callable[[Content], str]]] = [
@@ -94,6 +87,7 @@ def write_report(
     X: Any = None,
     y: Any = None,
     ids: Sequence[Any] | None = None,
+    groups: Any = None,
     title: str | None = None,
     verbose: bool = False,
 ) -> Path:
@@ -110,6 +104,8 @@ def write_report(
         report describes the model only.
     ids
         Identifiers of the series; None takes the names that X has, or numbers them.
+    groups
+        Group of each series, such as a person, if groups are the independent draws.
     title
         Title of the report; None uses the name of the classifier.
     verbose
@@ -133,7 +129,7 @@ def write_report(
     'report.html'
     """
     target = Path(path)
-    page = render(collect(model, X, y, ids=ids, title=title, verbose=verbose))
+    page = render(collect(model, X, y, ids=ids, groups=groups, title=title, verbose=verbose))
     # Names of files that are not UTF-8 have characters that cannot be encoded.
     write_whole(os.fspath(target), page.encode(errors="replace"))
     return target
@@ -198,6 +194,8 @@ def _key_figures(content: Content) -> str:
     accuracy = summary["accuracy"]
     if accuracy is not None:
         interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
+        if accuracy["n_groups"] is not None:
+            interval += f" for the mean of a new group, from {accuracy['n_groups']} groups"
         if not certificate["given"]:
             interval += "; not certified"
         cells.append((percent(accuracy["value"]), "Accuracy", interval))

@@ -1,10 +1,11 @@
-"""The series of a report, the predictions for them, and statistics of both."""
+"""The series of a report and their predictions: errors, guarantee, lengths and classes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,16 @@ from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.guarantees.bounds import accuracy_interval
+from slts.estimators.base import check_groups
+from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, Predicted
 from slts.guarantees.overlap import Overlap, held_out_digests
 from slts.learning.calibration import two_sided
+from slts.plural import count
+from slts.report.markup import MOST_COLUMNS, Cell, Content, heading, items, meter, percent, table
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
+from slts.series.naming import class_name
 
 # Largest number of bars in the histogram of lengths.
 _MOST_BARS = 24
@@ -52,6 +57,8 @@ class Predictions:
         Name of each series: "recording 17", or "series 3" if X has no identifiers.
     n_seen
         Number of series that are copies of training series.
+    groups
+        Group of each series if groups are the independent draws; None if the series are.
     """
 
     given: Any
@@ -65,6 +72,7 @@ class Predictions:
     outputs: Predicted
     ids: list[str]
     n_seen: int
+    groups: AnyArray | None
 
     @property
     def wrong(self) -> IntArray:
@@ -75,7 +83,11 @@ class Predictions:
 
 
 def predict_series(
-    model: Any, X: Any, y: Any = None, ids: Sequence[Any] | None = None
+    model: Any,
+    X: Any,
+    y: Any = None,
+    ids: Sequence[Any] | None = None,
+    groups: Any = None,
 ) -> Predictions:
     """Check the data and predict.
 
@@ -87,6 +99,8 @@ def predict_series(
         Series, and their labels if known.
     ids
         Identifiers of the series; None takes the names that X has, or numbers them.
+    groups
+        Group of each series, if there are any.
     """
     # A pipeline may accept only the form of X that it was fitted on.
     direct = hasattr(model, "check_series")
@@ -128,7 +142,8 @@ def predict_series(
         probabilities=probabilities,
         outputs=outputs,
         ids=list(batch.series_names or ()),
-        n_seen=Overlap.of(model, held_out_digests(model, batch)).n_copies if direct else 0,
+        n_seen=len(Overlap.of(model, held_out_digests(model, batch)).copies) if direct else 0,
+        groups=None if groups is None else check_groups(groups, len(batch)),
     )
 
 
@@ -148,13 +163,20 @@ def _outputs(model: Any, given: Any) -> Predicted:
 
 
 def accuracy(predictions: Predictions) -> dict[str, Any] | None:
-    """Share of correct predictions with its exact 95% interval; None without labels."""
+    """Share of correct predictions with its 95% interval; None without labels.
+
+    The interval is exact for independent series; with groups, it is for the mean of a new group.
+    """
     if predictions.truth is None:
         return None
-    n = len(predictions.truth)
+    n, groups, n_groups = len(predictions.truth), predictions.groups, None
     correct = n - len(predictions.wrong)
     low, high = accuracy_interval(correct, n)
-    return {"value": correct / n, "correct": correct, "n": n, "low": low, "high": high}
+    if groups is not None:
+        mean, n_groups = mean_over_groups(predictions.truth == predictions.predicted, groups)
+        low, high = group_accuracy_interval(mean, n_groups)
+    found = {"value": correct / n, "correct": correct, "n": n, "low": low, "high": high}
+    return found | {"n_groups": n_groups}
 
 
 def confusion(predictions: Predictions, n_classes: int) -> dict[str, Any] | None:
@@ -183,8 +205,8 @@ def certificate(model: Any, predictions: Predictions | None) -> dict[str, Any]:
     if predictions.labels is None:
         return {"given": False, "reason": "No labels were given to this report."}
     try:
-        given, labels = predictions.given, predictions.labels
-        held_out = HeldOut.of(model, given, labels, outputs=predictions.outputs)
+        given, labels, groups = predictions.given, predictions.labels, predictions.groups
+        held_out = HeldOut.of(model, given, labels, groups, predictions.outputs)
         found = held_out.certificate().to_dict()
     except DataError as error:
         reason = str(error)
@@ -220,3 +242,156 @@ def _lengths(lengths: IntArray) -> dict[str, Any]:
     width = max(1, -(-(high - low + 1) // _MOST_BARS))
     counts = np.bincount((lengths - low) // width).tolist()
     return {"low": low, "high": high, "median": float(np.median(lengths)), "counts": counts}
+
+
+def errors_section(content: Content) -> str:
+    """Correct and wrong predictions by class, and the misclassified series."""
+    confusion, labels = content["confusion"], content["labels"]
+    if confusion is None:
+        return ""
+    confused = confusion["confused"]
+    wrong = sum(pair["count"] for pair in confused)
+    story = "All series were classified correctly."
+    if wrong:
+        first = confused[0]
+        truth, predicted = (class_name(labels[first[key]]) for key in ("truth", "predicted"))
+        pair = f"{truth} was predicted as {predicted}"
+        story = f"{wrong:,} series were misclassified."
+        if wrong == 1:
+            story = f"One series was misclassified: {pair}."
+        elif first["count"] > 1:
+            story += f" Most frequent error: {pair} ({first['count']} times)."
+        else:
+            story += " No two classes were confused more than once."
+    by_class = _confusion_table if len(labels) <= MOST_COLUMNS else _confused_pairs
+    return (
+        heading("errors", "Correct and wrong predictions")
+        + f"<p>{escape(story)}</p>"
+        + f'<div class="beside">{by_class(content)}{_misclassified(content)}</div>'
+    )
+
+
+def _confusion_table(content: Content) -> str:
+    rows = []
+    for i, (name, counts) in enumerate(
+        zip(content["labels"], content["confusion"]["counts"], strict=True)
+    ):
+        total = sum(counts)
+        cells = []
+        for j, n in enumerate(counts):
+            # A single error must be visible in a row with many correct predictions.
+            tint = max(0.0 if i == j else 0.5, n / (total or 1))
+            kind = "yes" if i == j else "no"
+            cells.append(Cell(str(n), kind, f"--t:{tint:.2f}") if n else Cell("·", "zero"))
+        correct = counts[i] if i < len(counts) else 0
+        recall = percent(correct / total) if total else "no series"
+        rows.append([name, *cells, Cell(recall, "total")])
+    head = [Cell("true", "corner"), *content["model"]["classes"], "correct"]
+    caption = "Rows: true class. Columns: predicted class."
+    return table("Confusion matrix", rows, head=head, css="tint", caption=caption)
+
+
+def _confused_pairs(content: Content) -> str:
+    labels, pairs = content["labels"], content["confusion"]["confused"]
+    rows = [[labels[p["truth"]], labels[p["predicted"]], str(p["count"])] for p in pairs]
+    head = ["True class", "Predicted class", "Series"]
+    caption = f"{count(len(pairs), 'pair')} of confused classes, most frequent first."
+    columns = ["", "", "n"]
+    return table(
+        "Confused classes", rows, head=head, columns=columns, css="plain short", caption=caption
+    )
+
+
+def _misclassified(content: Content) -> str:
+    explorer, labels = content["explorer"], content["labels"]
+    wrong = [e for e in explorer["entries"] if e["truth"] != e["predicted"]]
+    if not wrong:
+        return ""
+    rows = []
+    for entry in wrong:
+        probability = "" if entry["p"] is None else percent(entry["p"][entry["predicted"]], 0)
+        rows.append([entry["id"], labels[entry["truth"]], labels[entry["predicted"]], probability])
+    n_wrong = explorer["n_wrong"]
+    some = "The" if n_wrong == len(rows) else f"{len(rows):,} of {n_wrong:,}"
+    head, columns = ["Series", "True class", "Predicted class", "Probability"], ["", "", "", "n"]
+    caption = f"{some} misclassified series."
+    return table(
+        "Misclassified series", rows, head=head, columns=columns, css="plain short", caption=caption
+    )
+
+
+def certificate_section(content: Content) -> str:
+    """The certificate as sentences, or the reason for its absence."""
+    certificate = content["certificate"]
+    html = heading("certificate", "Guarantee")
+    if not certificate["given"]:
+        return (
+            f'{html}<div class="promise none"><p>Nothing is guaranteed. '
+            f"{escape(certificate['reason'])}</p></div>"
+            '<p class="note" style="margin-top:1rem">A certificate needs labelled series that were '
+            "not used in training: <code>slts.certify(model, X, y)</code>.</p>"
+        )
+    first, *others = certificate["bounds"]
+    html += (
+        f'<div class="promise"><p>{escape(first["sentence"])}</p></div>'
+        f'<div class="pair"><div><h3>Checked</h3>{items(first["checked"])}</div>'
+        f"<div><h3>Not checked: your responsibility</h3>{items(first['unchecked'])}</div></div>"
+    )
+    if others:
+        rows = [
+            [b["name"], f"{b['value']:.4f}{' (vacuous)' if b['vacuous'] else ''}", b["sentence"]]
+            for b in certificate["bounds"]
+        ]
+        bounds = table(
+            "All bounds", rows, head=["Bound", "At most", "Statement"], columns=["", "n", "text"]
+        )
+        html += f"<details><summary>All bounds</summary>{bounds}</details>"
+    return html
+
+
+def data_section(content: Content) -> str:
+    """Lengths, and number of series by class."""
+    data = content["data"]
+    if data is None:
+        return ""
+    series = count(data["n_series"], "series", "series")
+    steps, channels = count(data["n_steps"], "step"), count(data["n_channels"], "channel")
+    return (
+        heading("data", "Data of this report")
+        + f"<p>{series} with {steps} in total and {channels}.</p>"
+        f'<div class="pair"><div>{_histogram(data["lengths"])}</div>'
+        f"<div>{_balance(content)}</div></div>"
+    )
+
+
+def _histogram(lengths: dict[str, Any]) -> str:
+    counts, low, high = lengths["counts"], lengths["low"], lengths["high"]
+    peak = max(counts)
+    bars = "".join(f'<span style="height:{100 * c / peak:.1f}%"></span>' for c in counts)
+    median = f"{lengths['median']:g}"
+    label = (
+        f"Histogram of lengths: {low} to {high} steps, median {median}, at most {peak} series in "
+        f"one bar"
+    )
+    return (
+        f"<h3>Lengths</h3><p>The median length is {median} steps.</p>"
+        f'<div class="histogram" role="img" aria-label="{escape(label)}">'
+        f'<div class="bars">{bars}</div><div class="axis"><span>{low} steps</span>'
+        f"<span>{high}</span></div></div>"
+    )
+
+
+def _balance(content: Content) -> str:
+    data, labels = content["data"], content["labels"]
+    labelled = data["counts"] is not None
+    counts = data["counts"] if labelled else data["predicted"]
+    peak = max(counts) or 1
+    rows: list[list[str | Cell]] = []
+    for k, name in enumerate(labels):
+        rows.append([name, Cell(meter(counts[k] / peak, str(counts[k])))])
+        if labelled:
+            correct = percent(data["correct"][k] / counts[k]) if counts[k] else "no series"
+            rows[-1].append(correct)
+    title = "Series by class" if labelled else "Predictions by class"
+    head = ["Class", "Series", "Correct"] if labelled else ["Class", "Series"]
+    return f"<h3>{title}</h3>{table(title, rows, head=head, columns=['', '', 'n'])}"

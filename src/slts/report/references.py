@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.explanation import explain_with, landmark_strength
 from slts.models.linear_form import LinearForm
-from slts.report.downsampling import Bins
 from slts.report.importance import shares
-from slts.report.packing import pack, rounded
-from slts.report.times import clock
+from slts.report.markup import Content, heading, table
+from slts.report.packing import Bins, clock, pack, rounded
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
 from slts.series.missing import fill_gaps, has_missing
@@ -203,12 +203,12 @@ def references_of(model: Any, draw: Drawing) -> References | None:
 
 
 def references_content(
-    references: References,
+    references: References | None,
     named: list[int],
     similarities: FloatArray | None,
     channels: IntArray,
-) -> dict[str, Any]:
-    """References that the page draws.
+) -> dict[str, Any] | None:
+    """References that the page draws; None if the model has none.
 
     Parameters
     ----------
@@ -227,6 +227,8 @@ def references_content(
         Arrays with one entry per drawn reference: those of the explorer, then other landmarks with
         large effects. ``gallery`` has the landmarks of each class, largest effect first.
     """
+    if references is None:
+        return None
     model = references.model
     gallery = [] if isinstance(references, Neighbours) else _gallery(references, similarities)
     order = list(dict.fromkeys([*named, *(j for row in gallery for j in row["shown"])]))
@@ -313,3 +315,51 @@ def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
 def _effort(rows: SeriesBatch) -> int:
     """Time of aligning a series with each of these, in alignments of short series."""
     return int(np.maximum(1, rows.lengths.astype(np.int64) ** 2 // _SHORT_CELLS).sum())
+
+
+def landmarks_section(content: Content) -> str:
+    """Container of the drawn landmarks, and a table."""
+    references, model = content["references"], content["model"]
+    if references is None or references["kind"] != "landmarks":
+        return ""
+    weighted = references["weighted"]
+    rows = []
+    for row in references["gallery"]:
+        heaviest = ", ".join(
+            f"{references['name'][j]} ({_effect(effect, weighted=weighted)})"
+            for j, effect in zip(row["shown"], row["effect"], strict=True)
+        )
+        rows.append([model["classes"][row["class"]], str(row["used"]), heaviest])
+    head = ["Class", "Landmarks", f"Largest: series and {'share' if weighted else 'effect'}"]
+    listing = table("Landmarks", rows, head=head, columns=["", "n", "text"])
+    return (
+        heading("landmarks", "Landmarks" + (" and their weights" if weighted else ""))
+        + "<p>A landmark is a training series that the model compares new series with. "
+        f"{escape(_about_shares(model['classes'], weighted=weighted))}</p>"
+        '<p class="note js">The three most important channels of a class are drawn and named.</p>'
+        '<div id="gallery" class="js"></div>'
+        f"<details><summary>Show as a table</summary>{listing}</details>"
+    )
+
+
+def _about_shares(classes: list[str], *, weighted: bool) -> str:
+    if not weighted:
+        return (
+            "Landmarks are grouped by their class, strongest first. The number is the effect of "
+            "the landmark on the score of its class: how much its contribution differs between "
+            "series."
+        )
+    share = "The number is the share of the landmark in all weights."
+    if len(classes) == 2:
+        return (
+            f"Similarity to a landmark with a positive weight raises the score of {classes[1]} and "
+            f"lowers the score of {classes[0]}. A negative weight does the opposite. {share}"
+        )
+    return (
+        "Each class has its own weights. Similarity to a landmark with a positive weight raises "
+        f"the score of the class. A negative weight lowers it. {share}"
+    )
+
+
+def _effect(value: float, *, weighted: bool) -> str:
+    return f"{100 * value:+.0f}%" if weighted else f"{value:.2g}"

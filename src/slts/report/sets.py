@@ -21,47 +21,40 @@ _MOST_LISTED = 200
 _DOUBT = 3.0
 
 
-def sets_of(model: Any, predictions: Predictions | None) -> dict[float, LabelSets]:
-    """The prediction sets by alpha; none if the model has no margins, or too few of them."""
-    margins = getattr(model, "held_out_margins_", None)
-    if margins is None or predictions is None or predictions.decisions is None:
-        return {}
-    sets = prediction_sets(model)
-    # With fewer margins every set would have all classes.
-    usable = [alpha for alpha in _ALPHAS if alpha * (margins.weights.sum() + 1.0) >= 1.0]
-    return {alpha: sets.from_decisions(predictions.decisions, alpha) for alpha in usable}
-
-
-def add_sets(entries: list[dict[str, Any]], sets: dict[float, LabelSets]) -> None:
-    """Give every series of the explorer the classes in its set."""
-    for alpha, label_sets in list(sets.items())[:1]:
-        for entry in entries:
-            members = np.flatnonzero(label_sets.members[entry["index"]]).tolist()
-            entry["set"] = {"confidence": percent(1.0 - alpha, 0), "classes": members}
-
-
 def sets_content(
-    model: Any, predictions: Predictions | None, sets: dict[float, LabelSets]
+    model: Any, predictions: Predictions, entries: list[dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """Sizes of the sets, and the series whose set has none or several classes."""
-    if predictions is None or not sets:
+    """Sizes of the sets, and the series whose set has none or several classes.
+
+    Every series of the explorer, in `entries`, gets the classes in its set. The result is None if
+    the model has no margins, or too few of them: then every set would have all classes.
+    """
+    margins = getattr(model, "held_out_margins_", None)
+    if margins is None or predictions.decisions is None:
         return None
-    first = next(iter(sets.values()))
+    usable = [alpha for alpha in _ALPHAS if alpha * (margins.weights.sum() + 1.0) >= 1.0]
+    if not usable:
+        return None
+    sets = prediction_sets(model)
+    found = [sets.from_decisions(predictions.decisions, alpha) for alpha in usable]
+    first, truth = found[0], predictions.truth
+    members = [np.flatnonzero(row).tolist() for row in first.members]
+    for entry in entries:
+        confidence = percent(1.0 - first.alpha, 0)
+        entry["set"] = {"confidence": confidence, "classes": members[entry["index"]]}
     # Series with no class first, then those with the most.
     odd = np.flatnonzero(first.sizes != 1)
     odd = odd[np.lexsort((odd, -first.sizes[odd], first.sizes[odd] > 0))]
     return {
-        "guarantee": prediction_sets(model).guarantee,
+        "guarantee": sets.guarantee,
         "alpha": first.alpha,
-        "sizes": [
-            _sizes(one, predictions) for one in sorted(sets.values(), key=lambda s: -s.alpha)
-        ],
+        "sizes": [_sizes(one, predictions) for one in sorted(found, key=lambda s: -s.alpha)],
         "n_odd": len(odd),
         "odd": [
             {
                 "id": predictions.ids[i],
-                "set": np.flatnonzero(first.members[i]).tolist(),
-                "truth": None if predictions.truth is None else int(predictions.truth[i]),
+                "set": members[i],
+                "truth": None if truth is None else int(truth[i]),
                 "predicted": int(predictions.predicted[i]),
             }
             for i in odd[:_MOST_LISTED].tolist()
@@ -70,19 +63,14 @@ def sets_content(
 
 
 def _sizes(sets: LabelSets, predictions: Predictions) -> dict[str, Any]:
-    sizes = sets.sizes
-    covered = None
-    if predictions.truth is not None:
-        known = np.column_stack([sets.members, np.zeros(len(sizes), dtype=bool)])
-        codes = np.minimum(predictions.truth, len(sets.classes))
-        covered = round(float(known[np.arange(len(sizes)), codes].mean()), 6)
+    sizes, labels = sets.sizes, predictions.labels
     return {
         "alpha": sets.alpha,
         "none": int(np.sum(sizes == 0)),
         "one": int(np.sum(sizes == 1)),
         "several": int(np.sum(sizes > 1)),
         "mean": round(float(sizes.mean()), 4),
-        "covered": covered,
+        "covered": None if labels is None else round(float(sets.contains(labels).mean()), 6),
     }
 
 

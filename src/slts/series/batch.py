@@ -171,6 +171,12 @@ class SeriesBatch:
             self._values, self._offsets, self._channel_names, names, self._times
         )
 
+    def name_of(self, index: int, source: str) -> str:
+        """Return what a message calls a series: its name, else its number in a source."""
+        if self._series_names is None:
+            return f"series {index} of {source}"
+        return str(self._series_names[index])
+
     def steps(self, keep: AnyArray) -> SeriesBatch:
         """Return the steps of a mask, which has at least one of every series."""
         if keep.all():

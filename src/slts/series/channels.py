@@ -51,7 +51,7 @@ def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
     norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
     norms[norms == 0.0] = 1.0
     scaled /= norms
-    return SeriesBatch.from_checked(scaled, batch.offsets, batch.channel_names)
+    return batch.with_values(scaled, batch.channel_names)
 
 
 def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:
@@ -74,8 +74,7 @@ def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:
     """
     column = float(value) * np.sqrt(observed_share(batch.values))[:, np.newaxis]
     names = None if batch.channel_names is None else (*batch.channel_names, "constant")
-    values = np.hstack([batch.values, column])
-    return SeriesBatch.from_checked(values, batch.offsets, names)
+    return batch.with_values(np.hstack([batch.values, column]), names)
 
 
 def rms_row_norm(batch: SeriesBatch) -> float:

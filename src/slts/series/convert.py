@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from os import PathLike
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
 
 from slts._typing import AnyArray, Layout, Missing
-from slts.columns import RequestedColumns
-from slts.errors import DataError
-from slts.series import frames
+from slts.columns import RequestedColumns, resolve_columns
+from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
+from slts.errors import DataError, warn
 from slts.series.batch import SeriesBatch
+from slts.series.dataset import Dataset, usable
 from slts.series.flatten import (
-    as_numbers,
     check_layout,
     check_missing,
     check_values,
-    flatten_array,
-    flatten_cells,
-    flatten_list,
-    is_sparse,
+    flatten,
+    is_frame,
+    is_table,
 )
+from slts.series.long_tables import assemble, checked_rows
 from slts.series.missing import fill_gaps, trim_padding
 
-_ACCEPTED = (
-    "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
-    "a 2-D array (n, time), or a data frame"
-)
+# Name for messages.
+_FRAME = "the data frame"
 
 
 @overload
@@ -132,30 +130,28 @@ def as_series(
     check_missing(missing)
     columns = {"id": id, "time": time, "channels": channels, "label": label}
     given = [name for name, value in columns.items() if value is not None]
-    if frames.is_frame(X) and (given or frames.has_named_columns(X)):
-        if padded:
-            raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
-        requested = RequestedColumns(id, time, label, channels)
-        found = frames.read_table(X, requested, missing=missing)
-        if isinstance(found, SeriesBatch):
-            return _filled(found, missing)
-        return _filled(found[0], missing), found[1]
-    if given:
+    if given and not is_frame(X):
         raise DataError(
             f"{given[0]}= names a column of a pandas or polars DataFrame or a pyarrow Table, got "
             f"{type(X).__name__}"
         )
+    labels = None
     if isinstance(X, SeriesBatch):
-        if missing == "error":
-            check_values(X.values, X.offsets, X.channel_names, missing=missing)
-        return _filled(X, missing)
-    values, offsets, names = _flatten(X, layout)
-    batch = SeriesBatch(values, offsets, names, series_names=frames.instance_names(X))
-    if padded or missing != "error":
-        batch = trim_padding(batch)
+        batch = X
+    elif given or is_table(X):
+        if padded:
+            raise DataError("padded=True is for arrays: drop the rows that pad a long data frame")
+        found = _read_frame(X, RequestedColumns(id, time, label, channels), missing)
+        batch, labels = found.series, found.labels
+    else:
+        flat = flatten(X, layout)
+        check_values(flat.values, flat.offsets, flat.channel_names)
+        batch = SeriesBatch.from_checked(*flat)
+        if padded or missing != "error":
+            batch = trim_padding(batch)
     if padded or missing == "error":
         try:
-            check_values(batch.values, batch.offsets, names, missing="error")
+            check_values(batch.values, batch.offsets, batch.channel_names, missing="error")
         except DataError as error:
             if layout == "time_first" or not padded:
                 raise
@@ -163,42 +159,34 @@ def as_series(
                 f"{error}. Padding was removed along the last axis: if X is (n, time, channels), "
                 f"as in tslearn, also pass layout='time_first'"
             ) from error
-    return _filled(batch, missing)
+    if missing == "interpolate":
+        batch = fill_gaps(batch, np.full(batch.n_channels, np.nan))
+    return batch if labels is None else (batch, labels)
 
 
-def _filled(batch: SeriesBatch, missing: Missing) -> SeriesBatch:
-    if missing != "interpolate":
-        return batch
-    return fill_gaps(batch, np.full(batch.n_channels, np.nan))
-
-
-def _flatten(X: object, layout: Layout) -> frames.Flat:
-    """Read `X` according to its type."""
-    if frames.is_frame(X):
-        return frames.flatten_frame(X)
-    if isinstance(X, list | tuple):
-        if X and frames.is_pandas_frame(X[0]):
-            return frames.flatten_frames(X, layout)
-        return *flatten_list(X, layout), None
-    if is_sparse(X):
-        as_numbers(X, "X")  # raises the TypeError for sparse data
-    if isinstance(X, Mapping):
-        raise DataError(f"X is a {type(X).__name__}, expected {_ACCEPTED}: try list(X.values())")
-    if isinstance(X, str | PathLike):
+def _read_frame(X: object, requested: RequestedColumns, missing: Missing) -> Dataset:
+    """Read a long frame; warn if roles were guessed that are not clear."""
+    table = arrow_table(X, _FRAME)
+    if not table.num_rows:
+        raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
+    columns = resolve_columns(Chunk(table.slice(0, SAMPLE_ROWS), _FRAME), requested)
+    if not columns.long:
         raise DataError(
-            f"X is of type {type(X).__name__}, expected {_ACCEPTED}. Read a file with "
-            f"slts.files.read_series, or scan it with slts.scan_series"
+            "every row of the data frame is one series: use slts.scan_series(X), or for one "
+            "channel pass the values, X[columns].to_numpy()"
         )
-    if not hasattr(X, "__array__"):
-        raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}")
-    array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-    if array.dtype == object and _holds_series(array):
-        if array.ndim == 1:
-            return *flatten_list(array, layout), None
-        return *flatten_cells(array), None
-    return *flatten_array(as_numbers(array, "X"), layout), None
-
-
-def _holds_series(array: AnyArray) -> bool:
-    """Tell whether the cells of a 1-D or 2-D object array are series, not numbers."""
-    return array.ndim in (1, 2) and array.size > 0 and frames.is_series_like(array.flat[0])
+    if requested.label is None and columns.label is not None:
+        ignored = (*columns.ignored, columns.label)
+        columns = replace(columns, label=None, ignored=ignored, guessed=columns.guessed - {"label"})
+    numbers = (n for n in columns.ignored if kind_of(table.schema.field(n).type) in NUMERIC)
+    if columns.guessed - {"channels"} or ("channels" in columns.guessed and any(numbers)):
+        warn(
+            f"the columns of the data frame were guessed: {columns}. Name them with id=, time=, "
+            f"label= and channels= if this is wrong, or to silence this warning"
+        )
+    rows = checked_rows(Chunk(table, _FRAME), columns, labels=True).rows
+    found = assemble(rows, columns, _FRAME, labels=True)
+    if missing == "error":
+        series, ids = found.series, None if found.ids is None else found.ids.tolist()
+        check_values(series.values, series.offsets, series.channel_names, ids, missing=missing)
+    return usable(found, columns.channels, skip=False)

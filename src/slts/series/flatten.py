@@ -1,17 +1,62 @@
-"""Lists and arrays of series -> flat values and offsets; checks for real numbers."""
+"""Lists, arrays and pandas containers of series -> flat values and offsets; checks of values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import get_args
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError
 from slts.plural import count
+from slts.series.naming import names_of
 
 _NUMBER_KINDS = "biuf"
+_FRAME_CLASSES = {
+    "pandas": {"DataFrame"},
+    "polars": {"DataFrame", "LazyFrame"},
+    "pyarrow": {"Table", "RecordBatch"},
+    "narwhals": {"DataFrame", "LazyFrame"},
+}
+_ACCEPTED = (
+    "a SeriesBatch, a list of 2-D arrays (channels, time), a 3-D array (n, channels, time), "
+    "a 2-D array (n, time), or a data frame"
+)
+
+
+class Flat(NamedTuple):
+    """Values and bounds of series; names of channels and of series, if they have names."""
+
+    values: FloatArray
+    offsets: IntArray
+    channel_names: tuple[str, ...] | None = None
+    series_names: AnyArray | None = None
+
+
+def flatten(X: object, layout: Layout) -> Flat:
+    """Flatten series according to the type of their container."""
+    if isinstance(X, list | tuple):
+        return _flatten_frames(X, layout) if X and _is_pandas(X[0]) else flatten_list(X, layout)
+    if _is_pandas(X):
+        return _flatten_frame(X)
+    if is_sparse(X):
+        as_numbers(X, "X")  # raises the TypeError for sparse data
+    if isinstance(X, Mapping):
+        raise DataError(f"X is a {type(X).__name__}, expected {_ACCEPTED}: try list(X.values())")
+    if isinstance(X, str | PathLike):
+        raise DataError(
+            f"X is of type {type(X).__name__}, expected {_ACCEPTED}. Read a file with "
+            f"slts.files.read_series, or scan it with slts.scan_series"
+        )
+    if not hasattr(X, "__array__"):
+        raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}")
+    array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    holds_objects = array.dtype == object and array.ndim in (1, 2) and array.size > 0
+    if holds_objects and _is_series_like(array.flat[0]):
+        return flatten_list(array, layout) if array.ndim == 1 else _flatten_cells(array)
+    return flatten_array(as_numbers(array, "X"), layout)
 
 
 def check_layout(layout: str) -> None:
@@ -158,7 +203,7 @@ def offsets_of(lengths: Iterable[int] | IntArray) -> IntArray:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
-def flatten_list(series: Iterable[object], layout: Layout) -> tuple[FloatArray, IntArray]:
+def flatten_list(series: Iterable[object], layout: Layout) -> Flat:
     """Concatenate a list of 1-D or 2-D series.
 
     Parameters
@@ -170,10 +215,8 @@ def flatten_list(series: Iterable[object], layout: Layout) -> tuple[FloatArray, 
 
     Returns
     -------
-    values : FloatArray
-        A new array of shape (total steps, channels).
-    offsets : IntArray
-        Bounds of the series in `values`.
+    Flat
+        The values are a new array of shape (total steps, channels).
     """
     blocks = [_time_first(x, index, layout) for index, x in enumerate(series)]
     if not blocks:
@@ -185,7 +228,7 @@ def flatten_list(series: Iterable[object], layout: Layout) -> tuple[FloatArray, 
     values = np.empty((int(offsets[-1]), blocks[0].shape[1]), dtype=np.float64)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, an error later
         np.concatenate(blocks, out=values)
-    return values, offsets
+    return Flat(values, offsets)
 
 
 def _time_first(x: object, index: int, layout: Layout) -> AnyArray:
@@ -235,7 +278,7 @@ def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
         )
 
 
-def flatten_array(array: AnyArray, layout: Layout) -> tuple[FloatArray, IntArray]:
+def flatten_array(array: AnyArray, layout: Layout) -> Flat:
     """Flatten a 2-D (n, time) or 3-D (n, channels, time) array of numbers.
 
     The values share memory with `array` if its layout allows it.
@@ -246,13 +289,6 @@ def flatten_array(array: AnyArray, layout: Layout) -> tuple[FloatArray, IntArray
         Numbers; with `layout="time_first"`, 3-D arrays are (n, time, channels).
     layout : {"channels_first", "time_first"}
         Order of the last two axes of 3-D arrays.
-
-    Returns
-    -------
-    values : FloatArray
-        Shape (total steps, channels).
-    offsets : IntArray
-        Bounds of the series in `values`.
     """
     if array.ndim not in (2, 3):
         hint = (
@@ -276,24 +312,12 @@ def flatten_array(array: AnyArray, layout: Layout) -> tuple[FloatArray, IntArray
     n_series, n_steps, n_channels = array.shape
     with np.errstate(over="ignore"):
         values = array.astype(np.float64, copy=False).reshape(-1, n_channels)
-    return values, np.arange(n_series + 1, dtype=np.int64) * n_steps
+    offsets = np.arange(n_series + 1, dtype=np.int64) * n_steps
+    return Flat(np.ascontiguousarray(values), offsets)
 
 
-def flatten_cells(cells: AnyArray) -> tuple[FloatArray, IntArray]:
-    """Flatten an (n, channels) object array whose cells are 1-D series.
-
-    Parameters
-    ----------
-    cells : AnyArray
-        Each cell holds one channel of one series.
-
-    Returns
-    -------
-    values : FloatArray
-        Shape (total steps, channels).
-    offsets : IntArray
-        Bounds of the series in `values`.
-    """
+def _flatten_cells(cells: AnyArray) -> Flat:
+    """Flatten an (n, channels) object array whose cells are 1-D series."""
     return flatten_list([_stack_row(row, i) for i, row in enumerate(cells)], "channels_first")
 
 
@@ -312,3 +336,129 @@ def _stack_row(row: AnyArray, index: int) -> AnyArray:
                 f"{len(channels[0])} (as channel 0): resample the channels to the same steps"
             )
     return np.stack(channels)
+
+
+# -- Frames
+
+
+def is_frame(x: object, libraries: Iterable[str] = tuple(_FRAME_CLASSES)) -> bool:
+    """Tell whether `x` is a data frame of one of some libraries, without importing them."""
+    for cls in type(x).__mro__:
+        library = cls.__module__.partition(".")[0]
+        if library in libraries and cls.__name__ in _FRAME_CLASSES[library]:
+            return True
+    return False
+
+
+def is_table(x: Any) -> bool:
+    """Tell whether `x` is a frame with named columns, not one of the containers of sktime."""
+    if not is_frame(x) or not _is_pandas(x):
+        return is_frame(x)
+    if x.index.nlevels > 1 or _text_labels(x) is None:
+        return False
+    return not (x.size and _is_series_like(x.iat[0, 0]))
+
+
+def _is_pandas(x: object) -> bool:
+    return is_frame(x, ("pandas",))
+
+
+def _is_series_like(x: object) -> bool:
+    """Tell whether a cell holds a sequence of values, not one value."""
+    is_sequence = hasattr(x, "__len__") and hasattr(x, "__getitem__")
+    return is_sequence and not isinstance(x, str | bytes | dict)
+
+
+def _flatten_frame(X: Any) -> Flat:
+    """Read a pandas frame without named columns according to its structure.
+
+    Supported are sktime's frames whose cells hold series, the (instance, time) index of sktime
+    and aeon, and frames without text labels that hold one univariate series per row.
+    """
+    if X.index.nlevels == 2:
+        if X.size == 0:
+            raise DataError("X has 0 sample(s) (rows) while a minimum of 1 is required.")
+        column, instances = X.index.names[0], X.index.get_level_values(0)
+        codes, ids = instances.factorize()
+        order = sorted_rows(codes, X.index.get_level_values(1).to_numpy(), ids.tolist(), "X")
+        values = _frame_numbers(X, "X").astype(np.float64, copy=False)[order]
+        names = names_of(ids.tolist(), None if column is None else str(column))
+        return Flat(values, offsets_of(np.bincount(codes)), _text_labels(X), names)
+    if X.index.nlevels > 2:
+        raise DataError(
+            f"X is a {type(X).__name__} with an index of {X.index.nlevels} levels, expected one "
+            "level, or two: instance and time"
+        )
+    if X.size and _is_series_like(X.iat[0, 0]):
+        return _flatten_cells(X.to_numpy(dtype=object))._replace(channel_names=_text_labels(X))
+    return flatten_array(_frame_numbers(X, "X"), "channels_first")
+
+
+def _flatten_frames(items: Sequence[Any], layout: Layout) -> Flat:
+    """Read a list of pandas frames, one per series.
+
+    With text column labels, rows are steps and columns are channels (sktime). Without them,
+    `layout` applies, as for arrays (aeon's frames are (channels, time)).
+    """
+    names = _text_labels(items[0])
+    arrays = []
+    for index, item in enumerate(items):
+        if not _is_pandas(item):
+            raise DataError(
+                f"series {index} is a {type(item).__name__}, expected a DataFrame (as series 0)"
+            )
+        if _text_labels(item) != names:
+            raise DataError(
+                f"series {index} has the columns {list(item.columns)}, expected "
+                f"{list(items[0].columns)} (as series 0): put the channels in the same order"
+            )
+        arrays.append(_frame_numbers(item, f"series {index}"))
+    flat = flatten_list(arrays, layout if names is None else "time_first")
+    return flat._replace(channel_names=names)
+
+
+def _text_labels(X: Any) -> tuple[str, ...] | None:
+    """Return the column labels of a pandas frame if all are text; they must be distinct."""
+    labels = X.columns.tolist()
+    if not labels or not all(isinstance(label, str) for label in labels):
+        return None
+    if len(set(labels)) < len(labels):
+        raise DataError(f"X has columns of equal names: rename them; they are {labels}")
+    return tuple(labels)
+
+
+def _frame_numbers(X: Any, where: str) -> AnyArray:
+    """Return the cells of a pandas frame as numbers; missing ones become NaN."""
+    array = X.to_numpy()
+    if array.dtype == object:
+        # Nullable dtypes become objects, and pd.NA is not a number.
+        array = X.to_numpy(dtype=object, na_value=np.nan)
+    return as_numbers(array, where)
+
+
+def sorted_rows(codes: IntArray, times: AnyArray, ids: Sequence[object], where: str) -> IntArray:
+    """Return the order of rows by series and time, which must differ within a series.
+
+    Parameters
+    ----------
+    codes, times
+        Number of the series, and time, of every row.
+    ids
+        Identifiers of the series, for messages.
+    where
+        Name of the table, for messages.
+    """
+    try:
+        ranks: IntArray = np.unique(times, return_inverse=True)[1]
+    except TypeError as error:
+        raise DataError(f"{where}: the times cannot be sorted: {error}") from error
+    order: IntArray = np.lexsort((ranks, codes))
+    twice = (np.diff(codes[order]) == 0) & (np.diff(ranks[order]) == 0)
+    if twice.any():
+        row = order[int(np.argmax(twice))]
+        raise DataError(
+            f"{where}: time {times[row]!s} occurs twice in the series with id {ids[codes[row]]!r}: "
+            "drop or average the duplicates. If this id has several series, name all columns that "
+            "identify one: --id subject --id trial (id=['subject', 'trial'])"
+        )
+    return order

@@ -10,45 +10,15 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import AnyArray
+from slts.columns import Columns
 from slts.hashing import mixed
 from slts.series.batch import SeriesBatch
+from slts.series.dataset import Dataset
 
-__all__ = [
-    "Digests",
-    "NamedColumns",
-    "Part",
-    "Piece",
-    "SeriesSource",
-    "identifier_digests",
-    "series_keys",
-]
+__all__ = ["Digests", "Part", "SeriesSource", "identifier_digests", "series_keys"]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
-
-
-class Piece(Protocol):
-    """Some series, with labels, identifiers, weights and groups where the source has them."""
-
-    @property
-    def series(self) -> SeriesBatch:
-        """The series."""
-
-    @property
-    def labels(self) -> AnyArray | None:
-        """One label per series."""
-
-    @property
-    def ids(self) -> AnyArray | None:
-        """One identifier per series."""
-
-    @property
-    def weights(self) -> FloatArray | None:
-        """One weight per series; None is 1 for all."""
-
-    @property
-    def groups(self) -> AnyArray | None:
-        """One group per series; series of different groups are independent."""
 
 
 class Part(Protocol):
@@ -58,32 +28,8 @@ class Part(Protocol):
     def name(self) -> str:
         """Name for messages."""
 
-    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Piece]:
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read the series; every series belongs to one part only."""
-
-
-class NamedColumns(Protocol):
-    """The role of each column of a table."""
-
-    @property
-    def label(self) -> str | None:
-        """Column with the label, if there is one."""
-
-    @property
-    def label_candidates(self) -> tuple[str, ...]:
-        """Columns without a role that may be the label."""
-
-    @property
-    def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the channels, if they have names."""
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """Columns without a role."""
-
-    @property
-    def every(self) -> str | None:
-        """Distance of the steps on the grid of time on which series are resampled, if they are."""
 
 
 @runtime_checkable
@@ -99,7 +45,7 @@ class SeriesSource(Protocol):
         """Whether series are assembled from rows, so that identifiers must not be repeated."""
 
     @property
-    def columns(self) -> NamedColumns | None:
+    def columns(self) -> Columns | None:
         """Role of each column; None for sources without named columns."""
 
     @property

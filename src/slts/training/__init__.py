@@ -5,16 +5,14 @@ sampling.py                a sample by hashes of the series
 first_pass.py              count series and classes, draw the sample
 options.py                 checked parameters
 landmark_choice.py         landmarks given as indices, or chosen in the sample
-splits.py                  training and validation splits from `cv`
+held_out.py                splits from `cv`; choose parameters by held-out accuracy
 memory_plan.py             estimate the memory, decide what is held in memory
 alignments.py              alignments in memory, and one-vs-rest learning from them
 partitioned_alignments.py  the same for alignments in files or on workers
 partitioned_ridge.py       sums over all series for the local classifier
-search.py                  choose parameters by held-out accuracy
 landmark_fit.py            BBS and SLTS: the whole sequence
 local_fit.py               the local classifier: the whole sequence
 snippet_features.py        features of snippets for the local classifier
 local_metrics.py           features, Gram matrix and metrics of the local classifier
-similarity_fit.py          the SVM on similarities; calibration of nearest neighbours
-logdet_cycles.py           LDMLT: triplets, ranked and rebuilt in cycles
+all_series_fit.py          SVM, nearest neighbours and LDMLT: what they learn from all series
 """

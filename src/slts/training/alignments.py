@@ -26,7 +26,7 @@ from slts.learning import (
 )
 from slts.learning.regularized_metric import problem_strength
 from slts.series import SeriesBatch
-from slts.training.splits import Split
+from slts.training.held_out import Split
 
 Item = TypeVar("Item")
 Task = TypeVar("Task")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import compute_class_weight
@@ -23,6 +24,7 @@ from slts.plural import count
 from slts.series import SeriesBatch
 from slts.series.outlines import outline_digests
 from slts.series.source import Digests, Part, SeriesSource, series_keys
+from slts.training.held_out import Split, make_splits
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
 from slts.training.source import (
     ArraySource,
@@ -36,8 +38,6 @@ from slts.training.source import (
 
 # Most training series whose digests are kept: 8 MB. Of more, those with the smallest keys.
 MOST_DIGESTS = 1_000_000
-# Number of channels, and their names if there are any.
-Channels = tuple[int, tuple[str, ...] | None]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class FirstPass:
 
     Attributes
     ----------
-    classes, totals
-        Sorted labels, and the weight of all series of each class.
+    labels, classes, totals
+        Sorted labels, what they are called, and the weight of all series of each class.
     offsets
         Number of the first series of every part, and the number of all series.
     n_steps
@@ -56,17 +56,21 @@ class FirstPass:
         The series that were drawn.
     complete
         Whether the sample holds every series of positive weight.
+    in_memory
+        Whether the source is arrays, whose series users can name by index.
     outlines
         Sorted `outline_digests` of the distinct series of positive weight, of `MOST_DIGESTS` at
         most.
     """
 
+    labels: AnyArray
     classes: AnyArray
     totals: FloatArray
     offsets: IntArray
     n_steps: int
     sample: Sample
     complete: bool
+    in_memory: bool
     outlines: Digests
 
     @property
@@ -82,7 +86,16 @@ class FirstPass:
     @property
     def codes(self) -> IntArray:
         """Classes of the sampled series, 0 and up."""
-        return np.searchsorted(self.classes, self.sample.labels).astype(np.int64)
+        return np.searchsorted(self.labels, self.sample.labels).astype(np.int64)
+
+    def splits(self, cv: Any, name: str, rows: IntArray | slice = slice(None)) -> list[Split]:
+        """Return pairs (train, test) of positions among some sampled series; see `make_splits`."""
+        groups = self.sample.groups
+        return make_splits(
+            cv, self.codes[rows], self.sample.keys[rows], name=name,
+            groups=None if groups is None else groups[rows],
+            indices=self.indices[rows] if self.in_memory else None, n_series=self.n_series,
+        )  # fmt: skip
 
     def multiplicities(self, rows: IntArray) -> FloatArray:
         """Return how many series each of some sampled series stands for, mean 1.
@@ -97,14 +110,39 @@ class FirstPass:
         return np.asarray(weights / weights.mean())
 
 
-@dataclass(frozen=True)
-class _PartCounts:
+class _Form(NamedTuple):
+    """What all parts must have in common, as one of them has it."""
+
+    part: str
+    n_channels: int
+    channel_names: tuple[str, ...] | None
+    label: Any
+
+    def check(self, other: _Form) -> None:
+        """Raise an error if another part has other channels, or other types of labels."""
+        if self[1:3] != other[1:3]:
+            raise DataError(
+                f"{other.part} has {other._channels()}, and {self.part} has {self._channels()}: "
+                f"all parts must have the same channels."
+            )
+        if isinstance(self.label, str | bytes) != isinstance(other.label, str | bytes):
+            text, number = (self, other) if isinstance(self.label, str | bytes) else (other, self)
+            raise DataError(
+                f"{text.part} has text labels, such as {text.label!r}, and {number.part} has "
+                f"numbers, such as {number.label!r}: labels must be all text, or all numbers."
+            )
+
+    def _channels(self) -> str:
+        names = f" ({', '.join(self.channel_names)})" if self.channel_names else ""
+        return count(self.n_channels, "channel") + names
+
+
+class _PartCounts(NamedTuple):
     n_series: int
     n_steps: int
-    labels: AnyArray
-    totals: FloatArray
+    totals: dict[Any, float]
     digests: Digests
-    channels: Channels | None
+    form: _Form | None
     reservoir: Reservoir
     outlines: Digests
 
@@ -143,42 +181,49 @@ def count_and_sample(
     require_labels(source)
     parts, repeated = source.parts(), RepeatedIdentifiers(source)
     reservoir, outlines = Reservoir(size), _Outlines()
-    if isinstance(source, ArraySource):
+    in_memory = isinstance(source, ArraySource)
+    if in_memory:
         # Nothing is read, and hashes of short series are mostly Python.
         runner = ThreadRunner(few_threads(runner.n_workers))
-    counts: list[_PartCounts] = []
+    form: _Form | None = None
+    totals, offsets, n_steps = Counter[Any](), [0], 0
     results = runner.map(
         _count, parts, (size, seed, source.requires_unique_ids),
         lambda number: (number, reservoir.ceilings), progress=progress,
     )  # fmt: skip
-    for result in results:
-        _check_channels(counts, result, parts)
-        reservoir.merge(result.reservoir)
-        repeated.add(result.digests)
-        outlines.add(result.outlines)
-        # The series and digests are merged: free the copies.
-        none = result.digests[:0]
-        counts.append(replace(result, reservoir=Reservoir(size), digests=none, outlines=none))
+    for found in results:
+        form = form or found.form
+        if form is not None and found.form is not None:
+            form.check(found.form)
+        totals.update(found.totals)
+        offsets.append(offsets[-1] + found.n_series)
+        n_steps += found.n_steps
+        reservoir.merge(found.reservoir)
+        repeated.add(found.digests)
+        outlines.add(found.outlines)
     sample = reservoir.sample()
     if sample is None:
         raise no_series(source)
     repeated.check(parts)
-    if not isinstance(source, ArraySource):
+    if not in_memory:
         # Readers leave freed memory behind.
         release_memory()
-    classes, totals = _classes(counts, parts)
-    if len(classes) < 2:
+    labels, weights = _sorted_totals(totals)
+    if len(labels) < 2:
         raise DataError(
-            f"{source.name} holds one class only, {classes.tolist()[0]!r}: a classifier needs at "
+            f"{source.name} holds one class only, {labels.tolist()[0]!r}: a classifier needs at "
             f"least two classes."
         )
+    given = source.classes if isinstance(source, ArraySource) else None
     return FirstPass(
-        classes,
-        totals,
-        np.cumsum([0, *(part.n_series for part in counts)], dtype=np.int64),
-        sum(part.n_steps for part in counts),
+        labels,
+        labels if given is None else given,
+        weights,
+        np.array(offsets, dtype=np.int64),
+        n_steps,
         sample,
         reservoir.complete,
+        in_memory,
         # Their order must not tell the order of the series.
         np.sort(outlines.take()[1]),
     )
@@ -246,7 +291,7 @@ def _count(
     n_series = n_steps = 0
     digests: list[Digests] = []
     totals: dict[Any, float] = {}
-    channels: Channels | None = None
+    form: _Form | None = None
     for piece in pieces(part, labels=True):
         series, labels = piece.series, piece.labels
         assert labels is not None
@@ -262,37 +307,26 @@ def _count(
         for name, total in zip(names.tolist(), sums.tolist(), strict=True):
             totals[name] = totals.get(name, 0.0) + total
         n_series, n_steps = n_series + len(series), n_steps + series.n_steps
-        channels = channels or (series.n_channels, series.channel_names)
+        if form is None and len(labels):
+            example = labels.tolist()[0]
+            form = _Form(part.name, series.n_channels, series.channel_names, example)
     reservoir.sample()
     return _PartCounts(
-        n_series, n_steps, np.array(list(totals)), np.array(list(totals.values())),
-        join_digests(digests), channels, reservoir, outlines.take(),
-    )  # fmt: skip
+        n_series, n_steps, totals, join_digests(digests), form, reservoir, outlines.take()
+    )
 
 
-def _classes(counts: Sequence[_PartCounts], parts: Sequence[Part]) -> tuple[AnyArray, FloatArray]:
+def _sorted_totals(totals: Mapping[Any, float]) -> tuple[AnyArray, FloatArray]:
     """Return the sorted labels and their total weights."""
-    used = [(part, found) for part, found in zip(parts, counts, strict=True) if len(found.labels)]
-    kinds = {
-        found.labels.dtype.kind in "US": (part.name, found.labels.tolist()[0])
-        for part, found in used
-    }
-    if len(kinds) > 1:
-        (one, text), (other, number) = kinds[True], kinds[False]
+    labels, weights = np.array(list(totals)), np.array(list(totals.values()), dtype=np.float64)
+    order = np.argsort(labels)
+    labels, weights = labels[order], weights[order]
+    if (weights <= 0.0).any():
         raise DataError(
-            f"{one} has text labels, such as {text!r}, and {other} has numbers, such as "
-            f"{number!r}: labels must be all text, or all numbers."
+            f"class {labels[int(np.argmin(weights))]} has no weight: every class needs a series "
+            f"whose sample_weight is positive. Leave the class out instead."
         )
-    labels = np.concatenate([found.labels for _, found in used])
-    classes, which = np.unique(labels, return_inverse=True)
-    totals = np.bincount(which, weights=np.concatenate([found.totals for _, found in used]))
-    if (totals <= 0.0).any():
-        label = classes[int(np.argmin(totals))]
-        raise DataError(
-            f"class {label} has no weight: every class needs a series whose sample_weight is "
-            f"positive. Leave the class out instead."
-        )
-    return classes, np.asarray(totals, dtype=np.float64)
+    return labels, weights
 
 
 def _check_labels(labels: AnyArray, part: Part) -> None:
@@ -313,20 +347,3 @@ def _check_labels(labels: AnyArray, part: Part) -> None:
             f"{part.name} has the label {labels[broken][0]}: labels must not have fractions. Is "
             f"another column the label? Otherwise bin the values."
         )
-
-
-def _check_channels(known: Sequence[_PartCounts], new: _PartCounts, parts: Sequence[Part]) -> None:
-    """Raise an error if a part has other channels than the first part that has series."""
-    first = next((k for k, part in enumerate(known) if part.channels is not None), None)
-    if first is None or new.channels is None or new.channels == known[first].channels:
-        return
-    raise DataError(
-        f"{parts[len(known)].name} has {_describe(new.channels)}, and {parts[first].name} has "
-        f"{_describe(known[first].channels)}: all parts must have the same channels."
-    )
-
-
-def _describe(channels: Channels | None) -> str:
-    assert channels is not None
-    number, names = channels
-    return count(number, "channel") + (f" ({', '.join(names)})" if names else "")

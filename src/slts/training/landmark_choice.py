@@ -11,8 +11,7 @@ from slts._typing import AnyArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.execution import TaskRunner
-from slts.landmarks import choose_in_order
-from slts.landmarks.selection import check_landmarks
+from slts.landmarks import check_landmarks, choose_in_order
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, fetch
@@ -42,7 +41,7 @@ def choose_landmarks(
         )
     indices = check_landmarks(options.landmarks, first_pass.n_series, options.owner)
     series, labels = fetch(source, runner, first_pass.offsets, indices)
-    return series, indices, np.searchsorted(first_pass.classes, labels).astype(np.int64)
+    return series, indices, np.searchsorted(first_pass.labels, labels).astype(np.int64)
 
 
 def landmark_positions(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,12 @@ from slts.errors import warn
 from slts.execution import TaskRunner
 from slts.landmarks import resolve_count
 from slts.learning import MetricSolution, SeparatorSolution
-from slts.models.origins import Origins
 from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.series.source import Digests, SeriesSource
+from slts.series.source import SeriesSource
 from slts.training.alignments import SampleAlignments
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
+from slts.training.held_out import SearchResult, Split, held_out_decisions, search
 from slts.training.landmark_choice import (
     choose_landmarks,
     landmark_positions,
@@ -35,9 +34,7 @@ from slts.training.memory_plan import MOST_TUNING, SAMPLE_SHARE, LandmarkWork, M
 from slts.training.options import LandmarkOptions
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
 from slts.training.sampling import SampleSize
-from slts.training.search import SearchResult, held_out_decisions, search
-from slts.training.source import ArraySource, memory_limit, task_runner
-from slts.training.splits import Split, make_splits
+from slts.training.source import memory_limit, task_runner
 
 # The paper's rule: half of a small training set, 100 landmarks of a large one.
 _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
@@ -51,40 +48,30 @@ _CALIBRATION_FOLDS = 3
 class LandmarkFit:
     """What was learned, and the solves behind it.
 
-    `metrics` is None where M = I; `chosen` are gamma and lam; `search` is None if nothing was held
-    out; `some_positive` tells whether some problem decides for its class on some training series.
+    `metrics` are solved problems, none where M = I; `chosen` are gamma and lam; `search` is None if
+    nothing was held out.
     """
 
-    classes: AnyArray
-    n_series: int
-    n_steps: int
+    first_pass: FirstPass
     row_map: RowMap
     landmarks: SeriesBatch
     landmark_indices: IntArray
     landmark_codes: IntArray
-    origins: Origins
-    coef: FloatArray
-    metrics: FloatArray | None
-    metric_solutions: tuple[MetricSolution, ...]
-    separators: tuple[SeparatorSolution, ...]
-    some_positive: bool
+    metrics: Sequence[MetricSolution]
+    separators: Sequence[SeparatorSolution]
     chosen: dict[str, float]
     search: SearchResult | None
-    digests: Digests
 
 
-def fit_landmarks(
-    source: SeriesSource, options: LandmarkOptions, class_names: AnyArray | None = None
-) -> LandmarkFit:
-    """Learn metrics and separators. `class_names` are the labels that codes of a source mean."""
+def fit_landmarks(source: SeriesSource, options: LandmarkOptions) -> LandmarkFit:
+    """Learn metrics and separators."""
     limit = memory_limit(options.memory_limit, options.owner)
     with task_runner(options.n_jobs, source) as runner:
         with options.bar("Reading") as progress:
             first_pass = count_and_sample(
                 source, runner, _sample_size(options, limit), seed=options.seed, progress=progress
             )
-        sample = first_pass.sample
-        classes = first_pass.classes if class_names is None else class_names
+        sample, codes = first_pass.sample, first_pass.codes
         row_map = RowMap.fit(
             sample.series[: sample.n_uniform],
             options.settings,
@@ -105,34 +92,21 @@ def fit_landmarks(
         # The first series are a uniform sample; those that top up rare classes come last.
         n_tuning = sample.n_uniform if plan is None else plan.n_tuning
         tuning = np.union1d(np.arange(n_tuning), np.arange(sample.n_uniform, len(sample)))
-        searched = _tuning_positions(first_pass.codes[tuning])
-        groups = None if sample.groups is None else sample.groups[tuning][searched]
-        divide = partial(
-            make_splits,
-            codes=first_pass.codes[tuning][searched],
-            keys=sample.keys[tuning][searched],
-            name=options.cv_name,
-            groups=groups,
-        )
-        in_memory = isinstance(source, ArraySource)
-        splits = divide(
-            options.cv,
-            indices=first_pass.indices[tuning][searched] if in_memory else None,
-            n_series=first_pass.n_series,
-        )
+        searched = _tuning_positions(codes[tuning])
+        splits = first_pass.splits(options.cv, options.cv_name, tuning[searched])
         # A hold-out fraction is enough to choose parameters, but few series to calibrate on.
         calibration = splits
         if options.cv_name == "cv" and isinstance(options.cv, numbers.Real) and options.cv < 1:
-            calibration = divide(_CALIBRATION_FOLDS)
+            calibration = first_pass.splits(_CALIBRATION_FOLDS, options.cv_name, tuning[searched])
         multiplicities = first_pass.multiplicities(tuning)
-        by_class = class_weights(options.class_weight, classes, first_pass.totals)
-        weights = multiplicities * by_class[first_pass.codes[tuning]]
+        by_class = class_weights(options.class_weight, first_pass.classes, first_pass.totals)
+        weights = multiplicities * by_class[codes[tuning]]
         aligner = Aligner(row_map(landmarks), options.settings, options.device, options.n_jobs)
         with options.bar("Aligning with landmarks") as progress:
             data = SampleAlignments.align(
                 aligner, rows[tuning], learns_metric=options.learns_metric, progress=progress,
-                codes=first_pass.codes[tuning], landmark_codes=landmark_codes,
-                weights=weights / weights.mean(), n_classes=len(classes),
+                codes=codes[tuning], landmark_codes=landmark_codes,
+                weights=weights / weights.mean(), n_classes=len(first_pass.classes),
                 regularizer=options.regularizer, n_jobs=options.n_jobs,
             )  # fmt: skip
         chosen, best = _choose_parameters(
@@ -142,9 +116,9 @@ def fit_landmarks(
             splits,
             calibration,
             multiplicities[searched],
-            groups,
+            None if sample.groups is None else sample.groups[tuning[searched]],
         )
-        count = int(chosen["n_landmarks"])
+        count = int(chosen.pop("n_landmarks"))
         alignments: SampleAlignments | PartitionedAlignments = data.first_landmarks(count)
         if plan is not None:
             # Parts run in threads, so each uses one; a single part uses all threads itself.
@@ -152,33 +126,25 @@ def fit_landmarks(
             part_aligner = PartAligner(
                 row_map,
                 Aligner(aligner.landmarks[:count], options.settings, options.device, n_jobs),
-                first_pass.classes, by_class, float(by_class @ first_pass.totals), plan.batch_size,
+                first_pass.labels, by_class, float(by_class @ first_pass.totals), plan.batch_size,
                 plan.chunk,
             )  # fmt: skip
             alignments = PartitionedAlignments(
                 source, runner, part_aligner, data.first_landmarks(count), plan,
                 first_pass.n_series, options.bar,
             )  # fmt: skip
-        metrics, metric_solutions = None, list[MetricSolution]()
+        metrics, learned = list[MetricSolution](), None
         if options.learns_metric:
             with options.bar("Learning metrics") as progress:
-                metric_solutions = alignments.solve_metrics(
-                    chosen["gamma"], chosen["lam"], progress
-                )
-            metrics = np.stack([solution.metric for solution in metric_solutions])
+                metrics = alignments.solve_metrics(chosen["gamma"], chosen["lam"], progress)
+            learned = np.stack([solution.metric for solution in metrics])
         with options.bar("Learning separators") as progress:
-            separators, positive = alignments.solve_separators(metrics, chosen["gamma"], progress)
-    fit = LandmarkFit(
-        classes, first_pass.n_series, first_pass.n_steps, row_map, landmarks[:count],
-        indices[:count], landmark_codes[:count],
-        Origins.of(landmarks[:count], indices[:count], landmark_codes[:count]),
-        np.stack([s.coef for s in separators]), metrics,
-        tuple(metric_solutions), tuple(separators), positive,
-        {name: float(value) for name, value in chosen.items() if name != "n_landmarks"}, best,
-        first_pass.outlines,
+            separators, positive = alignments.solve_separators(learned, chosen["gamma"], progress)
+    _warn_if_nothing_was_learned(first_pass.classes, landmark_codes[:count], metrics, positive)
+    return LandmarkFit(
+        first_pass, row_map, landmarks[:count], indices[:count], landmark_codes[:count], metrics,
+        separators, {name: float(value) for name, value in chosen.items()}, best,
     )  # fmt: skip
-    _warn_if_nothing_was_learned(fit)
-    return fit
 
 
 def _tuning_positions(codes: IntArray) -> IntArray:
@@ -288,18 +254,20 @@ def _resolved(n_landmarks: Any, n_distinct: int, n_series: int) -> int:
     return min(count, n_distinct)
 
 
-def _warn_if_nothing_was_learned(fit: LandmarkFit) -> None:
-    """Warn if M is almost zero, or if every decision is negative."""
-    warn_about_missing_classes(fit.classes, fit.landmark_codes)
-    labels = fit.classes.tolist()
+def _warn_if_nothing_was_learned(
+    classes: AnyArray, landmark_codes: IntArray, metrics: Sequence[MetricSolution], positive: bool
+) -> None:
+    """Warn if M is almost zero, or if no decision is positive."""
+    warn_about_missing_classes(classes, landmark_codes)
+    labels = classes.tolist()
     positives = labels[1:] if len(labels) == 2 else labels
-    for label, solution in zip(positives, fit.metric_solutions, strict=False):
+    for label, solution in zip(positives, metrics, strict=False):
         if solution.loss > 1 - 1e-3:
             warn(
                 f"The metric of class {label!r} collapsed to almost zero (training hinge "
                 f"{solution.loss:.4f}): lower lam or gamma.",
             )
-    if len(labels) > 2 and not fit.some_positive:
+    if len(labels) > 2 and not positive:
         warn(
             "Every one-vs-rest problem predicts the negative class for all training series: lower "
             "gamma or lam, and centre and scale the channels if they have offsets.",

@@ -16,15 +16,15 @@ import numpy as np
 from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
 from slts.bytesize import format_bytes
-from slts.landmarks import resolve_count
-from slts.landmarks.selection import check_landmarks
+from slts.landmarks import check_landmarks, resolve_count
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.series import SeriesBatch
-from slts.series.source import Digests, SeriesSource
+from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
+from slts.training.held_out import HeldOutDecisions
 from slts.training.landmark_choice import (
     choose_landmarks,
     landmark_positions,
@@ -41,7 +41,6 @@ from slts.training.local_metrics import (
 from slts.training.options import LocalOptions
 from slts.training.partitioned_ridge import PartitionedRidge, one_vs_rest
 from slts.training.sampling import SampleSize, shuffled
-from slts.training.search import HeldOutDecisions
 from slts.training.source import memory_limit, task_runner
 
 _LOGGER = logging.getLogger("slts")
@@ -66,9 +65,7 @@ class LocalFit:
     `held_out` are leave-one-out decisions, and the classes and weights of their series.
     """
 
-    classes: AnyArray
-    n_series: int
-    n_steps: int
+    first_pass: FirstPass
     landmarks: SeriesBatch
     landmark_indices: IntArray
     origins: Origins
@@ -78,13 +75,10 @@ class LocalFit:
     solution: LocalSolution
     held_out: HeldOutDecisions
     validation: Validation
-    digests: Digests
 
 
-def fit_local(
-    source: SeriesSource, options: LocalOptions, class_names: AnyArray | None = None
-) -> LocalFit:
-    """Learn local metrics. `class_names` are the labels that codes of a source stand for."""
+def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
+    """Learn local metrics."""
     limit = memory_limit(options.memory_limit, options.owner)
     size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
     with task_runner(options.n_jobs, source) as runner:
@@ -96,7 +90,7 @@ def fit_local(
         n_distinct = len(first_pass.sample) if first_pass.complete else first_pass.n_series
         first_pass = _cap_sample_to_memory(first_pass, options, limit)
         batch, codes = first_pass.sample.series, first_pass.codes
-        classes = first_pass.classes if class_names is None else class_names
+        classes = first_pass.classes
         by_class = class_weights(options.class_weight, classes, first_pass.totals)
         weights = first_pass.multiplicities(np.arange(len(batch))) * by_class[codes]
 
@@ -130,7 +124,7 @@ def fit_local(
             everything = PartitionedRidge(
                 source,
                 runner,
-                first_pass.classes,
+                first_pass.labels,
                 by_class,
                 first_pass.sample.weights * by_class[codes],
                 batch.values.nbytes / len(batch),
@@ -139,7 +133,7 @@ def fit_local(
             )
         # Judges are not held out, so other series of a sample must be left for that.
         n_judges = JUDGES if first_pass.complete else min(JUDGES, len(batch) // 2)
-        judges = stratified(codes, n_judges, order)
+        judges = stratified(codes, min(n_judges, _ANCHORS), order)
         solution = learn_local_metrics(
             LocalTraining(
                 batch,
@@ -170,9 +164,8 @@ def fit_local(
     held_out = solution.left_out[left_out], codes[left_out], first_pass.multiplicities(left_out)
     validation = Validation.of("leave-one-out", *held_out, series=left_out)
     return LocalFit(
-        classes, first_pass.n_series, first_pass.n_steps,
-        landmarks, indices, origins, groups, group_names, named, solution, held_out, validation,
-        first_pass.outlines,
+        first_pass, landmarks, indices, origins, groups, group_names, named, solution, held_out,
+        validation,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -67,14 +67,3 @@ class LocalOptions(FitOptions):
     def n_comparisons(self) -> int:
         """Number of comparisons: representations times objectives."""
         return len(self.representations) * len(self.settings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SvmOptions:
-    """Parameters of `SimilaritySVC`, checked; `C` has the candidates, ascending."""
-
-    C: Sequence[float]
-    fit_intercept: bool
-    class_weight: Any
-    calibration_cv: Any
-    bar: Callable[[str], AbstractContextManager[Progress]]

@@ -8,7 +8,6 @@ few queries (margins, gradients, some rows), and only the answers are returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner
-from slts.execution import Progress, TaskRunner, check_stopped, one_blas_thread, silent
+from slts.execution import Bar, Progress, TaskRunner, check_stopped, one_blas_thread, silent
 from slts.learning import (
     HingeExamples,
     MetricSolution,
@@ -37,7 +36,6 @@ from slts.training.source import pieces
 Solution = TypeVar("Solution")
 # Codes, weights, and class sums or similarities.
 AlignedBlock: TypeAlias = tuple[npt.NDArray[np.integer[Any]], FloatArray, npt.NDArray[Any]]
-Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, TaskRunner, ThreadRunner
+from slts.execution import Bar, TaskRunner, ThreadRunner
 from slts.learning.loo_ridge import NormalEquations
 from slts.models.comparisons import Comparison, with_rows
 from slts.models.snippets import SnippetForm
@@ -104,7 +102,7 @@ class PartitionedRidge:
     sample_weight: FloatArray
     series_bytes: float
     memory: float
-    bar: Callable[[str], AbstractContextManager[Progress]]
+    bar: Bar
 
     def sum(self, coordinates: Coordinates) -> NormalEquations:
         """Add up the normal equations of all parts; the order of the parts decides the order."""

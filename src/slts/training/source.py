@@ -11,6 +11,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray
 from slts.bytesize import parse_bytes
+from slts.columns.rows import same_step
 from slts.errors import DataError, warn
 from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
 from slts.extras import running_client
@@ -18,7 +19,7 @@ from slts.files import Dataset
 from slts.files.dask_collections import is_collection
 from slts.files.paths import is_path_like
 from slts.series import SeriesBatch
-from slts.series.source import Digests, Part, Piece, SeriesSource, identifier_digests
+from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
 # Series that are read at a time.
 BATCH = 1024
@@ -38,12 +39,15 @@ class ArraySource:
         Weight of every series; None is 1 for all. Series of weight zero are left out.
     groups
         Group of every series, if there are groups.
+    classes
+        What the labels stand for, if these are numbers of classes.
     """
 
     series: SeriesBatch
     labels: AnyArray
     weights: FloatArray | None = None
     groups: AnyArray | None = None
+    classes: AnyArray | None = None
     name = "X"
     requires_unique_ids = False
     columns = None
@@ -105,7 +109,7 @@ def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str 
     Warn if its series are resampled on another grid of time.
     """
     columns = source.columns
-    if columns is not None and columns.every != every:
+    if columns is not None and not same_step(columns.every, every):
         instead = "no --every" if every is None else f"--every {every}"
         warn(
             f"{source.name} was scanned with every={columns.every}, but the model was fitted with "
@@ -132,7 +136,7 @@ def memory_limit(given: Any, owner: str) -> int:
     return usable_memory() // 2 if given is None else parse_bytes(given, "memory_limit", owner)
 
 
-def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Piece]:
+def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dataset]:
     """Read a part batch by batch; raise an error if labels are wanted and missing."""
     for piece in part.batches(labels=labels, batch_size=batch_size):
         check_stopped()
@@ -179,7 +183,7 @@ class RepeatedIdentifiers:
         )
 
 
-def digests_in(piece: Piece) -> Digests:
+def digests_in(piece: Dataset) -> Digests:
     """Return the digests of the identifiers of a piece; none where it has no identifiers."""
     return np.empty(0, np.uint64) if piece.ids is None else identifier_digests(piece.ids)
 

@@ -1,30 +1,152 @@
-"""LDMLT: learn a Mahalanobis metric for DTW from triplets of series, in cycles.
+"""Learning for classifiers that keep all series: a linear SVM, nearest neighbours, LDMLT's metric.
 
-A cycle aligns and ranks the series under the current metric, draws triplets in the wrong order, and
-takes a LogDet step (:mod:`slts.learning.logdet`) for each triplet.
+LDMLT learns a Mahalanobis metric for DTW from triplets of series, in cycles. A cycle aligns and
+ranks the series under the current metric, draws triplets in the wrong order, and takes a LogDet
+step (:mod:`slts.learning.logdet`) for each triplet.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
-from slts.execution import Progress, silent
+from slts.execution import Bar, Progress, silent
+from slts.learning.calibration import Validation
 from slts.learning.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.series import SeriesBatch
 from slts.series.channels import map_rows
+from slts.training.first_pass import FirstPass, class_weights
+from slts.training.held_out import HeldOutDecisions, search
 
+# Folds that C is chosen on if nothing is held out for calibration.
+_FOLDS = 3
 # The disorder has settled when a cycle changes it by less than this share.
 _SETTLED = 1e-4
 # Keeps I + step * (P - Q) well conditioned when there are few triplets; any value below 1 works.
 _LARGEST_RATE = 0.5
 _PROGRESS_EVERY = 500
+
+
+@dataclass(frozen=True)
+class SvmFit:
+    """What was learned.
+
+    `held_out` is None if probabilities are not calibrated, `validation` if nothing was held out.
+    """
+
+    C: float
+    coef: FloatArray
+    intercept: FloatArray
+    held_out: HeldOutDecisions | None
+    validation: Validation | None
+
+
+def fit_svm(
+    first_pass: FirstPass,
+    similarities: Callable[[], FloatArray],
+    bar: Bar,
+    *,
+    Cs: Sequence[float],
+    fit_intercept: bool,
+    class_weight: Any,
+    calibration_cv: Any,
+) -> SvmFit:
+    """Choose C on held-out series, calibrate on its held-out decisions, train on all series.
+
+    Parameters
+    ----------
+    first_pass
+        All training series.
+    similarities
+        Aligns all series with each other. It is called when everything else has been checked.
+    bar
+        Makes progress bars.
+    Cs
+        What C is chosen from, ascending.
+    fit_intercept, class_weight, calibration_cv
+        As for `SimilaritySVC`.
+    """
+    codes = first_pass.codes
+    by_class = class_weights(class_weight, first_pass.classes, first_pass.totals)
+    weights = first_pass.sample.weights * by_class[codes]
+    # Without calibration, C alone is chosen on held-out series.
+    calibrates = calibration_cv is not None or len(Cs) == 1
+    splits = first_pass.splits(
+        calibration_cv if calibrates else _FOLDS, "calibration_cv" if calibrates else "C='auto'"
+    )
+    for train, _ in splits:
+        _require_all_classes(first_pass.classes, codes[train])
+    K = similarities()
+
+    def learn(rows: IntArray | slice, C: float) -> tuple[FloatArray, FloatArray]:
+        # The primal solver needs no seed and does not slow down as C grows.
+        svm = LinearSVC(C=C, dual=False, fit_intercept=fit_intercept)
+        svm.fit(K[rows], codes[rows], sample_weight=weights[rows])
+        return svm.coef_, np.broadcast_to(svm.intercept_, len(svm.coef_)).astype(np.float64)
+
+    def decide(train: IntArray, test: IntArray) -> Iterator[FloatArray]:
+        for C in Cs:
+            coef, intercept = learn(train, C)
+            yield K[test] @ coef.T + intercept
+
+    C, held_out, validation = Cs[0], None, None
+    if splits:
+        with bar("Training on parts") as progress:
+            best = search(
+                (decide(*split) for split in splits), [{"C": C} for C in Cs], splits, codes,
+                weights, first_pass.sample.weights, groups=first_pass.sample.groups,
+                progress=progress,
+            )  # fmt: skip
+        C, validation = best.best_params["C"], best.validation
+        held_out = None if calibration_cv is None else best.held_out
+    return SvmFit(C, *learn(slice(None), C), held_out, validation)
+
+
+def _require_all_classes(classes: AnyArray, codes: IntArray) -> None:
+    missing = np.setdiff1d(np.arange(len(classes)), codes)
+    if len(missing):
+        raise DataError(
+            f"calibration_cv leaves class {classes.tolist()[missing[0]]!r} out of a training part: "
+            f"every training part must have all classes."
+        )
+
+
+def nearest_decisions(nearness: FloatArray, codes: IntArray, n_classes: int) -> FloatArray:
+    """Return the nearness of the nearest series of each class; with two, the difference."""
+    nearest = np.column_stack([nearness[:, codes == c].max(axis=1) for c in range(n_classes)])
+    return nearest if n_classes > 2 else nearest[:, 1:] - nearest[:, :1]
+
+
+def left_out_decisions(
+    nearness: Callable[[IntArray], FloatArray], codes: IntArray, n_classes: int, size: int
+) -> tuple[HeldOutDecisions | None, Validation | None]:
+    """Decide on up to `size` training series, each left out in turn; None if there are none.
+
+    `nearness` returns the nearness of some training series to all of them. Also returns the
+    accuracy on these series, None if there are none.
+    """
+    # The only series of a class has no neighbour of its class. Training series are in random
+    # order, so the first ones are a random choice.
+    held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
+    if len(held_out) == 0:
+        return None, None
+    found = nearness(held_out)
+    found[np.arange(len(held_out)), held_out] = -np.inf
+    decisions = nearest_decisions(found, codes, n_classes), codes[held_out], np.ones(len(held_out))
+    return decisions, Validation.of("leave-one-out", *decisions, series=held_out)
+
+
+# ---- LDMLT
 
 
 def learn_logdet_metric(

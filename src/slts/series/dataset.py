@@ -1,8 +1,8 @@
-"""`Dataset`: series with their labels."""
+"""`Dataset`: series with their labels; series that cannot be used are found here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +11,8 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray
 from slts.columns import Columns
 from slts.errors import DataError
-from slts.series import SeriesBatch
+from slts.series.batch import SeriesBatch
+from slts.series.missing import trim_padding
 
 
 class Unusable(NamedTuple):
@@ -128,3 +129,58 @@ def join(batches: Iterable[Dataset]) -> Dataset:
 def _concatenate(arrays: Sequence[AnyArray | None]) -> AnyArray | None:
     present = [array for array in arrays if array is not None]
     return np.concatenate(present) if len(present) == len(arrays) else None
+
+
+def usable(
+    dataset: Dataset,
+    channels: Sequence[str] | None,
+    *,
+    skip: bool,
+    steps: Sequence[str] | None = None,
+    place: Callable[[int], str] | None = None,
+) -> Dataset:
+    """Trim series to the last step with a value; raise an error for those that cannot be used.
+
+    Parameters
+    ----------
+    dataset
+        Series whose values are not checked.
+    channels, steps
+        Names of the channels or, in wide form, of the columns of the steps, for messages.
+    skip
+        Leave out series that cannot be used.
+    place
+        Where the series of a number is, for messages; by default its number and identifier.
+    """
+    dataset = replace(dataset, series=trim_padding(dataset.series))
+    values, offsets = dataset.series.values, dataset.series.offsets
+    finite = np.isfinite(values)
+    if finite.all():
+        return dataset
+    infinite = np.logical_or.reduceat(np.isinf(values).any(axis=1), offsets[:-1])
+    observed = np.logical_or.reduceat(finite.any(axis=1), offsets[:-1])
+    unusable = []
+    for position in np.flatnonzero(infinite | ~observed).tolist():
+        id = None if dataset.ids is None else dataset.ids[position].item()
+        reason = "it has no values"
+        if infinite[position]:
+            series = values[offsets[position] : offsets[position + 1]]
+            step, channel = np.argwhere(np.isinf(series))[0]
+            of = f"of channel {channel}" if channels is None else f"of {channels[channel]!r}"
+            of = of if steps is None else f"({steps[step]!r})"
+            reason = f"step {step} {of} is infinite{' or not a number' if skip else ''}"
+        if not skip:
+            named = "" if id is None else f" (id {id!r})"
+            where = place(position) if place else f"{dataset.source}: series {position}{named}"
+            raise DataError(f"{where}: {reason}; correct it, or leave the series out")
+        unusable.append(Unusable(position, id, reason))
+    return replace(dataset[observed & ~infinite], unusable=tuple(unusable))
+
+
+def first_missing(values: Sequence[Any]) -> int | None:
+    """Return the position of the first missing value: None, NaN or empty text."""
+    for position, value in enumerate(values):
+        is_nan = isinstance(value, float | np.floating) and np.isnan(value)
+        if value is None or is_nan or (isinstance(value, str) and value == ""):
+            return position
+    return None
