@@ -51,7 +51,9 @@ class HingeExamples:
         if features.dtype != np.float32:
             features = features.astype(np.float64, copy=False)
         # The sum of finite numbers may overflow, so it only tells where to look closer.
-        if not np.isfinite(features.sum(dtype=np.float64)) and not np.isfinite(features).all():
+        with np.errstate(over="ignore"):
+            total = features.sum(dtype=np.float64)
+        if not np.isfinite(total) and not np.isfinite(features).all():
             raise ValueError(f"The '{name}' must be finite. Remove or replace NaN and infinity.")
         signs = np.asarray(labels, dtype=np.float64)
         if signs.shape != features.shape[:1] or not np.all(np.abs(signs) == 1.0):

@@ -52,6 +52,8 @@ class LandmarkWork:
         Bytes of a number of a result.
     learns_metric
         Whether products are kept, or similarities alone.
+    n_candidates
+        Number of parameters whose decisions for held-out series are compared.
     """
 
     n_series: int
@@ -66,6 +68,7 @@ class LandmarkWork:
     complete: bool
     item: int
     learns_metric: bool
+    n_candidates: int = 0
 
     @classmethod
     def count(
@@ -76,6 +79,7 @@ class LandmarkWork:
         n_landmarks: int,
         dtype: str,
         learns_metric: bool,
+        n_candidates: int,
     ) -> LandmarkWork:
         """Take the numbers from a first pass."""
         sample = first_pass.sample
@@ -92,6 +96,7 @@ class LandmarkWork:
             complete=first_pass.complete,
             item=np.dtype(dtype).itemsize,
             learns_metric=learns_metric,
+            n_candidates=n_candidates,
         )
 
     @property
@@ -116,9 +121,9 @@ class LandmarkWork:
 
     @property
     def per_tuning(self) -> int:
-        """Bytes of the alignments of a series in memory."""
+        """Bytes of the alignments of a series in memory, and of decisions about it in a search."""
         numbers = self.n_landmarks * (self._square if self.learns_metric else 1)
-        return self.item * numbers + 2 * self._sums
+        return self.item * numbers + 2 * self._sums + 8 * self.problems * self.n_candidates
 
     @property
     def in_memory(self) -> float:
