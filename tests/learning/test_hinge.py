@@ -97,22 +97,3 @@ def test_margins_and_sums_of_float32_rows_are_exact_in_blocks(rng, monkeypatch):
     np.testing.assert_allclose(rows.combine(some), some @ exact, rtol=1e-14)
     np.testing.assert_allclose(rows.total, exact.mean(axis=0), rtol=1e-13)
     assert rows.combine(np.zeros(11)).tolist() == [0.0] * 3
-
-
-def test_equal_rows_are_searched_for_from_64_rows_on_if_a_tenth_is_equal():
-    def rows(n, n_distinct):
-        X = np.arange(n, dtype=float)[:, np.newaxis] % n_distinct
-        return HingeExamples(X, np.ones(n), np.arange(1.0, n + 1))
-
-    assert drop_equal_rows(rows(63, 10)).n_rows == 63
-    once = drop_equal_rows(rows(64, 10))
-    assert once.features[:, 0].tolist() == list(range(10))
-    # Its own weight only.
-    assert once.weights.tolist() == list(range(1, 11))
-    assert group_equal_rows(rows(100, 92)) is None
-    assert len(group_equal_rows(rows(100, 80)).first) == 80
-    # Equal rows with other keys are other groups; zero has two signs.
-    keys = np.arange(100) < 50
-    assert len(group_equal_rows(rows(100, 10), keys).first) == 20
-    zeros = HingeExamples(np.zeros((64, 1)), np.where(np.arange(64) < 9, 1.0, -1.0), np.ones(64))
-    assert drop_equal_rows(zeros).n_rows == 1

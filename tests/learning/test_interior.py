@@ -172,13 +172,13 @@ def test_equations_of_rows_hold_beside_numbers_of_all_sizes(name, rng):
     system.primal, system.dual = system.primal * sizes, system.dual / sizes
     system.factor()
     step = system.direction(rng.normal(size=system.primal.shape))
-    change = rows.features @ step.free + primal_residuals(name, system, rows)[:9]
+    change = rows.features @ step.coef + primal_residuals(name, system, rows)[:9]
     if name != "smallest norm":
         difference = step.primal[:9] - step.primal[9:18]
         np.testing.assert_allclose(difference, change, rtol=1e-9, atol=1e-6)
     if name != "squared norm":
         halves = step.primal[18:-1] if name == "ball" else step.primal[9:]
-        np.testing.assert_allclose(halves[:4] - halves[4:], step.free, rtol=1e-9, atol=1e-6)
+        np.testing.assert_allclose(halves[:4] - halves[4:], step.coef, rtol=1e-9, atol=1e-6)
 
 
 def test_the_weighted_gram_is_that_of_all_rows(rng):
@@ -198,7 +198,7 @@ def test_first_prices_are_those_of_the_rows_or_a_share_of_the_gradient(rng):
     for size in (1.0, 1e6):
         _, rows = make("ball", rng)
         rows = HingeExamples(size * rows.features, rows.labels, rows.weights)
-        system = L1BallSystem(L1Ball(2.5), rows)
+        system = L1BallSystem(SeparatorProblem(2.5), 2.5, rows)
         products = system.primal * system.dual
         steepest = np.abs(0.5 * rows.weights @ rows.features).max()
         assert np.ptp(system.dual[18:]) == 0.0

@@ -395,8 +395,8 @@ class ConstraintGeneration:
         While they are too many, a sample of them, with the exact sum of all others, gives a
         reference with a fraction of the error.
         """
-        problem, last, lowest, crowd = self._problem, coef, np.inf, np.inf
-        weights = self._counted.weights
+        last, wide, lowest, crowd = coef, error, np.inf, np.inf
+        problem, weights = self._problem, self._counted.weights
         if self._drawn:
             # Drawn by weight: a row that is heavier than others counts as one of them.
             weights = np.minimum(weights, 1.0 / self._sample.n_rows)
@@ -415,9 +415,9 @@ class ConstraintGeneration:
             primal = thinned.loss + problem.value(coef)
             if primal > lowest:
                 # The last step was too long: the rows that should limit it were not sampled.
-                coef, error, crowd = last, 8.0 * error, np.inf
+                coef, error, crowd = last, wide, np.inf
                 continue
-            last, lowest, crowd = coef, primal, share
+            last, lowest, crowd, wide = coef, primal, share, self._width
             # The objective is flat to second order: margins must be far better than the width.
             tol = min(max(0.01 * self._width**2, 1e-9), _SAMPLE_TOL)
             coef = self._approach(thinned.rows(), coef, tol)
