@@ -1,4 +1,4 @@
-"""The rows of a hinge loss: equal rows, weights, and the best point on a ray."""
+"""The rows of a hinge loss: weights, and the best point on a ray."""
 
 from __future__ import annotations
 
@@ -7,34 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slts.learning.hinge import HingeExamples, drop_equal_rows, group_equal_rows, ray_minimiser
-from tests.learning.problems import merged_by_hand, one_class_of_equal_rows, problem
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_one_of_several_equal_rows_is_kept(rng: np.random.Generator, dtype: Any) -> None:
-    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000, dtype))
-    once = drop_equal_rows(rows)
-    signed, _, _ = merged_by_hand((rows.features, rows.labels, rows.weights))
-    assert once.features.dtype == dtype
-    assert once.n_rows == len(signed)
-    np.testing.assert_array_equal(np.unique(once.take(slice(None)), axis=0), signed)
-    assert drop_equal_rows(once) is once
-
-
-def test_rows_of_equal_hash_are_told_apart(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("slts.learning.hinge.scrambled", lambda bits: bits % np.uint64(5))
-    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000))
-    groups = group_equal_rows(rows)
-    assert groups is not None
-    signed, _, weights = merged_by_hand((rows.features, rows.labels, rows.weights))
-    taken = rows.take(groups.first)
-    heavy = np.argmax(weights)
-    mine = np.all(taken == signed[heavy], axis=1)
-    assert groups.sums(rows.weights)[mine].sum() == pytest.approx(weights[heavy])
-    np.testing.assert_array_equal(np.unique(taken, axis=0), signed)
+from slts.learning.hinge import HingeExamples, ray_minimiser
+from tests.learning.problems import problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -123,22 +97,3 @@ def test_margins_and_sums_of_float32_rows_are_exact_in_blocks(rng, monkeypatch):
     np.testing.assert_allclose(rows.combine(some), some @ exact, rtol=1e-14)
     np.testing.assert_allclose(rows.total, exact.mean(axis=0), rtol=1e-13)
     assert rows.combine(np.zeros(11)).tolist() == [0.0] * 3
-
-
-def test_equal_rows_are_searched_for_from_64_rows_on_if_a_tenth_is_equal():
-    def rows(n, n_distinct):
-        X = np.arange(n, dtype=float)[:, np.newaxis] % n_distinct
-        return HingeExamples(X, np.ones(n), np.arange(1.0, n + 1))
-
-    assert drop_equal_rows(rows(63, 10)).n_rows == 63
-    once = drop_equal_rows(rows(64, 10))
-    assert once.features[:, 0].tolist() == list(range(10))
-    # Its own weight only.
-    assert once.weights.tolist() == list(range(1, 11))
-    assert group_equal_rows(rows(100, 92)) is None
-    assert len(group_equal_rows(rows(100, 80)).first) == 80
-    # Equal rows with other keys are other groups; zero has two signs.
-    keys = np.arange(100) < 50
-    assert len(group_equal_rows(rows(100, 10), keys).first) == 20
-    zeros = HingeExamples(np.zeros((64, 1)), np.where(np.arange(64) < 9, 1.0, -1.0), np.ones(64))
-    assert drop_equal_rows(zeros).n_rows == 1

@@ -24,18 +24,18 @@ penalties.py           nuclear norm, L1 norm, squared norm of semi-definite matr
 
 """
 
-from slts.learning.constraint_generation import solve_together
+from slts.learning.constraint_generation import rows_in_memory, solve_together
 from slts.learning.hinge import HingeExamples
 from slts.learning.metric import (
+    MetricProblem,
     MetricSolution,
     metric_in_parts,
     one_vs_rest_features,
-    rows_of_metric,
 )
 from slts.learning.regularized_metric import REGULARIZERS, solve_metric, solve_metric_path
 from slts.learning.separator import (
+    SeparatorProblem,
     SeparatorSolution,
-    rows_of_separator,
     separator_in_parts,
     solve_separator,
     solve_separator_path,
@@ -44,12 +44,13 @@ from slts.learning.separator import (
 __all__ = [
     "REGULARIZERS",
     "HingeExamples",
+    "MetricProblem",
     "MetricSolution",
+    "SeparatorProblem",
     "SeparatorSolution",
     "metric_in_parts",
     "one_vs_rest_features",
-    "rows_of_metric",
-    "rows_of_separator",
+    "rows_in_memory",
     "separator_in_parts",
     "solve_metric",
     "solve_metric_path",

@@ -10,7 +10,7 @@ import numpy as np
 
 from slts.bytesize import format_bytes
 from slts.execution import TaskRunner, free_disk
-from slts.learning import rows_of_metric, rows_of_separator
+from slts.learning import MetricProblem, SeparatorProblem, rows_in_memory
 from slts.training.first_pass import FirstPass
 
 _LOGGER = logging.getLogger("slts")
@@ -140,11 +140,12 @@ class LandmarkWork:
 
     def row_bytes(self, most: float) -> float:
         """Bytes of the rows of one problem in memory, at most `most` if that is enough."""
-        n = self.n_series
-        separator = 8.0 * self.n_landmarks * rows_of_separator(n, self.n_landmarks, most)
+        n, width = self.n_series, self.n_landmarks
+        separator = 8.0 * width * rows_in_memory(SeparatorProblem, n, width, most)
         if not self.learns_metric:
             return separator
-        return max(separator, 8.0 * self._square * rows_of_metric(n, self._square, most))
+        width = self._square
+        return max(separator, 8.0 * width * rows_in_memory(MetricProblem, n, width, most))
 
 
 @dataclass(frozen=True)
