@@ -13,7 +13,7 @@ from slts.columns.facts import FROM_FOLDER
 from slts.columns.rows import NUMERIC, SAMPLE_ROWS, kind_of, plain_type
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.tables import BATCH_BYTES
+from slts.files.scan import BATCH_BYTES
 
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")

@@ -24,8 +24,7 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
 from slts.files.paths import ParquetFiles
-from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, is_small
+from slts.files.scan import SeriesScan, TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
