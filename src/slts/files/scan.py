@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray, IntArray
+from slts._typing import FloatArray, IntArray
 from slts.bytesize import format_bytes
 from slts.columns import Columns
 from slts.columns.rows import Chunk
@@ -222,16 +222,51 @@ def _assemble(rows: Any, part: TablePart, labels: bool, share: float | None) -> 
 
 
 def _long_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> Iterator[Dataset]:
-    columns = parts[0].columns
+    columns, seen = parts[0].columns, _SeenIds()
     most = _batch_rows(columns)
-    pending = _PendingRows(columns.id)
+    # Rows that have been read but not yet returned, the rows at which their series start, and the
+    # last identifier.
+    tables, starts, n_rows, last = list[Any](), list[int](), 0, list[object]()
     for chunk in _checked_chunks(parts, labels):
-        pending.add(chunk)
-        while pending.n_complete and (pending.n_complete >= batch_size or pending.n_rows >= most):
-            yield _assemble(pending.take(batch_size, most), parts[0], labels, chunk.share)
-    pending.finish()
-    while pending.n_complete:
-        yield _assemble(pending.take(batch_size, most), parts[0], labels, 1.0)
+        ids = chunk.rows[columns.id].combine_chunks()
+        changes = compute.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+        new = np.flatnonzero(np.append([ids[0].as_py()] != last, changes))
+        last, found = [ids[-1].as_py()], ids.take(new).to_pylist()
+        repeated = seen.add(found)
+        if repeated is not None:
+            raise DataError(
+                f"{chunk.place(int(new[repeated]))}: series {found[repeated]!r} is repeated after "
+                f"other series. All rows of a series must be contiguous to be read in batches: "
+                f"sort the data by {columns.id!r}"
+            )
+        starts += (new + n_rows).tolist()
+        tables.append(chunk.rows)
+        n_rows += len(chunk)
+        if len(starts) > 1 and (len(starts) > batch_size or n_rows >= most):
+            # The last series may go on in the next chunk.
+            table, stop = pa.concat_tables(tables), starts[-1]
+            for a, b in _grouped(np.array(starts[1:]), most, batch_size):
+                rows = table.slice(starts[a], starts[b] - starts[a])
+                yield _assemble(rows, parts[0], labels, chunk.share)
+            tables, starts, n_rows = [table.slice(stop)], [0], n_rows - stop
+    starts.append(n_rows)
+    for a, b in _grouped(np.array(starts[1:]), most, batch_size):
+        rows = pa.concat_tables(tables).slice(starts[a], starts[b] - starts[a])
+        yield _assemble(rows, parts[0], labels, 1.0)
+
+
+def _grouped(ends: IntArray, most: int, count: int) -> Iterator[tuple[int, int]]:
+    """Divide consecutive series into groups; yield the first of each, and the first after it.
+
+    A group has at most `count` series and the size `most`; a larger series is alone. `ends` are
+    the sums of the sizes up to every series.
+    """
+    first, size = 0, 0
+    while first < len(ends):
+        n_fitting = int(np.searchsorted(ends, size + most, side="right")) - first
+        stop = first + max(1, min(count, n_fitting))
+        yield first, stop
+        first, size = stop, int(ends[stop - 1])
 
 
 def _batch_rows(columns: Columns) -> int:
@@ -246,70 +281,6 @@ def _checked_chunks(parts: Sequence[TablePart], labels: bool) -> Iterator[Chunk]
         for chunk in part.chunks(names, n_rows):
             if len(chunk):
                 yield checked_rows(chunk, columns, labels=labels)
-
-
-def _changes(column: Any) -> AnyArray:
-    """Tell for every row but the first whether its value differs from the one before."""
-    column = column.combine_chunks()
-    differs = compute.not_equal(column[1:], column[:-1]).fill_null(True)
-    result: AnyArray = differs.to_numpy(zero_copy_only=False)
-    return result
-
-
-class _PendingRows:
-    """Rows that have been read but not yet returned, and the rows at which their series start."""
-
-    def __init__(self, id: str | None) -> None:
-        self._id = id
-        self._tables: list[Any] = []
-        self._starts: IntArray = np.empty(0, dtype=np.int64)
-        self._last_id: list[object] = []
-        self._seen = _SeenIds()
-        self._finished = False
-        self.n_rows = 0
-
-    @property
-    def n_complete(self) -> int:
-        """Number of series to which no row can be added."""
-        return len(self._starts) - (not self._finished and len(self._starts) > 0)
-
-    def add(self, chunk: Chunk) -> None:
-        """Append rows."""
-        ids = chunk.rows[self._id]
-        starts = np.flatnonzero(_changes(ids)) + 1
-        if [ids[0].as_py()] != self._last_id:
-            starts = np.concatenate([[0], starts])
-        new = ids.take(starts).to_pylist()
-        repeated = self._seen.add(new)
-        if repeated is not None:
-            raise DataError(
-                f"{chunk.place(int(starts[repeated]))}: series {new[repeated]!r} is repeated after "
-                f"other series. All rows of a series must be contiguous to be read in batches: "
-                f"sort the data by {self._id!r}"
-            )
-        self._starts = np.concatenate([self._starts, starts + self.n_rows])
-        self._tables.append(chunk.rows)
-        self.n_rows += len(chunk)
-        self._last_id = [ids[-1].as_py()]
-
-    def finish(self) -> None:
-        """Mark the last series as complete."""
-        self._finished = True
-
-    def take(self, n_series: int, n_rows: int) -> Any:
-        """Remove the first complete series, and return their rows.
-
-        Returns at most `n_series` series and `n_rows` rows, but at least one series.
-        """
-        ends = np.append(self._starts[1:], self.n_rows)
-        n_fitting = int(np.searchsorted(ends, n_rows, side="right"))
-        count = max(1, min(n_series, self.n_complete, n_fitting))
-        stop = int(ends[count - 1])
-        table = pa.concat_tables(self._tables)
-        self._tables = [table.slice(stop)] if stop < self.n_rows else []
-        self._starts = self._starts[count:] - stop
-        self.n_rows -= stop
-        return table.slice(0, stop)
 
 
 class _SeenIds:
@@ -345,8 +316,7 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
     read = _series_of_steps if columns.wide else _series_of_lists
     names = columns.used(labels=labels)
     chunks = chain.from_iterable(part.chunks(names, batch_size) for part in parts)
-    cut = chain.from_iterable(chunk.cut(batch_size) for chunk in chunks)
-    for chunk in chain.from_iterable(_cut_by_size(chunk, columns) for chunk in cut):
+    for chunk in chain.from_iterable(_cut(chunk, columns, batch_size) for chunk in chunks):
         roles = role_columns(chunk, columns, labels=labels)
         ids = np.asarray(roles.pop("id").to_pylist()) if "id" in roles else None
         arrays = {role: plain_array(column) for role, column in roles.items()}
@@ -366,19 +336,14 @@ def _row_batches(parts: Sequence[TablePart], labels: bool, batch_size: int) -> I
         )
 
 
-def _cut_by_size(chunk: Chunk, columns: Columns) -> Iterator[Chunk]:
-    """Cut a chunk into pieces that are not larger than a batch."""
-    if columns.wide:
-        yield from chunk.cut(_batch_rows(columns))
-        return
-    lengths = compute.list_value_length(chunk.rows[columns.channels[0]]).fill_null(0)
-    ends = np.cumsum(lengths.to_numpy().astype(np.int64)) * 8 * len(columns.channels)
-    start, n_bytes = 0, 0
-    while start < len(ends):
-        n_fitting = int(np.searchsorted(ends, n_bytes + BATCH_BYTES, side="right"))
-        stop = max(start + 1, n_fitting)
+def _cut(chunk: Chunk, columns: Columns, batch_size: int) -> Iterator[Chunk]:
+    """Cut a chunk into batches."""
+    lengths: IntArray = np.ones(len(chunk), dtype=np.int64)
+    if columns.lists:
+        column = chunk.rows[columns.channels[0]]
+        lengths = compute.list_value_length(column).fill_null(0).to_numpy().astype(np.int64)
+    for start, stop in _grouped(np.cumsum(lengths), _batch_rows(columns), batch_size):
         yield chunk.between(start, stop)
-        start, n_bytes = stop, int(ends[stop - 1])
 
 
 def _series_of_steps(chunk: Chunk, columns: Columns) -> SeriesBatch:
