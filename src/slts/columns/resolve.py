@@ -28,9 +28,8 @@ from slts.columns.rows import (
     Chunk,
     Kind,
     grid_step,
-    identifier_name,
+    joined_identifier,
     kind_of,
-    with_identifier,
 )
 from slts.columns.times import TIMES, Time, can_be_time, find_time, is_like_time
 from slts.errors import DataError
@@ -82,8 +81,8 @@ def resolve_columns(
         _Resolver(sample, RequestedColumns(id=name), has_header).require_requested()
     if len(set(names)) < max(2, len(names)):
         raise DataError(f"{sample.file}: id must be one column or distinct ones, got {list(names)}")
-    rows = with_identifier(sample.rows, names)
-    joined = replace(requested, id=identifier_name(names))
+    joined = replace(requested, id=",".join(names))
+    rows = sample.rows.append_column(joined.id, joined_identifier(sample.rows, names))
     found = _Resolver(replace(sample, rows=rows), joined, has_header, names).resolve(one_series)
     return replace(found, id_columns=names)
 
