@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from slts._typing import AnyArray
 from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule, dask_client
-from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart
+from slts.files.scan import SeriesScan, TablePart
 from slts.series import as_series
 from slts.series.dataset import Dataset, first_missing
 
 pa: Any = LazyModule("pyarrow", "io")
 dask: Any = LazyModule("dask", "dask")
+
+# Names for messages.
+_BAG, _FRAME = "Dask bag", "Dask DataFrame"
 
 
 def is_collection(X: object) -> bool:
@@ -56,22 +57,17 @@ class BagPart:
 
     Attributes
     ----------
-    number
-        Number of the partition.
+    name
+        Name for messages.
     payload
         The partition as a Dask `Delayed`; None if it is computed elsewhere.
     elements
         The computed partition.
     """
 
-    number: int
+    name: str
     payload: Any = field(repr=False)
     elements: Sequence[Any] | None = field(default=None, repr=False)
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return f"Dask bag, partition {self.number}"
 
     def holding(self, elements: Sequence[Any]) -> BagPart:
         """Return a part that reads the computed payload."""
@@ -92,43 +88,34 @@ class BagPart:
                     f"{self.name}: element {number} is {'not ' if has_labels else ''}a pair "
                     f"(series, label), unlike element 0: give all series a label, or none"
                 )
-        classes = None
-        if has_labels:
-            classes = self._labels([element[1] for element in elements], first[1], start, labels)
+        labels_of = [element[1] for element in elements] if has_labels else []
+        for number, label in enumerate(labels_of, start):
+            self._check_label(label, first[1], number, labels)
         try:
             series = as_series([e[0] for e in elements] if has_labels else list(elements))
         except DataError as error:
             raise DataError(f"{self.name}, from element {start}: {error}") from error
-        return Dataset(series, classes, None, self.name)
+        found = np.asarray([_scalar(label) for label in labels_of])
+        return Dataset(series, found if has_labels and labels else None, None, self.name)
 
-    def _labels(
-        self, found: Sequence[Any], first: Any, start: int, wanted: bool
-    ) -> AnyArray | None:
-        """Check the labels; NumPy would convert missing values and numbers among text to text."""
-        labels, first = [_scalar(label) for label in found], _scalar(first)
-        for number, label in enumerate(labels, start):
-            if isinstance(label, np.ndarray | list | tuple):
-                shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
-                raise DataError(
-                    f"{self.name}: the label of element {number} is of type "
-                    f"{type(label).__name__}{shape}, expected text or a number. A tuple of two is "
-                    f"read as (series, label): stack the channels of a series in one array"
-                )
-        if not wanted:
-            return None
-        gap = first_missing(labels)
-        if gap is not None:
+    def _check_label(self, label: Any, first: Any, number: int, wanted: bool) -> None:
+        """Check a label; NumPy would convert missing values and numbers among text to text."""
+        label, first = _scalar(label), _scalar(first)
+        where = f"{self.name}: the label of element {number}"
+        if isinstance(label, np.ndarray | list | tuple):
+            shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
             raise DataError(
-                f"{self.name}: the label of element {start + gap} is missing; fill it in or drop "
-                f"the element"
+                f"{where} is of type {type(label).__name__}{shape}, expected text or a number. A "
+                f"tuple of two is read as (series, label): stack the channels of a series in one "
+                f"array"
             )
-        for number, label in enumerate(labels, start):
-            if isinstance(label, str) != isinstance(first, str):
-                raise DataError(
-                    f"{self.name}: the label of element {number} is {label!r}, and {first!r} of "
-                    f"element 0: labels must be all text, or all numbers"
-                )
-        return np.asarray(labels)
+        if wanted and first_missing([label]) is not None:
+            raise DataError(f"{where} is missing; fill it in or drop the element")
+        if wanted and isinstance(label, str) != isinstance(first, str):
+            raise DataError(
+                f"{where} is {label!r}, and {first!r} of element 0: labels must be all text, or "
+                f"all numbers"
+            )
 
 
 def _is_pair(element: object) -> bool:
@@ -143,17 +130,13 @@ class BagScan(SeriesScan):
     """A Dask bag."""
 
     def __init__(self, bag: Any, requested: RequestedColumns) -> None:
-        super().__init__("Dask bag")
-        requested.require_none(self.name)
+        requested.require_none(_BAG)
         # The workers drop the partitions of a persisted bag together with the bag.
         self._bag = bag
         # Partitions of a bag may be iterators, which cannot be sent to other processes.
-        self._payloads = bag.map_partitions(list).to_delayed()
-
-    def parts(self, *, labels: bool = True) -> list[BagPart]:
-        """Return one part per partition."""
-        del labels
-        return [BagPart(number, payload) for number, payload in enumerate(self._payloads)]
+        payloads = bag.map_partitions(list).to_delayed()
+        parts = [BagPart(f"{_BAG}, partition {k}", part) for k, part in enumerate(payloads)]
+        super().__init__(_BAG, None, parts)
 
 
 @dataclass(frozen=True)
@@ -162,8 +145,8 @@ class FramePart(TablePart):
 
     Attributes
     ----------
-    number
-        Number of the partition.
+    name
+        Name for messages.
     payload
         The partition as a Dask `Delayed`; None if it is computed elsewhere.
     columns
@@ -172,20 +155,15 @@ class FramePart(TablePart):
         The computed partition, a pandas frame.
     """
 
-    number: int
+    name: str
     payload: Any = field(repr=False)
     columns: Columns
     frame: Any = field(default=None, repr=False)
 
     @property
-    def name(self) -> str:
-        """Name for messages."""
-        return _partition_name(self.number)
-
-    @property
     def source(self) -> str:
         """Name of the data frame."""
-        return "Dask DataFrame"
+        return _FRAME
 
     def holding(self, frame: Any) -> FramePart:
         """Return a part that reads the computed payload."""
@@ -210,55 +188,37 @@ class FramePart(TablePart):
         yield from Chunk(table.select(list(names)), self.name, share=1.0).cut(n_rows)
 
 
-def _partition_name(number: int) -> str:
-    return f"Dask DataFrame, partition {number}"
-
-
 def _first_rows(frame: Any) -> Any:
     return frame.iloc[:SAMPLE_ROWS]
 
 
-class FrameScan(SeriesScan):
-    """A Dask data frame with partitions of pandas."""
+def scan_frame(frame: Any, requested: RequestedColumns) -> SeriesScan:
+    """Scan a Dask data frame with partitions of pandas; its first rows tell the columns."""
+    dtypes = dict(frame.dtypes.items())
+    payloads = {f"{_FRAME}, partition {k}": part for k, part in enumerate(frame.to_delayed())}
+    for name, payload in payloads.items():
+        # The worker cuts the first rows: the partition may be large.
+        first = _compute(dask.delayed(_first_rows)(payload))
+        if len(first):
+            rows = arrow_table(first, name)
+            _require_declared_types(rows.schema, dtypes, name)
+            columns = resolve_columns(Chunk(rows, name), requested)
+            parts = [FramePart(*part, columns) for part in payloads.items()]
+            return SeriesScan(_FRAME, columns, parts)
+    raise DataError(f"{_FRAME} has no rows")
 
-    _columns: Columns
 
-    def __init__(self, frame: Any, requested: RequestedColumns) -> None:
-        self._payloads = frame.to_delayed()
-        self._dtypes = dict(frame.dtypes.items())
-        super().__init__("Dask DataFrame", self._resolve(requested))
+def _require_declared_types(schema: Any, dtypes: Mapping[Any, Any], name: str) -> None:
+    """Raise an error if a column that is declared as numbers is something else.
 
-    def parts(self, *, labels: bool = True) -> list[FramePart]:
-        """Return one part per partition."""
-        del labels
-        columns = self._columns
-        return [
-            FramePart(number, payload, columns) for number, payload in enumerate(self._payloads)
-        ]
-
-    def _resolve(self, requested: RequestedColumns) -> Columns:
-        """Find the columns in the first partition that has rows."""
-        for number, payload in enumerate(self._payloads):
-            # The worker cuts the first rows: the partition may be large.
-            frame = _compute(dask.delayed(_first_rows)(payload))
-            if len(frame):
-                name = _partition_name(number)
-                rows = arrow_table(frame, name)
-                self._require_declared_types(rows.schema, name)
-                return resolve_columns(Chunk(rows, name), requested)
-        raise DataError("Dask DataFrame has no rows")
-
-    def _require_declared_types(self, schema: Any, name: str) -> None:
-        """Raise an error if a column that is declared as numbers is something else.
-
-        It would not be a channel, although the data frame says so.
-        """
-        for column, declared in self._dtypes.items():
-            if getattr(declared, "kind", "O") not in "biuf" or str(column) not in schema.names:
-                continue
-            found = schema.field(str(column)).type
-            if kind_of(found) not in (*NUMERIC, "empty"):
-                raise DataError(
-                    f"{name}: column {str(column)!r} has type {found}, but the data frame declares "
-                    f"{declared}: correct the values, or the types (frame.astype)"
-                )
+    It would not be a channel, although the data frame says so.
+    """
+    for column, declared in dtypes.items():
+        if getattr(declared, "kind", "O") not in "biuf" or str(column) not in schema.names:
+            continue
+        found = schema.field(str(column)).type
+        if kind_of(found) not in (*NUMERIC, "empty"):
+            raise DataError(
+                f"{name}: column {str(column)!r} has type {found}, but the data frame declares "
+                f"{declared}: correct the values, or the types (frame.astype)"
+            )

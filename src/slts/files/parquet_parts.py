@@ -19,13 +19,12 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.columns import Columns, RequestedColumns, resolve_columns
-from slts.columns.rows import Chunk
+from slts.columns.rows import NUMERIC, Chunk, kind_of, plain_type
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
+from slts.files.arrow_files import ParquetFile, open_parquet, sample_rows
 from slts.files.paths import ParquetFiles
-from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, is_small
+from slts.files.scan import SeriesScan, TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -56,6 +55,8 @@ class ParquetPart(TablePart):
 
     Attributes
     ----------
+    name
+        File and row at which the part starts.
     table
         All files of the table.
     files
@@ -73,6 +74,7 @@ class ParquetPart(TablePart):
         See `TablePart`.
     """
 
+    name: str
     table: ParquetFiles
     files: tuple[StoredFile, ...]
     first_file: int
@@ -83,15 +85,6 @@ class ParquetPart(TablePart):
     n_rows: int
     columns: Columns
     whole: bool
-
-    @property
-    def name(self) -> str:
-        """File and row at which the part starts."""
-        row, number = self.start - self.first_row, 0
-        while row >= (self.files[number].n_rows or 0):
-            row -= self.files[number].n_rows or 0
-            number += 1
-        return f"{self.files[number].path}, from row {row}"
 
     @property
     def source(self) -> str:
@@ -210,7 +203,7 @@ class ParquetScan(SeriesScan):
         What is known about the columns.
     """
 
-    _columns: Columns
+    columns: Columns
 
     def __init__(self, table: ParquetFiles, requested: RequestedColumns) -> None:
         self._table = table
@@ -226,13 +219,13 @@ class ParquetScan(SeriesScan):
     def n_bytes(self) -> int:
         """Memory of all values as float64, computed from the footers."""
         self._read_footers(labels=False)
-        return sum(segment.n_steps for segment in self._segments) * len(self._columns.channels) * 8
+        return sum(segment.n_steps for segment in self._segments) * len(self.columns.channels) * 8
 
     def parts(self, *, labels: bool = True) -> list[ParquetPart]:
         """Return the parts, which depend on the footers only."""
         self._read_footers(labels=labels)
         n_steps = sum(segment.n_steps for segment in self._segments)
-        whole = self._columns.long and is_small(self.n_bytes)
+        whole = self.columns.long and is_small(self.n_bytes)
         target = max(1, n_steps if whole else min(_PART_STEPS, -(-n_steps // _PARTS)))
         # A part starts with the first segment of each stretch of `target` steps.
         cuts, row, step, stretch = [], 0, 0, -1
@@ -245,12 +238,14 @@ class ParquetScan(SeriesScan):
         return [self._part(start, stop, whole) for start, stop in pairwise([*cuts, row])]
 
     def _part(self, start: int, stop: int, whole: bool) -> ParquetPart:
-        long = self._columns.long
+        long = self.columns.long
         first_rows = [0, *accumulate(file.n_rows or 0 for file in self._files)]
         # In long form, the row before the part is read too.
         first = bisect_right(first_rows, max(0, start - 1) if long else start) - 1
         last = bisect_left(first_rows, stop) + (_NEXT_FILES if long else 0)
+        of_start = bisect_right(first_rows, start) - 1
         return ParquetPart(
+            name=f"{self._files[of_start].path}, from row {start - first_rows[of_start]}",
             table=self._table,
             files=tuple(self._files[first:last]),
             first_file=first,
@@ -259,7 +254,7 @@ class ParquetScan(SeriesScan):
             start=start,
             stop=stop,
             n_rows=first_rows[-1],
-            columns=self._columns,
+            columns=self.columns,
             whole=whole,
         )
 
@@ -285,17 +280,29 @@ class ParquetScan(SeriesScan):
             self._check_schema(schema, self._schemas[0], path, labels=labels)
 
     def _check_schema(self, schema: Any, first: Any, path: str, *, labels: bool) -> None:
-        names = self._columns.used(labels=labels)
-        check_schema(schema, first, self._columns, names, path, self._paths[0])
+        """Raise an error if a file differs from the first file in the columns to be read."""
+        columns, first_path, present = self.columns, self._paths[0], set(schema.names)
+        for name in columns.used(labels=labels):
+            if name not in present:
+                raise DataError(f"{path} has no column {name!r}, but {first_path} has it")
+            found, other = schema.field(name).type, first.field(name).type
+            # Numbers of any type are read as float64.
+            is_value = name in (*columns.channels, *columns.constant)
+            numbers = kind_of(found) in NUMERIC and kind_of(other) in NUMERIC
+            if plain_type(found) != plain_type(other) and not (is_value and numbers):
+                raise DataError(
+                    f"{path}: column {name!r} has type {found}, but {other} in {first_path}: files "
+                    f"that are read as one table must have the same schema"
+                )
 
     def _cut(self, file: ParquetFile, group: int) -> list[_Segment]:
         """Cut a row group in list form; in long form it is one segment."""
         n_rows = file.group_rows(group)
         if n_rows == 0:
             return []
-        if not self._columns.lists:
+        if not self.columns.lists:
             return [_Segment(n_rows, n_rows)]
-        n_steps = file.group_values(group, self._columns.channels[0])
+        n_steps = file.group_values(group, self.columns.channels[0])
         count = max(1, min(_SEGMENTS, n_rows, n_steps // _SEGMENT_STEPS))
         rows = [n_rows * k // count for k in range(count + 1)]
         steps = [n_steps * k // count for k in range(count + 1)]

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.arrays import WholePart
 from slts.files.arrow_files import open_arrow, sample_rows
-from slts.files.dask_collections import BagScan, FrameScan, is_bag, is_collection
+from slts.files.dask_collections import BagScan, is_bag, is_collection, scan_frame
 from slts.files.folders import FolderPart, series_files
 from slts.files.parquet_parts import ParquetScan
 from slts.files.paths import (
@@ -34,8 +33,7 @@ from slts.files.paths import (
     is_path_like,
     is_pattern,
 )
-from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, is_small
+from slts.files.scan import SeriesScan, TablePart, is_small
 from slts.files.text_files import CsvTable, open_text
 from slts.series.dataset import Dataset
 from slts.series.flatten import is_frame
@@ -216,9 +214,9 @@ def iter_series(
 def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source."""
     if is_collection(source):
-        return BagScan(source, requested) if is_bag(source) else FrameScan(source, requested)
+        return BagScan(source, requested) if is_bag(source) else scan_frame(source, requested)
     if is_frame(source):
-        return FileScan(MemoryTable.of(source, requested), [])
+        return _of_table(MemoryTable.of(source, requested))
     if not is_path_like(source):
         is_empty = isinstance(source, list | tuple) and not source
         raise DataError(
@@ -233,11 +231,11 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
     if name == STDIN:
         with open_text(STDIN, name) as file:
             table = CsvTable(file, ".csv")
-        return FileScan(StandardInput(table, table.resolve(requested)), [])
+        return _of_table(FilePart("standard input", path, table.resolve(requested), stdin=table))
     if not path.exists():
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
-            return FileScan(WholePart(name, None, requested.expect), [])
+            return SeriesScan(name, None, [WholePart(name, None, requested.expect)])
         folder = path.parent
         others = [file.name for file in folder.iterdir()] if folder.is_dir() else []
         near = get_close_matches(path.name, others, n=1)
@@ -259,8 +257,9 @@ def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
         return ParquetScan(files, requested)
     if suffix in (".ts", ".npz"):
         requested.require_none(name)
-        return FileScan(WholePart(name, path, requested.expect, requested.skip), [path])
-    return FileScan(FilePart.at(name, path, requested), [path])
+        part = WholePart(name, path, requested.expect, requested.skip)
+        return SeriesScan(name, None, [part], _size_in_memory([path]))
+    return _of_table(FilePart.at(name, path, requested), [path])
 
 
 def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -> SeriesScan:
@@ -278,44 +277,58 @@ def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -
             f"{files.name} has neither Parquet files nor CSV files with series, nor folders with "
             f"CSV files, one folder per class{hint}"
         )
-    return FileScan(FolderPart.at(files.name, path, requested), texts)
+    return _of_table(FolderPart.at(files.name, path, requested), texts)
+
+
+def _of_table(part: TablePart, files: Sequence[Path] = ()) -> SeriesScan:
+    """Scan a table with one part, which is read from beginning to end."""
+    return SeriesScan(part.name, part.columns, [part], _size_in_memory(files))
+
+
+def _size_in_memory(files: Sequence[Path]) -> int | None:
+    """Return the size of files, which is similar to the size in memory; None if compressed."""
+    if not files or any(is_compressed(file) for file in files):
+        return None
+    if files[0].suffix.lower() == ".npz":
+        # What is wrong with a damaged file is said when it is read.
+        with suppress(zipfile.BadZipFile), zipfile.ZipFile(files[0]) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    return sum(file.stat().st_size for file in files)
 
 
 @dataclass(frozen=True)
 class FilePart(TablePart):
-    """All of a CSV or Arrow file."""
+    """All of a CSV or Arrow file; or CSV from standard input, which can be read only once."""
 
-    given: str
+    name: str
     path: Path
     columns: Columns
-    whole: bool
+    whole: bool = False
+    stdin: CsvTable | None = None
 
     @classmethod
-    def at(cls, given: str, path: Path, requested: RequestedColumns) -> FilePart:
+    def at(cls, name: str, path: Path, requested: RequestedColumns) -> FilePart:
         """Find the columns in the first rows."""
         if base_suffix(path) in TEXT_SUFFIXES:
-            with open_text(path, given) as text:
+            with open_text(path, name) as text:
                 columns = CsvTable(text, base_suffix(path)).resolve(requested)
         else:
-            with open_arrow(path, given) as file:
-                columns = resolve_columns(Chunk(sample_rows([file]), given), requested)
+            with open_arrow(path, name) as file:
+                columns = resolve_columns(Chunk(sample_rows([file]), name), requested)
         size = path.stat().st_size * (_COMPRESSION if is_compressed(path) else 1)
-        return cls(given, path, columns, is_small(size))
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return self.given
+        return cls(name, path, columns, is_small(size))
 
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read some columns; see `TablePart.chunks`."""
-        if base_suffix(self.path) in TEXT_SUFFIXES:
-            with open_text(self.path, self.given) as text:
+        if self.stdin is not None:
+            yield from self.stdin.chunks(self.columns, names)
+        elif base_suffix(self.path) in TEXT_SUFFIXES:
+            with open_text(self.path, self.name) as text:
                 yield from CsvTable(text, base_suffix(self.path)).chunks(self.columns, names)
         else:
-            with open_arrow(self.path, self.given) as file:
+            with open_arrow(self.path, self.name) as file:
                 for row, batch in file.batches(names, n_rows):
-                    yield Chunk(pa.Table.from_batches([batch]), self.given, row)
+                    yield Chunk(pa.Table.from_batches([batch]), self.name, row)
 
 
 @dataclass(frozen=True)
@@ -336,60 +349,3 @@ class MemoryTable(TablePart):
     def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
         """Read some columns; see `TablePart.chunks`."""
         return Chunk(self.rows.select(list(names)), self.name).cut(n_rows)
-
-
-@dataclass(frozen=True)
-class StandardInput(TablePart):
-    """CSV from standard input, which can be read only once."""
-
-    table: CsvTable
-    columns: Columns
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return "standard input"
-
-    def chunks(self, names: Sequence[str], n_rows: int) -> Iterator[Chunk]:
-        """Read some columns; see `TablePart.chunks`."""
-        return self.table.chunks(self.columns, names)
-
-
-class FileScan(SeriesScan):
-    """A source with one part, which is read from beginning to end.
-
-    Parameters
-    ----------
-    part
-        The part.
-    files
-        The files that it reads, to estimate its size.
-    """
-
-    def __init__(self, part: TablePart | WholePart, files: Sequence[Path]) -> None:
-        super().__init__(part.name, None if isinstance(part, WholePart) else part.columns)
-        self._part = part
-        self._files = files
-
-    @cached_property
-    def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the channels, if they have names."""
-        if isinstance(self._part, TablePart):
-            return self._part.columns.channel_names
-        return next(self._part.batches(labels=False, batch_size=1)).series.channel_names
-
-    @property
-    def n_bytes(self) -> int | None:
-        """Size of the files, which is similar to the size in memory; None if compressed."""
-        if not self._files or any(is_compressed(file) for file in self._files):
-            return None
-        if self._files[0].suffix.lower() == ".npz":
-            # What is wrong with a damaged file is said when it is read.
-            with suppress(zipfile.BadZipFile), zipfile.ZipFile(self._files[0]) as archive:
-                return sum(entry.file_size for entry in archive.infolist())
-        return sum(file.stat().st_size for file in self._files)
-
-    def parts(self, *, labels: bool = True) -> list[Any]:
-        """Return the one part."""
-        del labels
-        return [self._part]

@@ -1,97 +1,67 @@
 """The metric ``M`` of the bilinear similarity, learned from grouped aligned products.
 
-``min_M (1/m) sum_i s_i [1 - l_i <M, Z_i> / gamma]_+ + lam ||M||_F^2``
+``min_M (1/m) sum_i s_i [1 - l_i <M, Z_i> / gamma]_+ + lam penalty(M)``
 
-With ``M = gamma w`` only the strength ``lam * gamma**2`` matters: the problem is a linear
-support vector machine without bias in ``w``.
+frobenius    ||M||_F^2                      the penalty of the paper
+nuclear      sum of singular values         low rank
+l1           sum of |entries|               sparse
+mahalanobis  ||M||_F^2, M = M' >= 0         K_M is a scalar product of linearly mapped rows
+
+With ``M = gamma w`` only the strength ``lam * gamma**2`` matters for the first and last, and
+``lam * gamma`` for the others. The first is a linear support vector machine without bias in ``w``,
+which the interior-point method solves; for the others see smoothed_newton.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
-from slts.errors import warn
-from slts.learning.constraint_generation import (
-    ConstraintGeneration,
-    QueryStream,
-    most_sampled,
-    solve_in_memory,
+from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
+from slts.learning.hinge import (
+    Certified,
+    HingeExamples,
+    HingeProblem,
+    HingeTerm,
+    Multipliers,
+    Solution,
+    ray_minimiser,
 )
-from slts.learning.hinge import Certified, HingeExamples, Multipliers, ray_minimiser
-from slts.learning.interior import SquaredNorm, SquaredNormSystem, minimise
+from slts.learning.interior import SquaredNormSystem, minimise
+from slts.learning.penalties import L1, METRIC_FLOOR, Nuclear, Penalty, Semidefinite
+from slts.learning.smoothed_newton import minimise_smoothed
 
+REGULARIZERS = ("frobenius", "nuclear", "l1", "mahalanobis")
+# Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
+SQUARED_NORMS = ("frobenius", "mahalanobis")
 _NORM_CHUNK = 4096
 _EXACT = 1e-12
-# A gap is relative to this value where the primal value is smaller: rounding is absolute.
-PRIMAL_FLOOR = 1e-9
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
 
 
 @dataclass(frozen=True)
-class MetricSolution:
+class MetricSolution(Solution):
     """A minimiser of the metric problem, with its certificate.
 
     Attributes
     ----------
     metric : ndarray of shape (d, d), or the shape of one ``Z_i``
-        The matrix ``M``.
-    gamma, lam : float
-        The parameters the problem was solved for.
-    primal : float
-        Objective at ``metric``; never above one.
-    dual : float
-        Lower bound on the optimum, from multipliers inside their boxes.
-    gap : float
-        ``primal - dual``.
+        The matrix ``M``. The objective at it is at most one.
+    lam : float
+        The penalty the problem was solved for.
     loss : float
-        The hinge part of ``primal``.
-    n_iter : int
-        Interior-point iterations (0 where the minimiser is known in closed form).
-    converged : bool
-        Whether ``gap <= tol * max(primal, 1e-9)``.
+        The hinge part of ``objective``.
     """
 
     metric: FloatArray
-    gamma: float
     lam: float
-    primal: float
-    dual: float
-    gap: float
     loss: float
-    n_iter: int
-    converged: bool
-
-    @classmethod
-    def build(
-        cls,
-        metric: FloatArray,
-        pair: tuple[float, float],
-        loss: float,
-        primal: float,
-        dual: float,
-        n_iter: int,
-        tol: float,
-    ) -> MetricSolution:
-        """Return a solution for ``pair``, which is ``(gamma, lam)``, judged by ``tol``."""
-        gap = primal - dual
-        closed = gap <= tol * max(primal, PRIMAL_FLOOR)
-        return cls(metric, *pair, primal, dual, gap, loss, n_iter, closed)
-
-    def warn_if_open(self, name: str, tol: float) -> None:
-        """Warn if the gap is larger than ``tol``; ``name`` is the name of the problem."""
-        if not self.converged:
-            warn(
-                f"The {name} has a duality gap of {self.gap:.2e} at objective {self.primal:.6g} "
-                f"(tol={tol:g}).",
-                ConvergenceWarning,
-            )
 
 
 def one_vs_rest_features(
@@ -120,44 +90,131 @@ def one_vs_rest_features(
     return features
 
 
-def solve_frobenius_path(
+def term_of(regularizer: str, strength: float, order: int) -> MetricProblem | Penalty:
+    """Return a penalty of matrices with ``order`` rows and columns."""
+    if regularizer == "frobenius":
+        return MetricProblem(strength)
+    if regularizer == "nuclear":
+        return Nuclear(strength, order)
+    return L1(strength, order) if regularizer == "l1" else Semidefinite(strength, order)
+
+
+def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
+    """Return the one number that determines a metric up to its scale.
+
+    It is rounded: equal products of different factors are one problem.
+    """
+    return float(f"{lam * gamma ** (2 if regularizer in SQUARED_NORMS else 1):.12g}")
+
+
+def solve_metric(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    lam: float,
+    **options: Any,
+) -> MetricSolution:
+    """Solve for one pair of parameters; `options` are those of :func:`solve_metric_path`."""
+    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
+
+
+def solve_metric_path(
     Z: npt.NDArray[np.floating],
     labels: npt.ArrayLike,
     *,
     pairs: Sequence[tuple[float, float]],
+    regularizer: str = "frobenius",
     sample_weight: npt.ArrayLike | None = None,
-    tol: float = 1e-6,
+    tol: float | None = None,
     max_iter: int = 500,
-    start: FloatArray | None = None,
 ) -> list[MetricSolution]:
-    """`slts.learning.solve_metric_path` for the squared norm; ``Z`` may have rows of any shape.
+    """Solve the metric problem for several ``(gamma, lam)``; each strength is solved once.
 
-    Each distinct ``lam * gamma**2`` is solved once, from the largest to the smallest, each from the
-    solution before it. ``start`` is a guess of the first metric.
+    Parameters
+    ----------
+    Z : ndarray of shape (n_series, d, d)
+        Mean signed aligned products; float32 is read as is, arithmetic is float64.
+    labels : array-like of shape (n_series,)
+        +1 or -1.
+    pairs : sequence of (gamma, lam)
+        Parameters, both positive.
+    regularizer : str
+        One of `REGULARIZERS`.
+    sample_weight : array-like of shape (n_series,), optional
+        Non-negative weights, scaled to mean one.
+    tol : float, optional
+        Relative duality gap: ``objective - dual <= tol * max(objective, 1e-9)``. None is 1e-6 for
+        ``"frobenius"``, 1e-4 for the others.
+    max_iter : int
+        Steps allowed for one strength.
+
+    Returns
+    -------
+    list of MetricSolution
+        In the order of ``pairs``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a gap stays above ``tol``.
     """
+    if regularizer not in REGULARIZERS:
+        raise ValueError(
+            f"The 'regularizer' parameter of solve_metric_path must be one of {REGULARIZERS}. "
+            f"Got {regularizer!r} instead."
+        )
     check_pairs(pairs)
     Z = np.asarray(Z)
+    if regularizer != "frobenius" and (Z.ndim != 3 or Z.shape[1] != Z.shape[2]):
+        raise ValueError(f"The 'Z' must have shape (n_series, d, d). Got {Z.shape} instead.")
+    if tol is None:
+        tol = 1e-6 if regularizer == "frobenius" else 1e-4
     rows = HingeExamples.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
-    rows, basis = _span(rows)
-    coef = None if start is None else start.ravel() / pairs[0][0]
-    if coef is not None and basis is not None:
-        coef = coef @ basis
-    size = _first_size(rows.n_rows, rows.n_columns)
-    strengths = [strength_of(gamma, lam) for gamma, lam in pairs]
-    found: dict[float, Certified] = {}
-    for strength in sorted(set(strengths), reverse=True):
-        problem = _MetricProblem(strength)
-        point = solve_in_memory(problem, rows, size, start=coef, tol=tol, max_iter=max_iter)
-        found[strength], coef = point, point.coef
-    solutions = []
-    for pair, strength in zip(pairs, strengths, strict=True):
-        solution = _MetricProblem(strength).report(found[strength], pair, tol)
-        flat = solution.metric if basis is None else basis @ solution.metric
-        solutions.append(replace(solution, metric=flat.reshape(Z.shape[1:])))
-    for strength in found:
-        name = f"metric for lam*gamma^2={strength:g}"
-        solutions[strengths.index(strength)].warn_if_open(name, tol)
-    return solutions
+    strengths = [problem_strength(gamma, lam, regularizer) for gamma, lam in pairs]
+    descending = sorted(set(strengths), reverse=True)
+    terms = {s: term_of(regularizer, s, Z.shape[-1]) for s in descending}
+    solve: Callable[..., list[Certified]] = _newton_path
+    if regularizer == "frobenius":
+        solve = _interior_path
+    points = dict(zip(descending, solve(rows, list(terms.values()), tol, max_iter), strict=True))
+    return [
+        replace(
+            _report(terms[s], points[s], pair, tol, regularizer, warn=s not in strengths[:k]),
+            metric=(pair[0] * points[s].coef).reshape(Z.shape[1:]),
+        )
+        for k, (pair, s) in enumerate(zip(pairs, strengths, strict=True))
+    ]
+
+
+def _interior_path(
+    rows: HingeExamples, problems: Sequence[MetricProblem], tol: float, max_iter: int
+) -> list[Certified]:
+    """Solve each problem from the solution before it, in the span of the rows."""
+    basis: FloatArray | None = None
+    if rows.n_rows < rows.n_columns:
+        basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))
+        rows = replace(rows, features=np.ascontiguousarray(triangle.T))
+    points: list[Certified] = []
+    for problem in problems:
+        start = points[-1].coef if points else None
+        points.append(solve_in_memory(problem, rows, start=start, tol=tol, max_iter=max_iter))
+    if basis is None:
+        return points
+    # Multipliers prove the same bound in the span.
+    return [point._replace(coef=basis @ point.coef) for point in points]
+
+
+def _newton_path(
+    rows: HingeExamples, penalties: Sequence[Penalty], tol: float, max_iter: int
+) -> list[Certified]:
+    """Solve each problem on rows in units of the longest one."""
+    unit = largest_row_norm(rows)
+    rows = rows.scaled(1.0 / unit)
+    return [
+        minimise_smoothed(rows, penalty.in_units(unit), tol, max_iter).in_units(unit)
+        for penalty in penalties
+    ]
 
 
 def metric_in_parts(
@@ -174,18 +231,10 @@ def metric_in_parts(
 
     Parameters
     ----------
-    sample : HingeExamples
-        A uniform choice of the rows, some thousands. Only the run time depends on it.
-    n_rows : int
-        Number of rows in all parts together.
+    sample, n_rows, tol, max_iter, most_bytes
+        See :func:`slts.learning.constraint_generation.solve_in_parts`.
     gamma, lam : float
         Parameters, both positive.
-    tol : float
-        Relative duality gap, over all rows.
-    max_iter : int
-        Interior-point iterations allowed in one reduced problem.
-    most_bytes : float
-        Approximate limit for the features of the rows in memory.
 
     Returns
     -------
@@ -197,31 +246,40 @@ def metric_in_parts(
     ConvergenceWarning
         If the gap stays above ``tol``.
     """
-    gamma, lam = float(gamma), float(lam)
     check_pairs([(gamma, lam)])
-    problem = _MetricProblem(strength_of(gamma, lam))
-    size = _first_size(n_rows, sample.n_columns)
-    most = most_sampled(size, sample.n_columns, most_bytes)
-    search = ConstraintGeneration(problem, sample.n_columns, n_rows, size, most, tol, max_iter)
-    yield from search.run(sample)
-    found = problem.report(search.best(), (gamma, lam), tol)
-    found.warn_if_open(f"metric for lam*gamma^2={problem.strength:g}", tol)
+    problem = MetricProblem(problem_strength(gamma, lam, "frobenius"))
+    point = yield from solve_in_parts(
+        problem, sample, n_rows, tol=tol, max_iter=max_iter, most_bytes=most_bytes
+    )
+    return _report(problem, point, (gamma, lam), tol, "frobenius", warn=True)
+
+
+def _report(
+    term: HingeTerm,
+    point: Certified,
+    pair: tuple[float, float],
+    tol: float,
+    regularizer: str,
+    *,
+    warn: bool,
+) -> MetricSolution:
+    """Return the solution for ``(gamma, lam)``, with a flat metric; warn if its gap is open."""
+    gamma, lam = pair
+    found = MetricSolution(
+        gamma=gamma,
+        lam=lam,
+        metric=gamma * point.coef,
+        objective=term.primal(point),
+        dual=term.bound(point.multipliers),
+        loss=point.loss,
+        n_iter=point.n_iter,
+        converged=term.closes(point, tol),
+    )
+    if warn:
+        product = "lam*gamma^2" if regularizer in SQUARED_NORMS else "lam*gamma"
+        strength = problem_strength(gamma, lam, regularizer)
+        found.warn_if_open(f"{regularizer} metric for {product}={strength:g}", tol)
     return found
-
-
-def rows_of_metric(n_rows: int, n_columns: int, most_bytes: float) -> int:
-    """Return about how many of ``n_rows`` rows :func:`metric_in_parts` holds in memory."""
-    return min(n_rows, most_sampled(_first_size(n_rows, n_columns), n_columns, most_bytes))
-
-
-def _first_size(n_rows: int, n_columns: int) -> int:
-    """Return the number of rows that a solver begins with."""
-    return max(1000, 6 * n_columns, int(n_rows ** (2.0 / 3.0)))
-
-
-def strength_of(gamma: float, lam: float) -> float:
-    """Return ``lam * gamma**2``, rounded: equal products of different factors are one problem."""
-    return float(f"{lam * gamma * gamma:.12g}")
 
 
 def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
@@ -244,26 +302,28 @@ def largest_row_norm(rows: HingeExamples) -> float:
     return float(np.sqrt(longest)) or 1.0
 
 
-def _span(rows: HingeExamples) -> tuple[HingeExamples, FloatArray | None]:
-    """If there are fewer rows than columns, return coordinates in their span, and its basis."""
-    if rows.n_rows >= rows.n_columns:
-        return rows, None
-    basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))
-    return replace(rows, features=np.ascontiguousarray(triangle.T)), basis
-
-
 @dataclass(frozen=True)
-class _MetricProblem(SquaredNorm):
-    """The metric problem in ``w = M / gamma``."""
+class MetricProblem(HingeProblem):
+    """The metric problem in ``w = M / gamma``: hinge + ``strength * ||w||^2``."""
 
-    floor = PRIMAL_FLOOR
+    strength: float
+    floor = METRIC_FLOOR
     slack = 0.0
     wants_vertex = False
 
-    def closes(self, point: Certified, tol: float) -> bool:
-        """Whether the gap is small enough."""
-        primal = point.loss + self.value(point.coef)
-        return primal - self.bound(point.multipliers) <= tol * max(primal, self.floor)
+    @staticmethod
+    def first_size(n_rows: int, n_columns: int) -> int:
+        """Return the number of rows that constraint generation begins with."""
+        return max(1000, 6 * n_columns, int(n_rows ** (2.0 / 3.0)))
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty."""
+        return self.strength * float(coef @ coef)
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound that the multipliers prove."""
+        gradient = multipliers.gradient
+        return multipliers.total - float(gradient @ gradient) / (4.0 * self.strength)
 
     def closed_form(self, rows: HingeExamples) -> Certified | None:
         """Return the minimiser if no margin exceeds one: every multiplier is at its weight."""
@@ -278,63 +338,48 @@ class _MetricProblem(SquaredNorm):
         """Return a solver for all rows at once; ``start`` is a guess."""
         return _MetricSolver(self, rows, start)
 
-    def report(self, point: Certified, pair: tuple[float, float], tol: float) -> MetricSolution:
-        """Return the solution, whose metric is flat, with its certificate."""
-        primal, dual = point.loss + self.value(point.coef), self.bound(point.multipliers)
-        metric = pair[0] * point.coef
-        return MetricSolution.build(metric, pair, point.loss, primal, dual, point.n_iter, tol)
-
 
 class _MetricSolver:
     """Interior-point steps on rows in units of the longest one."""
 
     def __init__(
-        self, problem: _MetricProblem, rows: HingeExamples, start: FloatArray | None
+        self, problem: MetricProblem, rows: HingeExamples, start: FloatArray | None
     ) -> None:
-        rows, self._basis = _span(rows)
         self._unit = largest_row_norm(rows)
         self._rows = rows.scaled(1.0 / self._unit)
-        self._problem = _MetricProblem(problem.strength / self._unit**2)
+        self._problem = MetricProblem(problem.strength / self._unit**2)
         self._known = self._problem.closed_form(self._rows)
-        if start is None:
-            start = np.zeros(rows.n_columns)
-        elif self._basis is not None:
-            start = start @ self._basis
-        self._system = SquaredNormSystem(self._problem, self._rows, start * self._unit)
+        start = np.zeros(rows.n_columns) if start is None else start * self._unit
+        self._system = self._system_of(self._problem, start)
+
+    def _system_of(self, problem: MetricProblem, start: FloatArray) -> SquaredNormSystem:
+        return SquaredNormSystem(problem, problem.strength, self._rows, start)
 
     def finish(self, tol: float, max_iter: int) -> Certified:
         """Minimise."""
-        point = (self._known or self._solve(tol, max_iter)).in_units(self._unit)
-        if self._basis is None:
-            return point
-        total, gradient = point.multipliers
-        multipliers = Multipliers(total, self._basis @ gradient)
-        return point._replace(coef=self._basis @ point.coef, multipliers=multipliers)
+        return (self._known or self._solve(tol, max_iter)).in_units(self._unit)
 
     approach = finish
 
     def _solve(self, tol: float, max_iter: int) -> Certified:
         """Continue the interior-point steps, and start again from other points if they stall."""
         problem = self._problem
-        point = self._run(self._system, tol, max_iter)
+        point = self._run(tol, max_iter)
         for detour in _DETOURS:
             if problem.closes(point, tol):
                 break
             # Steps from an unlucky point can shrink to nothing. They do not from the optimum of a
             # similar problem.
-            similar = SquaredNorm(detour * problem.strength)
-            nearby = SquaredNormSystem(similar, self._rows, np.zeros(self._rows.n_columns))
+            similar = MetricProblem(detour * problem.strength)
+            nearby = self._system_of(similar, np.zeros(self._rows.n_columns))
             n_iter = minimise(nearby, tol=tol, max_iter=max_iter, floor=problem.floor)
-            self._system = SquaredNormSystem(problem, self._rows, nearby.coef)
-            again = self._run(self._system, tol, max_iter)
-            best = min(point, again, key=lambda p: p.loss + problem.value(p.coef))
-            dual = max(point, again, key=lambda p: problem.bound(p.multipliers)).multipliers
-            n_iter += point.n_iter + again.n_iter
-            point = best._replace(multipliers=dual, n_iter=n_iter)
+            self._system = self._system_of(problem, nearby.coef)
+            again = self._run(tol, max_iter)
+            point = problem.best_of(point, again._replace(n_iter=n_iter + again.n_iter))
         return point
 
-    def _run(self, system: SquaredNormSystem, tol: float, max_iter: int) -> Certified:
-        problem = self._problem
+    def _run(self, tol: float, max_iter: int) -> Certified:
+        problem, system = self._problem, self._system
         n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=problem.floor)
         # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
         square = problem.value(system.coef)
