@@ -252,13 +252,6 @@ _VALIDATION = _record(
     n_groups=NOTHING | at_least(1),
     group_accuracy=NOTHING | FINITE,
 )
-_MARGINS = _record(
-    HeldOutMargins,
-    margins=array("float64", "held out"),
-    codes=where(array("int64", "held out"), "not negative", lambda v: v.min() >= 0),
-    weights=where(array("float64", "held out"), "not negative", lambda v: v.min() >= 0),
-    independent=BOOL,
-)
 
 # Parameters that depend on the machine. Files do not store them, and loaded models have defaults.
 MACHINE_PARAMETERS = frozenset({"device", "memory_limit"})
@@ -282,9 +275,6 @@ def _check_counts(model: SeriesClassifier) -> None:
             (found >= 0).all() and (found < len(model.classes_)).all(),
             "origins_ must have classes of the model",
         )
-    margins = model.held_out_margins_
-    known = margins is None or margins.codes.max() < len(model.classes_)
-    require(known, "held_out_margins_ must have codes of the classes")
 
 
 _EVERY = Structure(
@@ -300,9 +290,6 @@ _EVERY = Structure(
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
     | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
-    # Files written before there was a scale for each class have one number.
-    probability_scale_=NOTHING | POSITIVE | _spread("classes"),
-    held_out_margins_=NOTHING | _MARGINS,
     sizes={"problems": lambda m, n: len(m.positive_classes_)},
     rule=_check_counts,
 )
@@ -480,17 +467,39 @@ _LOCAL = Structure(
     rule=_check_local,
 )
 
+_MARGINS = _record(
+    HeldOutMargins,
+    margins=array("float64", "held out"),
+    codes=where(array("int64", "held out"), "not negative", lambda v: v.min() >= 0),
+    weights=where(array("float64", "held out"), "not negative", lambda v: v.min() >= 0),
+    independent=BOOL,
+)
+
+
+def _check_margins(model: SeriesClassifier) -> None:
+    margins = model.held_out_margins_
+    known = margins is None or margins.codes.max() < len(model.classes_)
+    require(known, "held_out_margins_ must have codes of the classes")
+
+
+_CALIBRATED = Structure(
+    # Files written before there was a scale for each class have one number.
+    probability_scale_=NOTHING | POSITIVE | _spread("classes"),
+    held_out_margins_=NOTHING | _MARGINS,
+    rule=_check_margins,
+)
+
 # ---- classifiers
 
 CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
-    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
-    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
-    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
-    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
-    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS),
-    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM),
-    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT),
-    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
+    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
+    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
+    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
+    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
+    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _CALIBRATED),
+    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM, _CALIBRATED),
+    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT, _CALIBRATED),
+    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL, _CALIBRATED),
 }
 
 # Attributes and parameters that older files of this format lack, and their values in such models.
