@@ -30,7 +30,7 @@ def rng():
 @pytest.fixture
 def tables_in_parts(monkeypatch):
     """Read small tables in batches and parts, as large ones are."""
-    monkeypatch.setattr("slts.files.tables._SMALL_BYTES", 0)
+    monkeypatch.setattr("slts.files.scan._SMALL_BYTES", 0)
 
 
 @pytest.fixture(scope="session")

@@ -93,12 +93,6 @@ class SeriesRows:
         differs = (codes[1:] == codes[:-1]) & (values[1:] != values[:-1])
         return np.unique(codes[1:][differs])
 
-    def is_still(self, values: AnyArray) -> bool:
-        """Whether numbers are constant in every series, and two of a series are known."""
-        present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), bool)
-        n_known, n_series = np.count_nonzero(present), len(np.unique(self.codes[present]))
-        return bool(n_known > n_series and not len(self.varying(values)))
-
     def falling(self, values: AnyArray) -> IntArray:
         """Return the codes of the series in which numbers do not rise from each row to the next."""
         values = values[self.order]
@@ -227,7 +221,10 @@ class ColumnFacts:
     def is_still(self, name: str, rows: SeriesRows) -> bool:
         """Whether a column is constant within every series, one of which has several steps."""
         if self.kinds[name] in NUMERIC:
-            return rows.is_still(self.numbers(name))
+            numbers = self.numbers(name)
+            present = ~np.isnan(numbers)
+            several = np.count_nonzero(present) > len(np.unique(rows.codes[present]))
+            return bool(several and not len(rows.varying(numbers)))
         if self.kinds[name] in ("text", "moment"):
             return rows.n_series < self.n_rows and self.is_constant(name, rows.codes)
         return False

@@ -1,8 +1,9 @@
-"""Names of columns: which of them are those of an identifier, a time or a label."""
+"""Names of columns: those of identifiers, times, labels, and of numbered steps."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 
 ID_NAMES = (
     "id", "seriesid", "series", "caseid", "case", "instanceid", "instance", "sampleid", "rec",
@@ -67,3 +68,28 @@ def is_counter_name(name: str) -> bool:
     return any(word in _COUNTER_NAMES for word in words) and all(
         word in _COUNTER_NAMES or word in _BESIDE_TIME or word == "index" for word in words
     )
+
+
+def numbered_columns(names: Iterable[str], numeric: Collection[str]) -> tuple[str, ...]:
+    """Return the longest run of numeric columns with successive numbers in their names.
+
+    Names that are only numbers may be times, such as 0.0, 0.1, 0.2.
+    """
+    runs: list[list[str]] = [[]]
+    last: tuple[str, float] | None = None
+    for name in names:
+        match = re.fullmatch(r"(.*?)(\d+(?:\.\d+)?)", name)
+        if match is None or name not in numeric:
+            last = None
+            continue
+        stem, number = match[1], float(match[2])
+        if last is None or not _follows(stem, number, *last):
+            runs.append([])
+        runs[-1].append(name)
+        last = stem, number
+    longest: list[str] = max(runs, key=len)
+    return tuple(longest)
+
+
+def _follows(stem: str, number: float, last_stem: str, last: float) -> bool:
+    return stem == last_stem and (number == last + 1 or (stem == "" and number > last))

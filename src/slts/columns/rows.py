@@ -89,11 +89,6 @@ def arrow_table(frame: Any, name: str) -> Any:
         ) from error
 
 
-def identifier_name(names: Sequence[str]) -> str:
-    """Return the name of several columns that identify a series together."""
-    return ",".join(names)
-
-
 def joined_identifier(rows: Any, names: Sequence[str]) -> Any:
     """Return one text per row for several columns, such as ``s1/3``; null where one is missing.
 
@@ -107,11 +102,6 @@ def joined_identifier(rows: Any, names: Sequence[str]) -> Any:
             text = compute.replace_substring(text, mark, f"\\{mark}")
         texts.append(text)
     return compute.binary_join_element_wise(*texts, "/")
-
-
-def with_identifier(rows: Any, names: Sequence[str]) -> Any:
-    """Append the column of `joined_identifier` to a table."""
-    return rows.append_column(identifier_name(names), joined_identifier(rows, names))
 
 
 def plain_column(column: Any) -> Any:

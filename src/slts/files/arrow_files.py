@@ -8,12 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from slts.columns import Columns
 from slts.columns.facts import FROM_FOLDER
-from slts.columns.rows import NUMERIC, SAMPLE_ROWS, kind_of, plain_type
+from slts.columns.rows import SAMPLE_ROWS, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.tables import BATCH_BYTES
+from slts.files.scan import BATCH_BYTES
 
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
@@ -235,21 +234,3 @@ def _with_nulls(batch: Any, schema: Any) -> Any:
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def check_schema(
-    schema: Any, expected: Any, columns: Columns, names: Sequence[str], file: str, first: str
-) -> None:
-    """Raise an error if a file differs from the first file in the columns to be read."""
-    present, values = set(schema.names), {*columns.channels, *columns.constant}
-    for name in names:
-        if name not in present:
-            raise DataError(f"{file} has no column {name!r}, but {first} has it")
-        found, other = schema.field(name).type, expected.field(name).type
-        # Numbers of any type are read as float64.
-        numbers = kind_of(found) in NUMERIC and kind_of(other) in NUMERIC
-        if plain_type(found) != plain_type(other) and not (name in values and numbers):
-            raise DataError(
-                f"{file}: column {name!r} has type {found}, but {other} in {first}: files that are "
-                f"read as one table must have the same schema"
-            )
