@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from slts.columns.facts import ColumnFacts, SeriesRows
-from slts.columns.names import (
+from slts.columns.facts import (
     ID_NAMES,
     LABEL_NAMES,
     PEOPLE,
-    ROW_NUMBERS,
+    ColumnFacts,
+    SeriesRows,
     is_time_name,
     numbered_columns,
     simplified,
@@ -25,6 +25,7 @@ from slts.columns.names import (
 from slts.columns.roles import Columns, RequestedColumns, shortened
 from slts.columns.rows import (
     NUMERIC,
+    ROW_NUMBERS,
     Chunk,
     Kind,
     grid_step,
