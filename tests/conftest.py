@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "reproducible",
+    max_examples=50,
     derandomize=True,
     deadline=None,
     database=None,

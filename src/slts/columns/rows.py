@@ -20,6 +20,8 @@ NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
 TimeForm = Literal["number", "moment", "zoned", "clock"]
 # The name that pyarrow gives to an index of pandas without a name.
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+# Row numbers that pandas and Dask write with a frame.
+ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
 # Dates that are clear but not ISO 8601: 2024/01/31 and 31.01.2024.
 _OTHER_DATES = {

@@ -110,15 +110,10 @@ def _is_damage(error: Exception, suffix: str) -> bool:
 
 
 def _decompressed(raw: BinaryIO, suffix: str) -> Any:
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw)
-    if suffix == ".xz":
-        return lzma.LZMAFile(raw)
     if suffix == ".zst":
         return pa.CompressedInputStream(raw, "zstd")
-    return raw
+    readers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return readers[suffix](raw) if suffix in readers else raw
 
 
 def _stdin() -> BinaryIO:
