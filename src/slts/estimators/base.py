@@ -32,8 +32,13 @@ from slts.estimators.prediction import (
 )
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import blas_threads, progress_bar, usable_memory
-from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
-from slts.learning.conformal import HeldOutMargins
+from slts.learning.calibration import (
+    HeldOutMargins,
+    Validation,
+    fit_scale,
+    probabilities,
+    two_sided,
+)
 from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
