@@ -15,7 +15,7 @@ from slts import DataError, Itakura, as_series
 from slts.alignment import Aligner, AlignmentSettings
 from slts.alignment.cuda import programs
 from slts.alignment.cuda.backend import CudaBackend
-from slts.alignment.layouts import LandmarkLayouts
+from slts.alignment.settings import LandmarkLayouts
 from tests.alignment.cuda.parity import check_parity, ragged, settings
 
 pytestmark = pytest.mark.slow
