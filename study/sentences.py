@@ -276,10 +276,13 @@ HOW_CHOSEN = (
     "OSULeaf, ArrowHead, GunPoint, ItalyPowerDemand, BasicMotions, PickupGestureWiimoteZ), and of "
     "made-up families. Beside snippets, two comparisons with whole landmarks lost nothing "
     "compared with six. The 400 of 1200 snippets with the largest coefficients were as good as "
-    "all of them; 200 lost half a point. Half of the snippets compare second differences: this was "
-    "three points better than standardised values, and better than first or third differences, "
-    "differences of the whole series, and random kernels. A choice of two weights of the snippets "
-    "by the leave-one-out error was better than either weight. Alignments of series that were "
+    "all of them; 200 lost half a point. A third of the snippets compare second differences: this "
+    "was three points better than standardised values, and better than first or third "
+    "differences, differences of the whole series, and random kernels. With a third that are "
+    "compared by strength, the mean over 24 training sets, small parts of them and made-up "
+    "families was 1.3 points higher (a short motif 7, duration 7). A choice of three weights of "
+    "the snippets by the leave-one-out error added 0.6 to that of two, and 400 of 1600 snippets "
+    "gained on 400 of 1200 for short motifs (4) and lost nothing elsewhere. Alignments of series that were "
     "averaged to 128 steps were as good as those of all steps."
 )
 METHOD_NOTES = (

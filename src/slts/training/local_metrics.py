@@ -27,9 +27,9 @@ from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summi
 from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weights of the snippets for each comparison with whole landmarks, one of which is chosen.
-_SNIPPET_SHARES = 2.0, 0.25
+_SNIPPET_SHARES = 16.0, 2.0, 0.25
 # Snippets are chosen from this many times as many, by a fit to at most so many series.
-CANDIDATES, JUDGES = 3, 1000
+CANDIDATES, JUDGES = 4, 1000
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
