@@ -102,14 +102,14 @@ def bench_metric(Z: np.ndarray, labels: np.ndarray, liblinear_iter: int) -> dict
         assert solution.converged, solution
         value, spent = timed(lambda s=solution.lam: liblinear(Z, labels, s, liblinear_iter))
         assert value >= solution.dual * (1.0 - 1e-9), (value, solution)
-        excess.append(value / solution.primal - 1.0)
+        excess.append(value / solution.objective - 1.0)
         seconds.append(spent)
     return {
         "path_seconds": warm,
         "cold_seconds": cold,
         "liblinear_seconds": seconds,
         "liblinear_relative_excess": excess,
-        "largest_relative_gap": max(solution.gap / solution.primal for solution in path),
+        "largest_relative_gap": max(solution.gap / solution.objective for solution in path),
         "iterations": [solution.n_iter for solution in path],
     }
 

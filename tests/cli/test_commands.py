@@ -20,7 +20,8 @@ from slts.cli import fit
 from tests.cli.conftest import draw
 from tests.files.forms import csv_text, long_table
 
-FORMS = (".ts", ".csv", ".csv.gz", ".parquet", ".npz", "folder", "lists")
+# The readers of all forms are tested in `tests/files`.
+FORMS = (".ts", ".csv.gz", "folder", "lists")
 
 
 def table(text):
@@ -72,24 +73,43 @@ def test_guesses_are_printed_unless_quiet(problem, model, tmp_path, run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "method", ["local", "slts", "slts-cv", "bbs", "bbs-cv", "1nn", "svm", "ldmlt"]
+    ("method", "chosen"),
+    [
+        ("local", {"n_phases", "penalty", "n_landmarks"}),
+        ("local -p n_phases=2", {"penalty", "n_landmarks"}),
+        ("slts", {"n_landmarks"}),
+        ("slts-cv", {"gamma", "lam", "n_landmarks"}),
+        ("bbs", {"n_landmarks"}),
+        ("bbs-cv", {"gamma", "n_landmarks"}),
+        ("1nn", set()),
+        ("svm", {"C"}),
+        ("ldmlt", set()),
+    ],
 )
-def test_every_method_trains(method, problem, tmp_path, run):
+def test_every_method_trains_and_says_what_it_chose(method, chosen, problem, tmp_path, run):
     train, test = problem[".parquet"]
     path = tmp_path / "m.slts"
     code, output, messages = run(
-        "fit", train, "--model", path, "--method", method, "--test", test, "--json"
+        "fit", train, "--model", path, "--test", test, "--json", "--method", *method.split()
     )  # fmt: skip
     assert code == 0, messages
     found = json.loads(output)
     assert found["held_out"]["accuracy"] > 0.9
     assert found["classes"] == ["high", "low", "mid"]
     assert found["columns"] == "id=recording, time=t, label=speaker, channels=c1..c3"
-    assert (found["chosen"] == {}) == (method in ("1nn", "ldmlt"))
+    assert found["chosen"].keys() == chosen
     X, y, _ = draw(30, 1)
     model = slts.load(path)
     assert found["held_out"]["right"] == np.count_nonzero(model.predict(X) == y)
     assert not model.verbose
+    if "n_landmarks" in chosen:
+        assert found["chosen"]["n_landmarks"] == len(model.landmarks_)
+    if method == "svm":
+        assert found["chosen"]["C"] == model.C_
+    if method.startswith("local"):
+        (best,) = [choice for choice in model.selection_ if choice.chosen]
+        assert found["chosen"]["penalty"] == best.penalty
+        assert found["chosen"].get("n_phases", 2) == best.n_phases
     assert run("predict", path, test, "--quiet")[0] == 0
 
 

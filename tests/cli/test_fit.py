@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 import slts
-from slts.cli import scans
+from slts.cli import data as command_data
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
 from tests.cli.conftest import draw
 from tests.files.forms import csv_text, long_table
@@ -37,7 +37,7 @@ def write(path, count=48, seed=0, n_people=12, labels=None):
 def split_scans(monkeypatch):
     """Groups of the two sides of every split."""
     log = []
-    original = scans.split
+    original = command_data.split
 
     def logged(*arguments):
         pairs = original(*arguments)
@@ -48,7 +48,7 @@ def split_scans(monkeypatch):
         batches = (part.batches(labels=True, batch_size=9) for part in scan.parts())
         return {g for found in batches for batch in found for g in batch.groups}
 
-    monkeypatch.setattr(scans.CommandScan, "read_groups", read_groups, raising=False)
+    monkeypatch.setattr(command_data.CommandScan, "read_groups", read_groups, raising=False)
     monkeypatch.setattr("slts.cli.fit.split", logged)
     return log
 
@@ -126,11 +126,8 @@ def test_folds_that_would_miss_a_class_are_fewer(tmp_path, run):
 @pytest.mark.parametrize(
     ("method", "text", "kind"),
     [
-        ("local", "leave-one-out: accuracy", "leave-one-out"),
         ("1nn", "leave-one-out: accuracy", "leave-one-out"),
         ("slts", "on training series that were held out: accuracy", "held-out"),
-        ("bbs-cv", "on training series that were held out: accuracy", "held-out"),
-        ("svm", "on training series that were held out: accuracy", "held-out"),
     ],
 )
 def test_without_test_data_the_accuracy_of_the_fit_is_printed(method, text, kind, tmp_path, run):
@@ -191,33 +188,6 @@ def test_without_two_series_of_a_class_nothing_can_be_held_out(tmp_path, run):
     code, _, messages = run("fit", data, "--model", tmp_path / "m.slts", "--test-size", "0.3")
     assert code == 1
     assert "No class has two distinct series, but --test-size needs one to learn from" in messages
-
-
-@pytest.mark.parametrize(
-    ("method", "chosen"),
-    [
-        ("local", {"n_phases", "penalty", "n_landmarks"}),
-        ("local -p n_phases=2", {"penalty", "n_landmarks"}),
-        ("slts-cv", {"gamma", "lam", "n_landmarks"}),
-        ("svm", {"C"}),
-        ("slts", {"n_landmarks"}),
-        ("1nn", set()),
-    ],
-)
-def test_json_holds_what_was_chosen(method, chosen, tmp_path, run):
-    data, _ = write(tmp_path / "data.csv")
-    path = tmp_path / "m.slts"
-    _, output, _ = run("fit", data, "--model", path, "--method", *method.split(), "--json")
-    found, model = json.loads(output)["chosen"], slts.load(path)
-    assert found.keys() == chosen
-    if "n_landmarks" in chosen:
-        assert found["n_landmarks"] == len(model.landmarks_)
-    if method == "svm":
-        assert found["C"] == model.C_
-    if method.startswith("local"):
-        (best,) = [choice for choice in model.selection_ if choice.chosen]
-        assert found["penalty"] == best.penalty
-        assert found.get("n_phases", 2) == best.n_phases
 
 
 def test_quiet_prints_nothing_where_a_file_is_written(tmp_path, run):

@@ -31,20 +31,15 @@ sys.exit(code)
 """
 
 
-def write_file(path, n_series, *, lists):
+def write_file(path, n_series):
     rng = np.random.default_rng(0)
     n_steps = 50
     writer = None
     for begin in range(0, n_series, 1000):
         values = rng.normal(size=(3, 1000 * n_steps)) + np.array([[2.0], [0.0], [1.0]])
-        if lists:
-            offsets = np.arange(0, 1000 * n_steps + 1, n_steps)
-            columns = {"id": np.arange(begin, begin + 1000)}
-            columns |= {f"c{c + 1}": pa.ListArray.from_arrays(offsets, values[c]) for c in range(3)}
-        else:
-            names = [f"series number {i}" for i in range(begin, begin + 1000)]
-            columns = {"id": np.repeat(names, n_steps)}
-            columns |= {f"c{c + 1}": values[c] for c in range(3)}
+        names = [f"series number {i}" for i in range(begin, begin + 1000)]
+        columns = {"id": np.repeat(names, n_steps)}
+        columns |= {f"c{c + 1}": values[c] for c in range(3)}
         table = pa.table(columns)
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)
@@ -52,12 +47,12 @@ def write_file(path, n_series, *, lists):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lists", [False, True], ids=["long", "lists"])
-def test_memory_does_not_grow_with_the_number_of_series(lists, model, tmp_path):
+def test_memory_does_not_grow_with_the_number_of_series(model, tmp_path):
+    """Readers of other formats are tested in `tests/files/test_batch_memory.py`."""
     peaks = []
     for n_series in (2_000, 20_000):
         data = tmp_path / f"{n_series}.parquet"
-        write_file(data, n_series, lists=lists)
+        write_file(data, n_series)
         out = tmp_path / f"{n_series}.csv"
         arguments = ["predict", model, data, "--out", out, "--batch-size", "256", "--quiet"]
         done = subprocess.run(

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 import slts
 from slts import SeriesBatch, as_series
-from slts.cli import scoring
+from slts.cli import evaluate
 from slts.estimators import base
 from slts.files.parquet_parts import ParquetPart
 from slts.series.source import series_keys
@@ -149,8 +149,9 @@ def test_messages_of_fit(files, tmp_path, run, monkeypatch):
     assert (logger.level, logger.handlers) == (level, handlers)
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "stdin"])
-@pytest.mark.parametrize("method", ["bbs", "1nn"])
+@pytest.mark.parametrize(
+    ("form", "method"), [("parquet", "bbs"), ("csv", "1nn"), ("stdin", "bbs"), ("stdin", "1nn")]
+)
 def test_the_same_series_are_held_out_in_every_form(
     form, method, files, tmp_path, run, monkeypatch
 ):
@@ -254,7 +255,7 @@ def test_scores_and_certificates_are_those_of_series_in_memory(form, files, trai
     X, y, _ = draw(200, 1)
     model = slts.load(trained)
     predicted, _, probabilities = model.outputs(X)
-    expected = scoring.scores(model.classes_, predicted, probabilities, y)
+    expected = evaluate.scores(model.classes_, predicted, probabilities, y)
     certificate = slts.certify(model, X, y).to_dict()
     code, output, messages = run("evaluate", trained, files[form], "--json")
     assert code == 0, messages

@@ -15,14 +15,11 @@ from slts.learning.row_queries import Query
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def answer(query: Query, part: Sequence[np.ndarray], step: int = 1 << 40, first: int = 0) -> Any:
-    """Return the reply of a part, asked in blocks of ``step`` rows.
-
-    The first row has position ``first``.
-    """
+def answer(query: Query, rows: Sequence[np.ndarray], step: int = 1 << 40, part: int = 0) -> Any:
+    """Return the reply of a part, asked in blocks of ``step`` rows."""
     replies = [
-        query.answer(HingeExamples(*(array[at : at + step] for array in part)), first + at)
-        for at in range(0, max(1, len(part[1])), step)
+        query.answer(HingeExamples(*(array[at : at + step] for array in rows)), part, at)
+        for at in range(0, max(1, len(rows[1])), step)
     ]
     return type(replies[0]).merged(replies)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""The rows of a hinge loss: equal rows, weights, and the best point on a ray."""
+"""The rows of a hinge loss: weights, and the best point on a ray."""
 
 from __future__ import annotations
 
@@ -7,34 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slts.learning.hinge import HingeExamples, drop_equal_rows, group_equal_rows, ray_minimiser
-from tests.learning.problems import merged_by_hand, one_class_of_equal_rows, problem
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_one_of_several_equal_rows_is_kept(rng: np.random.Generator, dtype: Any) -> None:
-    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000, dtype))
-    once = drop_equal_rows(rows)
-    signed, _, _ = merged_by_hand((rows.features, rows.labels, rows.weights))
-    assert once.features.dtype == dtype
-    assert once.n_rows == len(signed)
-    np.testing.assert_array_equal(np.unique(once.take(slice(None)), axis=0), signed)
-    assert drop_equal_rows(once) is once
-
-
-def test_rows_of_equal_hash_are_told_apart(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("slts.learning.hinge.scrambled", lambda bits: bits % np.uint64(5))
-    rows = HingeExamples(*one_class_of_equal_rows(rng, 3000))
-    groups = group_equal_rows(rows)
-    assert groups is not None
-    signed, _, weights = merged_by_hand((rows.features, rows.labels, rows.weights))
-    taken = rows.take(groups.first)
-    heavy = np.argmax(weights)
-    mine = np.all(taken == signed[heavy], axis=1)
-    assert groups.sums(rows.weights)[mine].sum() == pytest.approx(weights[heavy])
-    np.testing.assert_array_equal(np.unique(taken, axis=0), signed)
+from slts.learning.hinge import HingeExamples, ray_minimiser
+from tests.learning.problems import problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -75,3 +49,51 @@ def test_the_best_scale_is_that_of_a_fine_grid(
 
 def test_without_a_penalty_the_scale_stays():
     assert ray_minimiser(np.array([0.5, 2.0]), np.ones(2)) == 1.0
+    # A penalty of one is a penalty: here the best point is zero.
+    assert ray_minimiser(np.array([0.5, 0.1]), np.ones(2), linear=1.0) == 0.0
+    assert ray_minimiser(np.array([2.0]), np.ones(1), square=1.0) == 0.5
+
+
+def test_a_penalty_that_is_larger_than_all_margins_gives_zero():
+    assert ray_minimiser(np.array([-0.5, 0.1]), np.ones(2), square=0.1) == 0.0
+
+
+def test_rows_must_be_finite_and_labels_signs():
+    ones = np.ones((3, 2))
+    for features in (np.ones(3), np.ones((0, 2)), np.ones((3, 0)), np.ones((3, 2, 1))):
+        with pytest.raises(ValueError, match="must be a non-empty 2-D array"):
+            HingeExamples.build(features, np.ones(3), None)
+    for value in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="must be finite"):
+            HingeExamples.build(np.array([[1.0, value]]), [1.0], None)
+    # Their sum overflows, but they are finite.
+    assert HingeExamples.build(np.full((2, 1), 1.7e308), [1.0, 1.0], None).n_rows == 2
+    for labels in ([1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 2.0, 1.0]):
+        with pytest.raises(ValueError, match=r"must be 3 values of \+1 or -1"):
+            HingeExamples.build(ones, labels, None)
+    with pytest.raises(ValueError, match="must be 3 non-negative"):
+        HingeExamples.build(ones, np.ones(3), np.ones(2))
+
+
+def test_rows_without_weight_are_dropped_and_weights_sum_to_one():
+    rows = HingeExamples.build(np.arange(6.0).reshape(3, 2), [1, -1, 1], [1.0, 0.0, 3.0])
+    assert rows.features.tolist() == [[0.0, 1.0], [4.0, 5.0]]
+    assert rows.labels.tolist() == [1.0, 1.0]
+    assert rows.weights.tolist() == [0.25, 0.75]
+    even = HingeExamples.build(np.ones((4, 1), dtype=np.float32), np.ones(4), None)
+    assert even.weights.tolist() == [0.25] * 4
+    assert even.features.dtype == np.float32
+    assert HingeExamples.build(np.ones((4, 1), dtype=int), np.ones(4), None).features.dtype == float
+
+
+def test_margins_and_sums_of_float32_rows_are_exact_in_blocks(rng, monkeypatch):
+    monkeypatch.setattr("slts.learning.hinge._BLOCK_ELEMENTS", 8)
+    X = rng.normal(size=(11, 3)).astype(np.float32)
+    y, coef, some = np.sign(rng.normal(size=11)), rng.normal(size=(2, 3)), rng.random(11)
+    rows, exact = HingeExamples(X, y, np.full(11, 1 / 11)), X.astype(np.float64) * y[:, None]
+    assert [len(block) for _, block in rows._blocks()] == [2, 2, 2, 2, 2, 1]
+    np.testing.assert_allclose(rows.margins(coef), coef @ exact.T, rtol=1e-14)
+    np.testing.assert_allclose(rows.margins(coef[0]), exact @ coef[0], rtol=1e-14)
+    np.testing.assert_allclose(rows.combine(some), some @ exact, rtol=1e-14)
+    np.testing.assert_allclose(rows.total, exact.mean(axis=0), rtol=1e-13)
+    assert rows.combine(np.zeros(11)).tolist() == [0.0] * 3

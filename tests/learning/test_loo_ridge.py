@@ -163,14 +163,37 @@ def test_comparisons_have_equal_weight_at_any_scale(rng):
 
 
 def test_penalties_are_relative_to_the_weights_of_all_comparisons(rng):
-    gram = FeatureGram(np.arange(6), 6)
-    for features, share in ((rng.normal(size=(6, 3)), 1.0), (rng.normal(size=(6, 2)), 4.0)):
-        gram.add(features)
-        gram.end_comparison(share)
+    one, other = FeatureGram(np.arange(6), 6), FeatureGram(np.arange(6), 6)
+    one.add(rng.normal(size=(6, 3)))
+    one.end_comparison()
+    other.add(rng.normal(size=(6, 2)))
+    other.end_comparison()
     # Features that never change add nothing.
-    gram.add(np.ones((6, 2)))
-    gram.end_comparison(7.0)
-    np.testing.assert_allclose(gram.absolute(np.array([0.1, 2.0])), [0.5, 10.0])
+    other.add(np.ones((6, 2)))
+    other.end_comparison()
+    np.testing.assert_allclose(one.plus(other, 4.0).absolute(np.array([0.1, 2.0])), [0.5, 10.0])
+
+
+@pytest.mark.parametrize("anchors", [np.arange(8), np.array([1, 4, 6])])
+def test_a_sum_has_the_products_and_weights_of_both(rng, anchors):
+    first, second = rng.normal(size=(8, 3)), rng.normal(size=(8, 2, 2))
+    grams = []
+    for parts in ([first], [second[:, 0], second[:, 1]]):
+        gram = FeatureGram(anchors, 8)
+        for part in parts:
+            gram.add(part)
+        gram.end_comparison()
+        grams.append(gram)
+    both = grams[0].plus(grams[1], 3.0)
+    flat = second.reshape(8, 4)
+    weights = [1.0, 3.0] / np.array([f[anchors].var(axis=0).sum() for f in (first, flat)])
+    np.testing.assert_allclose(both.comparison_weights, weights)
+    features = np.hstack([np.sqrt(weights[0]) * first, np.sqrt(weights[1]) * flat])
+    targets, ones = np.sign(rng.normal(size=(8, 1))), np.ones(8)
+    found = both.solve(targets, ones, PENALTIES)
+    products = features @ features[anchors].T
+    expected = fit_loo_ridge(products, products[anchors], targets, ones, 4.0 * PENALTIES)
+    np.testing.assert_allclose(found.left_out, expected.left_out, atol=1e-9)
 
 
 def test_the_order_of_the_anchors_does_not_matter(rng):

@@ -37,10 +37,10 @@ def assert_certified(
 ) -> None:
     loss, value = objective(solution.metric, Z, labels, solution.gamma, solution.lam)
     # Rounding of margins equal to one is absolute, hence the absolute part.
-    assert solution.primal == pytest.approx(value, rel=1e-9, abs=1e-14)
+    assert solution.objective == pytest.approx(value, rel=1e-9, abs=1e-14)
     assert solution.loss == pytest.approx(loss, rel=1e-6, abs=1e-9)
     assert solution.converged
-    assert -1e-12 <= solution.gap <= tol * solution.primal
+    assert -1e-12 <= solution.gap <= tol * solution.objective
     assert solution.loss + 2.0 * solution.lam * np.sum(solution.metric**2) <= 1.0 + 1e-9
 
 
@@ -123,8 +123,8 @@ def test_optimum_agrees_with_sequential_least_squares(
     Z, labels = problem(kind, rng, *shape)
     solution = solve_metric(Z, labels, gamma=1.0, lam=strength, tol=1e-7)
     expected = reference_value(Z, labels, strength)
-    assert solution.primal <= expected * (1.0 + 1e-6)
-    assert solution.primal == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert solution.objective <= expected * (1.0 + 1e-6)
+    assert solution.objective == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("strength", [1e-1, 1e-2, 1e-3])
@@ -140,14 +140,14 @@ def test_optimum_agrees_with_liblinear(rng: np.random.Generator, strength: float
     ).fit(Z.reshape(len(Z), -1), labels)
     solution = solve_metric(Z, labels, gamma=1.0, lam=strength, tol=1e-8)
     _, value = objective(machine.coef_.reshape(3, 3), Z, labels, 1.0, strength)
-    assert solution.primal == pytest.approx(value, rel=1e-6)
+    assert solution.objective == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(solution.metric.ravel(), machine.coef_[0], atol=1e-3)
 
 
 def test_only_the_strength_matters(rng: np.random.Generator) -> None:
     Z, labels = problem("noisy", rng)
     first, second = solve_metric_path(Z, labels, pairs=[(0.1, 0.1), (0.01, 10.0)])
-    assert first.primal == second.primal
+    assert first.objective == second.objective
     np.testing.assert_allclose(first.metric / 0.1, second.metric / 0.01, rtol=1e-12)
     alone = solve_metric(Z, labels, gamma=0.5, lam=1e-3 / 0.25, tol=1e-10)
     unit = solve_metric(Z, labels, gamma=1.0, lam=1e-3, tol=1e-10)
@@ -167,7 +167,7 @@ def test_opposite_duplicates_give_the_zero_metric(rng: np.random.Generator) -> N
     Z, labels = problem("opposite duplicates", rng)
     solution = solve_metric(Z, labels, gamma=0.1, lam=1e-3)
     np.testing.assert_allclose(solution.metric, 0.0, atol=1e-6)
-    assert solution.primal == pytest.approx(1.0, rel=1e-6)
+    assert solution.objective == pytest.approx(1.0, rel=1e-6)
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -200,7 +200,7 @@ def test_weights_act_as_repetitions_and_zero_as_absence(rng: np.random.Generator
     repeated = solve_metric(
         np.repeat(Z, weight, 0), np.repeat(labels, weight), gamma=1.0, lam=1e-2, tol=1e-9
     )
-    assert weighted.primal == pytest.approx(repeated.primal, rel=1e-8)
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-8)
 
 
 def test_start_changes_the_work_not_the_answer(rng: np.random.Generator) -> None:
@@ -208,7 +208,7 @@ def test_start_changes_the_work_not_the_answer(rng: np.random.Generator) -> None
     near = solve_metric(Z, labels, gamma=0.5, lam=1e-2)
     cold = solve_metric(Z, labels, gamma=0.5, lam=8e-3, tol=1e-9)
     warm = solve_frobenius_path(Z, labels, pairs=[(0.5, 8e-3)], tol=1e-9, start=near.metric)[0]
-    assert warm.primal == pytest.approx(cold.primal, rel=1e-8)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-8)
 
 
 def test_one_vs_rest_features_are_the_signed_mean(rng: np.random.Generator) -> None:
@@ -242,7 +242,7 @@ def test_too_few_iterations_warn_and_the_result_says_so(rng: np.random.Generator
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         solution = solve_metric(Z, labels, gamma=1.0, lam=1e-4, max_iter=2)
     assert not solution.converged
-    assert solution.gap > 1e-6 * solution.primal
+    assert solution.gap > 1e-6 * solution.objective
     assert solution.loss + 2.0 * solution.lam * np.sum(solution.metric**2) <= 1.0 + 1e-9
 
 

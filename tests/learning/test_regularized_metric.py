@@ -109,10 +109,10 @@ def test_every_solution_comes_with_a_closed_gap(regularizer, kind, strength):
     Z, labels = problem(kind)
     found = solve(Z, labels, strength, regularizer)
     objective = value(found.metric, Z, labels, 1.0, strength, regularizer)
-    assert found.primal == pytest.approx(objective, rel=1e-9, abs=1e-14)
+    assert found.objective == pytest.approx(objective, rel=1e-9, abs=1e-14)
     assert found.converged
-    assert -1e-12 <= found.gap <= TOL * max(found.primal, 1e-9)
-    assert found.primal <= 1.0 + 1e-12
+    assert -1e-12 <= found.gap <= TOL * max(found.objective, 1e-9)
+    assert found.objective <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize("kind", ["noise", "separable", "few rows", "duplicates"])
@@ -122,8 +122,8 @@ def test_the_l1_optimum_is_that_of_the_linear_program(kind, strength):
     found = solve(Z, labels, strength, "l1")
     optimum = l1_optimum(Z, labels, strength)
     assert found.dual <= optimum * (1 + 1e-9) + 1e-12
-    assert optimum <= found.primal * (1 + 1e-9)
-    assert found.primal <= optimum * (1 + TOL)
+    assert optimum <= found.objective * (1 + 1e-9)
+    assert found.objective <= optimum * (1 + TOL)
 
 
 @pytest.mark.parametrize("regularizer", ["nuclear", "mahalanobis"])
@@ -135,8 +135,8 @@ def test_matrix_optima_are_those_of_a_descent_over_factors(regularizer, kind, st
     descent = factored_optimum(Z, labels, strength, regularizer)
     # The bound is below whatever another method finds, which is not far from it.
     assert found.dual <= descent * (1 + 1e-9)
-    assert found.primal <= descent * (1 + TOL)
-    assert descent <= found.primal * (1 + 2e-3)
+    assert found.objective <= descent * (1 + TOL)
+    assert descent <= found.objective * (1 + 2e-3)
 
 
 @pytest.mark.parametrize("strength", [1e-2, 1e-3, 1e-4])
@@ -148,7 +148,7 @@ def test_where_the_cone_does_not_matter_it_changes_nothing(strength):
     free = solve_metric_path(Z, labels, pairs=pairs)[0]
     found = solve(Z, labels, strength, "mahalanobis")
     assert np.linalg.eigvalsh(free.metric)[0] >= -1e-6
-    assert found.primal == pytest.approx(free.primal, rel=2 * TOL)
+    assert found.objective == pytest.approx(free.objective, rel=2 * TOL)
 
 
 def planted(d=6, m=300, seed=0):
@@ -201,7 +201,7 @@ def test_only_one_product_of_the_parameters_matters(regularizer):
     Z, labels = problem("noise")
     pairs = [(0.1, 0.1), (0.01, 1.0 if regularizer in ("nuclear", "l1") else 10.0)]
     one, other = solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer)
-    assert one.primal == other.primal
+    assert one.objective == other.objective
     np.testing.assert_allclose(one.metric / 0.1, other.metric / 0.01, rtol=1e-12)
 
 
@@ -211,7 +211,7 @@ def test_integer_weights_are_repetitions(regularizer):
     counts = np.random.default_rng(3).integers(0, 4, size=len(Z))
     weighted = solve(Z, labels, 1e-2, regularizer, sample_weight=counts, tol=1e-6)
     repeated = solve(Z.repeat(counts, axis=0), labels.repeat(counts), 1e-2, regularizer, tol=1e-6)
-    assert weighted.primal == pytest.approx(repeated.primal, rel=2e-6)
+    assert weighted.objective == pytest.approx(repeated.objective, rel=2e-6)
 
 
 @pytest.mark.parametrize("regularizer", OTHERS)
@@ -223,7 +223,7 @@ def test_the_unit_of_the_features_does_not_matter(regularizer, factor):
     one = solve(Z, labels, lam, regularizer)
     other = solve(factor * Z, labels, scaled_lam, regularizer)
     assert other.converged
-    assert other.primal == pytest.approx(one.primal, rel=2 * TOL)
+    assert other.objective == pytest.approx(one.objective, rel=2 * TOL)
 
 
 @pytest.mark.parametrize("regularizer", OTHERS)
@@ -232,7 +232,7 @@ def test_single_precision_features_are_read_as_they_are(regularizer):
     one = solve(Z, labels, 1e-2, regularizer)
     other = solve(Z.astype(np.float32), labels, 1e-2, regularizer)
     assert other.converged
-    assert other.primal == pytest.approx(one.primal, rel=2 * TOL)
+    assert other.objective == pytest.approx(one.objective, rel=2 * TOL)
 
 
 @pytest.mark.parametrize("regularizer", OTHERS)
@@ -241,8 +241,8 @@ def test_an_open_gap_warns_and_says_how_open(regularizer):
     with pytest.warns(ConvergenceWarning, match=f"{regularizer} metric .* duality gap of"):
         found = solve(Z, labels, 1e-4, regularizer, max_iter=2)
     assert not found.converged
-    assert found.gap > TOL * found.primal
-    assert found.primal == pytest.approx(
+    assert found.gap > TOL * found.objective
+    assert found.objective == pytest.approx(
         value(found.metric, Z, labels, 1.0, 1e-4, regularizer), rel=1e-9
     )
 
@@ -251,7 +251,7 @@ def test_a_finer_tolerance_is_reached():
     Z, labels = problem("noise")
     for regularizer in OTHERS:
         found = solve(Z, labels, 1e-2, regularizer, tol=1e-8)
-        assert found.gap <= 1e-8 * found.primal
+        assert found.gap <= 1e-8 * found.objective
 
 
 @pytest.mark.parametrize(

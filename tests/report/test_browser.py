@@ -299,7 +299,7 @@ def test_maps_name_their_channels_and_share_a_scale(open_page, local_file):
     assert min(shades) < 1
 
 
-WIDTHS = [390, 768, 1280, 1920]
+WIDTHS = [390, 768, 1920]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

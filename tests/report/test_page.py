@@ -275,15 +275,15 @@ def test_a_failed_report_does_not_change_the_file(model, three, tmp_path, monkey
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "model",
-    [slts.BBSClassifier(30, calibration_cv=None, random_state=0), slts.LocalSLTSClassifier()],
-    ids=["bbs", "local"],
-)
-def test_the_report_of_370_series_takes_less_than_four_megabytes(model):
+def test_a_series_takes_ten_kilobytes():
+    """The content of every kind: maps, paths and snippets of nine classes."""
     X, y = slts.datasets.load("japanese_vowels", "train")
     X_test, y_test = slts.datasets.load("japanese_vowels", "test")
-    content = collect(model.fit(X, y), X_test, y_test)
-    assert len(content["explorer"]["entries"]) == 370
-    assert all(len(entry["classes"]) == 9 for entry in content["explorer"]["entries"])
-    assert len(render(content).encode()) < 4_000_000
+    model = slts.LocalSLTSClassifier(30, n_snippets=60, random_state=0).fit(X, y)
+    some, more = (collect(model, X_test[::step], y_test[::step]) for step in (12, 4))
+    counts = [len(content["explorer"]["entries"]) for content in (some, more)]
+    assert counts == [31, 93]
+    assert all(len(entry["classes"]) == 9 for entry in more["explorer"]["entries"])
+    sizes = [len(render(content).encode()) for content in (some, more)]
+    assert sizes[1] - sizes[0] < 10_000 * (93 - 31)
+    assert sizes[0] < 1_000_000

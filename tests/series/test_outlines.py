@@ -70,3 +70,22 @@ def test_missing_values_and_the_other_series_of_a_batch_do_not_matter(series):
     together = digests(gaps)
     assert len(np.unique(together)) == len(gaps)
     assert np.array_equal(together[:5], [digests([x])[0] for x in gaps[:5]])
+
+
+def test_digests_are_those_in_model_files():
+    """Other digests would not recognise the training series of stored models."""
+    steps = np.arange(100.0)
+    waves = np.stack([np.sin(steps / 7), 3 * np.cos(steps / 11) + 100, 0.002 * np.sin(steps)])
+    gaps = waves.copy()
+    gaps[:, 20:45] = gaps[1] = np.nan
+    one = gaps[:, :20].copy()
+    one[2, 1:] = np.nan
+    given = [waves, waves[:, :11], waves[:, 30:53], gaps, one, waves[:, :3], 1e3 * waves]
+    known = [
+        "23f08fef5858f775", "7ef226446884c118", "232daf4b20bf0580", "5866b31fe3f4048a",
+        "6fb0412eb8e6dbab", "c76af59b169cec2a", "23f08fef5858f775",
+    ]  # fmt: skip
+    assert [f"{digest:x}" for digest in digests(given)] == known
+    # Twice as many steps are at hand in one series only.
+    known[4] = "a3859e7755b41b15"
+    assert [f"{digest:x}" for digest in digests(given, longer=True)] == known

@@ -232,7 +232,7 @@ def test_parts_have_the_solutions_of_memory(series, weighted):
     found = parts.solve_metrics(0.1, 0.1)
     for one, other in zip(memory.solve_metrics(0.1, 0.1), found, strict=True):
         assert other.converged
-        assert other.primal == pytest.approx(one.primal, rel=1e-6)
+        assert other.objective == pytest.approx(one.objective, rel=1e-6)
         np.testing.assert_allclose(other.metric, one.metric, atol=2e-3 * abs(one.metric).max())
     metrics = np.stack([solution.metric for solution in found])
     expected = memory.solve_separators(metrics, 0.1)

@@ -1,8 +1,22 @@
-"""Steps of the local classifier: which series are taken."""
+"""Steps of the local classifier: which series are taken, and how much memory they need."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
+import pytest
 
-from slts.training.local_fit import stratified
+from slts import as_series
+from slts.execution import ThreadRunner
+from slts.models.snippets import MOST_KINDS, N_THRESHOLDS
+from slts.training import local_fit, local_metrics, partitioned_ridge, snippet_features
+from slts.training.first_pass import count_and_sample
+from slts.training.local_fit import _cap_sample_to_memory, _landmarks_per_class, stratified
+from slts.training.partitioned_ridge import PartitionedRidge, summing_bytes
+from slts.training.sampling import SampleSize
+from slts.training.snippet_features import snippet_bytes
+from slts.training.source import ArraySource
 
 
 def test_positions_come_evenly_from_the_classes_in_the_given_order():
@@ -13,3 +27,155 @@ def test_positions_come_evenly_from_the_classes_in_the_given_order():
     assert stratified(codes, 7, order).tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert stratified(codes, 8, order).tolist() == stratified(codes, 9, order).tolist()
     assert stratified(codes, 8, order).tolist() == list(range(8))
+
+
+# -- memory
+
+
+def sampled(n_series, n_classes=4):
+    """A first pass over random series of 20 steps and 2 channels."""
+    series = as_series(np.random.default_rng(0).normal(size=(n_series, 2, 20)))
+    source = ArraySource(series, np.arange(n_series) % n_classes)
+    return count_and_sample(source, ThreadRunner(1), SampleSize(np.inf, np.inf), seed=0)
+
+
+OPTIONS = SimpleNamespace(
+    metrics="class", n_components=5, metric_rank=2, phases=(1, 3), n_comparisons=2, n_snippets=0,
+    owner="it",
+)  # fmt: skip
+
+
+@pytest.fixture
+def simple_needs(monkeypatch):
+    """Learning needs 10,000 bytes a series; the sample is at least 10 series."""
+    asked = []
+
+    def needs(n_series, n_anchors, **given):
+        asked.append((n_series, n_anchors, given))
+        return 10_000.0 * n_series
+
+    monkeypatch.setattr(local_fit, "training_bytes", needs)
+    monkeypatch.setattr(local_fit, "_FEWEST", 10)
+    monkeypatch.setattr(local_fit, "_ANCHORS", 50)
+    return asked
+
+
+def test_a_sample_is_cut_to_what_fits_in_memory(simple_needs, monkeypatch):
+    first_pass = sampled(100)
+    # A series has 320 bytes, and 480 with times; it exists twice.
+    each = 2 * 480 + 10_000
+    whole = _cap_sample_to_memory(first_pass, OPTIONS, 100.0 * each)
+    assert whole is first_pass
+    n_series, n_anchors, given = simple_needs[0]
+    assert (n_series, n_anchors, given["is_sample"]) == (100, 50, False)
+    assert (given["n_groups"], given["n_phases"], given["rank"]) == (4, 3, 2)
+    for limit, count in ((100 * each - 1, 98), (50 * each, 50), (20 * each, 20)):
+        cut = _cap_sample_to_memory(first_pass, OPTIONS, float(limit))
+        assert not cut.complete
+        assert 0.9 * count <= len(cut.sample) <= count
+        assert np.bincount(cut.codes).min() >= 2
+    assert simple_needs[-1][2]["is_sample"]
+    with pytest.raises(ValueError, match=r"too small: .*a sample of 12 series needs 139 kB"):
+        _cap_sample_to_memory(first_pass, OPTIONS, 12.0 * each - 1)
+    # Series that are large beside what is computed from them: an eighth of the memory is theirs.
+    monkeypatch.setattr(local_fit, "training_bytes", lambda *_, **__: 0.0)
+    assert len(_cap_sample_to_memory(first_pass, OPTIONS, 50 * 480 * 8.0).sample) in (49, 50)
+    # A sample has a limit of its own.
+    monkeypatch.setattr(local_fit, "_MOST_SAMPLED", 30)
+    assert len(_cap_sample_to_memory(first_pass, OPTIONS, 90 * 480 * 8.0).sample) in (29, 30)
+    assert _cap_sample_to_memory(first_pass, OPTIONS, 1e9) is first_pass
+
+
+def test_groups_of_landmarks_are_counted_by_the_kind_of_metrics(simple_needs):
+    for metrics, n_groups in (("shared", 1), ("class", 32), ("landmark", 40 * 5)):
+        _cap_sample_to_memory(sampled(80, 40), replace_in(OPTIONS, metrics=metrics), 1e9)
+        assert simple_needs[-1][2]["n_groups"] == n_groups
+
+
+def replace_in(options, **changes):
+    return SimpleNamespace(**vars(options) | changes)
+
+
+def test_fewer_landmarks_of_a_class_with_more_classes():
+    assert [_landmarks_per_class(n) for n in (2, 20, 25, 50, 60)] == [10, 10, 8, 4, 4]
+
+
+def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
+    monkeypatch.setattr(local_metrics, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 500)
+    given = {
+        "n_channels": 3, "rank": 2, "n_groups": 4, "n_phases": 2, "n_comparisons": 6,
+        "n_snippets": 0,
+    }  # fmt: skip
+    products, chunk, anchors = 6 * 8 * 100 * 20, 8 * 100 * 2 * 9, 8 * 20 * 4 * 2 * 3 * 2
+    found = local_metrics.training_bytes(100, 20, is_sample=False, **given)
+    assert found == products + 2 * chunk + 500 + anchors
+    # Features of all groups are one chunk if they are small; those of all comparisons are kept.
+    monkeypatch.setattr(local_metrics, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 1 << 20)
+    found = local_metrics.training_bytes(100, 20, is_sample=False, **given)
+    assert found == products + 2 * 4 * chunk + 6 * anchors
+    # Sums over all series come afterwards: they need more if there are many features.
+    more = local_metrics.training_bytes(100, 20, is_sample=True, **given)
+    assert more == found
+    many = given | {"n_snippets": 10**4}
+    n_features = 6 * 4 * 2 * 3 * 2 + 10**4 * N_THRESHOLDS * MOST_KINDS
+    summing = 8 * 1000 * (4 * 2000 + 2 * n_features + 6 * 1000) / 0.9
+    assert summing_bytes(2000, 1000, n_features) == pytest.approx(summing)
+    sampled = local_metrics.training_bytes(2000, 1000, is_sample=True, **many)
+    assert sampled == pytest.approx(summing)
+    assert local_metrics.training_bytes(2000, 1000, is_sample=False, **many) < summing
+
+
+def test_features_of_some_snippets_exist_twice_and_counts_are_kept(monkeypatch):
+    monkeypatch.setattr(snippet_features, "CHUNK_BYTES", 10**6)
+    one = 8 * 50 * N_THRESHOLDS * MOST_KINDS
+    counts = 4 * 7 * N_THRESHOLDS
+    assert snippet_bytes(50, 7, 3) == 2 * 3 * one + 3 * counts
+    assert snippet_bytes(50, 7, 10**6) == 2 * 10**6 + 10**6 * counts
+    monkeypatch.setattr(snippet_features, "CHUNK_BYTES", 1)
+    assert snippet_bytes(50, 7, 3) == 2 * one + 3 * counts
+
+
+class Runs(ThreadRunner):
+    """Notes how many threads run, and with which numbers."""
+
+    seen: ClassVar[list[tuple[int, ...]]] = []
+
+    def map(self, task, parts, shared=None, own=None, *, progress=None):
+        coordinates, _, _, n_problems, batch_size = shared
+        self.seen.append((self.n_workers, coordinates.jobs, n_problems, batch_size))
+        return iter(())
+
+
+class GivenCoordinates:
+    shift, n_features, n_bytes = np.zeros(10), 100, 8 * 10 * 100
+
+    def with_jobs(self, n_jobs):
+        self.jobs = n_jobs
+        return self
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [
+        # A batch may take a tenth of the memory: 6 x 100 bytes and 16 x 120 of a series.
+        (2520 * 10 * 50, (4, 1, 3, 50)),
+        (1e12, (4, 1, 3, 1024)),
+        (1.0, (1, 4, 3, 1)),
+        # Beside the coefficients and one matrix, each task has its batch and three matrices.
+        (8000 + 800 + 2 * (4 * 2520 + 2400) + 90_000, (4, 1, 3, 4)),
+        (8000 + 800 + 2 * (1 * 2520 + 2400), (2, 2, 3, 1)),
+        (8000 + 800 + 2 * (1 * 2520 + 2400) - 1, (1, 4, 3, 1)),
+    ],
+)
+def test_batches_and_threads_of_the_sums_fit_in_memory(memory, expected, monkeypatch):
+    monkeypatch.setattr(Runs, "seen", [])
+    monkeypatch.setattr(partitioned_ridge, "ThreadRunner", Runs)
+    source = SimpleNamespace(parts=lambda: range(9))
+    ridge = PartitionedRidge(
+        source, SimpleNamespace(is_remote=False, n_workers=4), np.arange(3), np.ones(3),
+        np.ones(5), 100.0, memory, lambda _: nullcontext(),
+    )  # fmt: skip
+    ridge.sum(GivenCoordinates())
+    assert Runs.seen == [expected]

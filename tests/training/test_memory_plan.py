@@ -4,10 +4,12 @@ import logging
 import re
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import slts
 from slts.bytesize import format_bytes, parse_bytes
 from slts.training import memory_plan
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
@@ -195,6 +197,19 @@ def test_series_that_top_up_rare_classes_are_counted():
     assert topped.n_tuning + 100 == plan.n_tuning
     few = plan_of(limit=plan_of(limit=50.0 * MB).enough)
     assert plan_of(limit=few.limit, n_extra=300).tuning > few.tuning
+
+
+def test_decisions_of_a_search_are_counted(monkeypatch):
+    assert replace(USUAL, n_candidates=7).per_tuning == USUAL.per_tuning + 8 * 10 * 7
+    many = plan_of(n_candidates=1000)
+    assert many.tuning <= many.limit / 3
+    assert many.n_tuning < plan_of().n_tuning
+    seen = []
+    monkeypatch.setattr(MemoryPlan, "make", lambda work, *_: seen.append(work))
+    X, y = np.random.default_rng(0).normal(size=(12, 1, 6)), np.arange(12) % 2
+    slts.BBSClassifierCV(n_landmarks=[5, 8], gammas=[0.1, 1.0, 10.0], cv=2).fit(X, y)
+    slts.BBSClassifier(n_landmarks=8, calibration_cv=None).fit(X, y)
+    assert [work.n_candidates for work in seen] == [6, 0]
 
 
 def test_a_disk_that_is_too_small_is_an_error(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 import slts
 from slts.execution import ThreadRunner
 from slts.models.snippets import Snippets
-from slts.training import landmark_fit, local_fit, memory_plan
+from slts.training import landmark_fit, local_fit, local_metrics, memory_plan
 from slts.training.first_pass import class_weights, read_everything
 from slts.training.local_metrics import learn_local_metrics
 from slts.training.partitioned_ridge import one_vs_rest
@@ -294,6 +294,8 @@ def local_in_parts(monkeypatch):
     """A sample of some of the series; what it decides and what is learned from all of them."""
     monkeypatch.setattr(local_fit, "_FEWEST", 10)
     monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 10)
+    # Chosen snippets could choose another weight than the candidates.
+    monkeypatch.setattr(local_metrics, "_SNIPPET_SHARES", (2.0,))
     calls = []
 
     def learn(*arguments):

@@ -46,7 +46,7 @@ def seen(monkeypatch):
         keep("snippets", batch, found)
         return found
 
-    chosen = local_metrics._choose_snippets
+    chosen = local_metrics._choose
 
     def choose(*args):
         found = chosen(*args)
@@ -56,7 +56,7 @@ def seen(monkeypatch):
 
     monkeypatch.setattr(Comparison, "features", features)
     monkeypatch.setattr(Snippets, "counts", counts)
-    monkeypatch.setattr(local_metrics, "_choose_snippets", choose)
+    monkeypatch.setattr(local_metrics, "_choose", choose)
     return log
 
 

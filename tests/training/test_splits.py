@@ -169,6 +169,31 @@ def test_equal_groups_give_the_share_and_equal_folds():
         np.testing.assert_array_equal(np.bincount(codes[test]), [15, 10])
 
 
+def test_groups_go_to_the_fold_with_fewest_series_of_their_classes_that_may_hold_them():
+    # Class 1 is in a and b alone, so a cannot join b, although fold 2 has more of its class 0.
+    groups = np.repeat(["b", "c", "a", "a", "e"], [9, 6, 1, 4, 1])
+    codes = np.repeat([1, 0, 1, 0, 0], [9, 6, 1, 4, 1])
+    folds = [set(groups[test]) for _, test in splits_of(2, codes, groups=groups)]
+    assert folds == [{"b", "e"}, {"a", "c"}]
+    # With a third group of class 1, a joins b.
+    groups, codes = np.append(groups, "f"), np.append(codes, 1)
+    folds = [set(groups[test]) for _, test in splits_of(2, codes, groups=groups)]
+    assert folds == [{"a", "b", "e"}, {"c", "f"}]
+    # No more folds than groups.
+    assert len(splits_of(9, codes, groups=groups)) == 5
+
+
+def test_a_fraction_of_groups_leaves_a_group_of_every_class():
+    groups, codes = np.repeat(["a", "b", "c"], 4), np.repeat([0, 1, 0, 1, 0], [2, 2, 2, 2, 4])
+    for share in (0.3, 0.99):
+        ((train, test),) = splits_of(share, codes, groups=groups)
+        assert set(codes[train]) == {0, 1}
+        assert len(set(groups[test])) == (1 if share == 0.3 else 2)
+    # If every group is too large for the share, the smallest is held out.
+    ((_, test),) = splits_of(0.01, codes, groups=groups)
+    assert set(groups[test]) == {"c"}
+
+
 @pytest.mark.parametrize("cv", [3, 0.3, GroupKFold(3), StratifiedGroupKFold(3)])
 def test_groups_are_split_whatever_the_order_of_the_series(cv):
     rng = np.random.default_rng(1)

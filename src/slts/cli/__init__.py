@@ -10,8 +10,6 @@ report.py       ``slts report``: an HTML page about a model
 datasets.py     ``slts datasets``: list, describe and download data sets
 options.py      options that several commands have
 data.py         models and data that a command reads, paths that it writes to
-scans.py        scans of series as commands use them
-scoring.py      accuracy and other scores of predictions
 terminal.py     results on standard output, messages on standard error
 
 A command is imported when it is called, so ``slts --help`` needs neither NumPy nor scikit-learn.

@@ -1,27 +1,46 @@
-"""Models and data that a command reads, and paths that it writes to."""
+"""Models and data that a command reads, and paths that it writes to.
+
+A `CommandScan` is a scan with notes printed, labels converted and series held out. Estimators and
+`slts.certify` use the attributes of a scan that `SeriesSource` declares.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import typer
 
 from slts._typing import AnyArray
 from slts.alignment import require_device
 from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
-from slts.cli.scans import CommandScan, MemoryScan, MissingCounts, require_channels
-from slts.cli.terminal import CommandError
+from slts.cli.terminal import CommandError, Messages
 from slts.columns.rows import same_step
+from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files import Dataset, iter_series, read_series, scan_series
+from slts.files import Columns, Dataset, SeriesScan, iter_series, read_series, scan_series
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
+from slts.guarantees.overlap import both_digests
 from slts.persistence import load
+from slts.plural import count
+from slts.series import SeriesBatch
+from slts.series.source import Digests, series_keys
+from slts.training.held_out import make_splits
+
+_BATCH_SIZE = 1024
+# Channels with missing values that a message names.
+_MOST_NAMED = 8
+# A number with a decimal point, such as "1.0" or "-2.".
+_DECIMAL = re.compile(r"[-+]?\d+\.\d*")
 
 
 def check_output_path(
@@ -139,7 +158,7 @@ def open_scan(
     columns = _columns(data, common, None if model is None else model.every_)
     found = read(data, expect=expect, classes=known, groups=groups, **columns)
     messages = common.messages
-    scan = MemoryScan(found) if isinstance(found, Dataset) else found
+    scan = _MemoryScan(found) if isinstance(found, Dataset) else found
     if scan.columns is not None:
         # Only test data have classes without a model: the line says that they are other data.
         of_data = f" of {data}" if model is None and classes is not None else ""
@@ -189,7 +208,7 @@ def read_batches(
         on_error=on_error,
         **columns,
     ):
-        require_channels(batch, model.n_channels_in_)
+        _require_channels(batch, model.n_channels_in_)
         missing.add(batch.series)
         if batch.columns is not None:
             common.messages.say_once(f"columns: {batch.columns}")
@@ -223,3 +242,259 @@ def _keep_signals() -> None:
     with contextlib.suppress(ImportError):
         arrow: Any = import_extra("pyarrow", "io")
         arrow.enable_signal_handlers(False)
+
+
+class _MemoryScan(SeriesScan):
+    """Series in memory as a scan: standard input can be read only once."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        # Cut into parts for several threads.
+        size = max(1, len(dataset) // 16)
+        super().__init__(
+            dataset.source, dataset.columns, list(dataset.batches(labels=True, batch_size=size))
+        )
+
+    @property
+    def requires_unique_ids(self) -> bool:
+        """False: the rows have been assembled."""
+        return False
+
+
+@dataclass
+class MissingCounts:
+    """Number of steps, and of missing values of every channel."""
+
+    n_steps: int = 0
+    by_channel: Counter[str] = field(default_factory=Counter)
+
+    def add(self, series: SeriesBatch) -> None:
+        """Count the missing values of some series."""
+        names = series.channel_names or [f"channel {c}" for c in range(series.n_channels)]
+        self.n_steps += series.n_steps
+        self.by_channel.update(dict(zip(names, series.n_missing.tolist(), strict=True)))
+
+    def say(self, messages: Messages) -> None:
+        """Print the channels with missing values; nothing if no value is missing."""
+        found = [
+            f"{name} {count:,} ({count / self.n_steps:.1%})"
+            for name, count in self.by_channel.items()
+            if count
+        ]
+        more = f" and {len(found) - _MOST_NAMED} more channels" if len(found) > _MOST_NAMED else ""
+        if found:
+            shown = ", ".join(found[:_MOST_NAMED])
+            messages.say_once(f"missing values in {self.n_steps:,} steps: {shown}{more}")
+
+
+@dataclass(frozen=True)
+class CommandScan:
+    """A scan whose readers' notes, such as "steps were sorted", are printed once each.
+
+    Attributes
+    ----------
+    scan, messages
+        The scan, and where notes are printed.
+    classes
+        Classes of a model, which replace equal labels, as the integer 1 replaces "1".
+    n_channels
+        Number of channels of a model; other series are an error.
+    kept
+        A mask for the series of every part; None keeps all.
+    missing
+        Missing values of every part that was read; printed when all parts were read once.
+    """
+
+    scan: SeriesScan
+    messages: Messages
+    classes: AnyArray | None = None
+    n_channels: int | None = None
+    kept: Sequence[AnyArray] | None = None
+    missing: dict[int, MissingCounts] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return self.scan.name
+
+    @property
+    def requires_unique_ids(self) -> bool:
+        """Whether series are assembled from rows, so that identifiers must not be repeated."""
+        return self.scan.requires_unique_ids
+
+    @property
+    def columns(self) -> Columns | None:
+        """Role of each column; None for sources without named columns."""
+        return self.scan.columns
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Approximate memory of all series as float64, if it is known."""
+        return self.scan.n_bytes
+
+    def parts(self, *, labels: bool = True) -> list[_CommandPart]:
+        """Return the parts, in order; some may have no series."""
+        parts = self.scan.parts(labels=labels)
+        kept = [None] * len(parts) if self.kept is None else self.kept
+        return [
+            _CommandPart(part, self, mask, number, len(parts))
+            for number, (part, mask) in enumerate(zip(parts, kept, strict=True))
+        ]
+
+    def read(self) -> Dataset:
+        """Read all series into memory."""
+        found = self.changed(self.scan.read())
+        missing = MissingCounts()
+        missing.add(found.series)
+        missing.say(self.messages)
+        return found
+
+    @property
+    def all_missing(self) -> MissingCounts:
+        """Missing values of all parts that were read."""
+        total = MissingCounts()
+        for part in self.missing.values():
+            total.n_steps += part.n_steps
+            total.by_channel.update(part.by_channel)
+        return total
+
+    def changed(self, batch: Dataset) -> Dataset:
+        """Print the notes of a batch, and return it with labels that are classes of the model."""
+        for note in batch.notes:
+            self.messages.say_once(f"{batch.source}: {note}")
+        if self.n_channels is not None:
+            _require_channels(batch, self.n_channels)
+        if batch.labels is None or self.classes is None:
+            return batch
+        return replace(batch, labels=_matched(batch, batch.labels, self.classes))
+
+
+@dataclass(frozen=True)
+class _CommandPart:
+    part: Any
+    scan: CommandScan
+    kept: AnyArray | None
+    number: int
+    n_parts: int
+
+    @property
+    def name(self) -> str:
+        return str(self.part.name)
+
+    def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
+        begin, missing = 0, MissingCounts()
+        for batch in self.part.batches(labels=labels, batch_size=batch_size):
+            missing.add(batch.series)
+            changed = self.scan.changed(batch)
+            if self.kept is not None:
+                changed = changed[self.kept[begin : begin + len(batch)]]
+            begin += len(batch)
+            if len(changed):
+                yield changed
+        self.scan.missing[self.number] = missing
+        if len(self.scan.missing) == self.n_parts:
+            self.scan.all_missing.say(self.scan.messages)
+
+
+def _require_channels(batch: Dataset, expected: int) -> None:
+    """Raise an error if series have another number of channels than those of a model."""
+    if batch.series.n_channels != expected:
+        raise DataError(
+            f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but the model was "
+            f"trained on {expected}"
+        )
+
+
+def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
+    """Return the classes that equal the labels of a batch."""
+    names = classes.tolist()
+    # 1.0 is the class 1, unless the model has both.
+    counts = Counter(map(_without_fraction, names))
+    by_text = {text: name for name in names if counts[text := _without_fraction(name)] == 1}
+    by_text |= {str(name): name for name in names}
+    matched = []
+    for position, label in enumerate(labels.tolist()):
+        text = str(label) if str(label) in by_text else _without_fraction(label)
+        if text not in by_text:
+            series = "" if batch.ids is None else f" of series {batch.ids[position].item()!r}"
+            raise DataError(
+                f"{batch.source}: label {label!r}{series} is not a class of the model; its "
+                f"classes are {', '.join(map(repr, names))}"
+            )
+        matched.append(by_text[text])
+    return np.array(matched, dtype=classes.dtype)
+
+
+def _without_fraction(label: object) -> str:
+    """Return a label as text, a whole number without point and zeros.
+
+    Examples
+    --------
+    >>> from slts.cli.data import _without_fraction
+    >>> [_without_fraction(label) for label in (1.0, "-2.00", 1.5, "1.0.0")]
+    ['1', '-2', '1.5', '1.0.0']
+    """
+    text = str(label)
+    return re.sub(r"\.0*$", "", text) if _DECIMAL.fullmatch(text) else text
+
+
+class Labels(NamedTuple):
+    """Labels, groups, keys and outlines of the series of a scan, sizes of its parts, channels."""
+
+    labels: AnyArray
+    groups: AnyArray | None
+    keys: Digests
+    outlines: Digests
+    sizes: list[int]
+    n_channels: int
+
+
+def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
+    """Read a scan once for its labels; raise an error if it has none."""
+    labels, groups = list[AnyArray](), list[AnyArray]()
+    keys, outlines = list[Digests](), list[Digests]()
+    sizes, n_channels = list[int](), 0
+    for part in scan.parts():
+        sizes.append(0)
+        for batch in part.batches(labels=True, batch_size=_BATCH_SIZE):
+            if batch.labels is None:
+                raise CommandError(f"{scan.name} has no labels")
+            labels.append(batch.labels)
+            groups += [] if batch.groups is None else [batch.groups]
+            keys.append(series_keys(batch.series, seed))
+            outlines.append(both_digests(batch.series))
+            sizes[-1] += len(batch)
+            n_channels = batch.series.n_channels
+    if n_channels == 0:
+        raise CommandError(f"{scan.name} has no series")
+    of_series = np.concatenate(groups) if groups else None
+    every = np.concatenate(keys), np.concatenate(outlines)
+    return Labels(np.concatenate(labels), of_series, *every, sizes, n_channels)
+
+
+def split(
+    scan: CommandScan, seed: int, cv: int | float, option: str
+) -> list[tuple[CommandScan, CommandScan]]:
+    """Split a scan at random into what is learned from and what is held out.
+
+    `cv` is a number of folds or a share, from an option. Splits are stratified by label, and groups
+    are not divided. They depend on the seed and the series, not on their order. The only series, or
+    the only group, of a class is not held out.
+    """
+    found = read_labels(scan, seed)
+    classes, codes = np.unique(found.labels, return_inverse=True)
+    splits = make_splits(cv, codes, found.keys, name=option, groups=found.groups)
+    every = np.unique(codes[np.concatenate([test for _, test in splits])])
+    n, grouped = len(splits), found.groups is not None
+    if isinstance(cv, int) and n < cv:
+        why = f"{n} groups can be held out" if grouped else f"a class has {n} series"
+        scan.messages.say(f"{option} {cv}: {n} folds only, because {why}")
+    for label in np.delete(classes, every).tolist():
+        why = "is in no group that is held out" if grouped else "has one series: it is not held out"
+        scan.messages.say(f"class {label!r} {why}")
+    pairs = []
+    for _, test in splits:
+        held_out = np.zeros(len(codes), dtype=bool)
+        held_out[test] = True
+        masks = np.split(held_out, np.cumsum(found.sizes)[:-1])
+        pairs.append((replace(scan, kept=[~mask for mask in masks]), replace(scan, kept=masks)))
+    return pairs

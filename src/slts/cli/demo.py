@@ -11,7 +11,7 @@ import typer
 
 from slts import datasets, estimators
 from slts.cli import options
-from slts.cli.scoring import accuracy, describe_accuracy
+from slts.cli.evaluate import accuracy, describe_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json, show_table
 from slts.extras import import_extra
 from slts.persistence import save

@@ -15,14 +15,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from slts import estimators
 from slts.cli import options
-from slts.cli.data import check_device, check_output_path, open_scan
-from slts.cli.scans import CommandScan, read_labels, split
-from slts.cli.scoring import (
-    accuracy,
-    copies_warning,
-    describe_accuracy,
-    validation_accuracy,
+from slts.cli.data import (
+    CommandScan,
+    check_device,
+    check_output_path,
+    open_scan,
+    read_labels,
+    split,
 )
+from slts.cli.evaluate import accuracy, copies_warning, describe_accuracy, validation_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration

@@ -18,6 +18,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
 from slts.learning import SeparatorSolution
+from slts.learning.hinge import Solution
 from slts.models.linear_form import LinearForm
 from slts.models.origins import Origins
 from slts.models.row_map import RowMap
@@ -166,11 +167,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         reports = []
         for k, label in enumerate(self.positive_classes_):
             if fit.metrics:
-                m = fit.metrics[k]
-                reports.append(
-                    SolveReport(label, "metric", m.gamma, m.primal, m.gap, m.n_iter, m.converged)
-                )
-            reports.append(_report(label, fit.separators[k]))
+                reports.append(_report(label, "metric", fit.metrics[k]))
+            reports.append(_report(label, "separator", fit.separators[k]))
         return tuple(reports)
 
     def with_separators(
@@ -215,7 +213,9 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             model.origins_ = replace(self.origins_, indices=positions[self.origins_.indices])
         separators = iter(solutions)
         model.reports_ = tuple(
-            report if report.stage == "metric" else _report(report.positive, next(separators))
+            report
+            if report.stage == "metric"
+            else _report(report.positive, "separator", next(separators))
             for report in self.reports_
         )
         return model
@@ -334,5 +334,5 @@ class TunedLandmarkClassifier(LandmarkClassifier):
         self.n_splits_ = result.scores.shape[1]
 
 
-def _report(label: Any, s: SeparatorSolution) -> SolveReport:
-    return SolveReport(label, "separator", s.gamma, s.objective, s.gap, s.n_iter, s.converged)
+def _report(label: Any, stage: str, s: Solution) -> SolveReport:
+    return SolveReport(label, stage, s.gamma, s.objective, s.gap, s.n_iter, s.converged)

@@ -4,6 +4,7 @@ metric.py         hinge loss + squared Frobenius norm: the matrix M of the simil
 separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
 logdet.py         LDMLT: the step for a triplet, and rankings by distance
 loo_ridge.py      ridge regression on inner products, its penalty by exact leave-one-out
+blas.py           products of large matrices by one library
 local.py          local metrics by that regression, and their number of phases
 calibration.py    probabilities from held-out decision values
 conformal.py      p-values of classes from held-out decision values
@@ -23,18 +24,18 @@ penalties.py           nuclear norm, L1 norm, squared norm of semi-definite matr
 
 """
 
-from slts.learning.constraint_generation import solve_together
+from slts.learning.constraint_generation import rows_in_memory, solve_together
 from slts.learning.hinge import HingeExamples
 from slts.learning.metric import (
+    MetricProblem,
     MetricSolution,
     metric_in_parts,
     one_vs_rest_features,
-    rows_of_metric,
 )
 from slts.learning.regularized_metric import REGULARIZERS, solve_metric, solve_metric_path
 from slts.learning.separator import (
+    SeparatorProblem,
     SeparatorSolution,
-    rows_of_separator,
     separator_in_parts,
     solve_separator,
     solve_separator_path,
@@ -43,12 +44,13 @@ from slts.learning.separator import (
 __all__ = [
     "REGULARIZERS",
     "HingeExamples",
+    "MetricProblem",
     "MetricSolution",
+    "SeparatorProblem",
     "SeparatorSolution",
     "metric_in_parts",
     "one_vs_rest_features",
-    "rows_of_metric",
-    "rows_of_separator",
+    "rows_in_memory",
     "separator_in_parts",
     "solve_metric",
     "solve_metric_path",

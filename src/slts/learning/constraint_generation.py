@@ -25,7 +25,6 @@ from slts.learning.hinge import (
     HingeExamples,
     HingeProblem,
     Multipliers,
-    drop_equal_rows,
     ray_minimiser,
 )
 from slts.learning.row_queries import (
@@ -37,6 +36,7 @@ from slts.learning.row_queries import (
     Query,
     ReducedRows,
     Reply,
+    row_keys,
 )
 
 Key = TypeVar("Key")
@@ -73,16 +73,9 @@ _MAX_MOVES = 4
 _MAX_ROUNDS = 100
 
 
-def most_sampled(size: int, n_columns: int, most_bytes: float = np.inf) -> int:
-    """Return the largest useful sample: at least ``2 size`` rows, else limited by its bytes."""
-    within = int(min(_SAMPLED_PER_COLUMN * n_columns, most_bytes / (8 * n_columns)))
-    return max(2 * size, within)
-
-
 def solve_in_memory(
     problem: HingeProblem,
     rows: HingeExamples,
-    size: int,
     *,
     start: FloatArray | None,
     tol: float,
@@ -95,41 +88,87 @@ def solve_in_memory(
     problem
         The problem.
     rows
-        All rows; the fewer of them are equal, the faster.
-    size
-        Rows to begin with; up to twice as many are solved at once.
+        All rows.
     start
         A guess of the solution.
     tol, max_iter
         Relative duality gap, and iterations allowed for each reduced problem.
     """
+    size = problem.first_size(rows.n_rows, rows.n_columns)
     if rows.n_rows <= 2 * size:
         return problem.begin(rows, start).finish(tol, max_iter)
     known = problem.closed_form(rows)
     if known is not None:
         return known
-    most = max(size, min(rows.n_rows // _SAMPLE_RATIO, most_sampled(size, rows.n_columns)))
+    most = _most_sampled(problem, rows.n_rows, rows.n_columns)
+    most = max(size, min(rows.n_rows // _SAMPLE_RATIO, most))
     search = ConstraintGeneration(
-        problem, rows.n_columns, rows.n_rows, size, most, tol, max_iter, in_memory=True
+        problem, rows.n_rows, rows.n_columns, most, tol, max_iter, in_memory=True
     )
     if start is not None:
-        search.offer(start, rows.loss(rows.margins(start)), vertex=False)
-    solve_together(
-        {0: search.run(_sample_by_weight(rows, most))},
-        lambda queries: {0: [_answer_in_blocks(queries[0], rows)]},
-    )
-    return search.best()
+        loss = rows.loss(rows.margins(start))
+        search.offer(search.best._replace(coef=start, loss=loss))
+    sample = _sample_by_weight(rows, most)
+    return solve_together(
+        {0: search.run(sample)}, lambda queries: {0: [_answer_in_blocks(queries[0], rows)]}
+    )[0]
 
 
 def _answer_in_blocks(query: Query, rows: HingeExamples) -> Reply:
     """Answer for rows in memory, block by block: replies may copy most rows of a block."""
-    query, replies = query.with_own(query.own(0)), []
-    step = max(1, _BLOCK_ELEMENTS // rows.n_columns)
+    replies, step = [], max(1, _BLOCK_ELEMENTS // rows.n_columns)
     for first in range(0, rows.n_rows, step):
         part = slice(first, first + step)
         block = HingeExamples(rows.features[part], rows.labels[part], rows.weights[part])
-        replies.append(query.answer(block, first))
+        replies.append(query.answer(block, first=first))
     return type(replies[0]).merged(replies)  # type: ignore[arg-type]
+
+
+def solve_in_parts(
+    problem: HingeProblem,
+    sample: HingeExamples,
+    n_rows: int,
+    *,
+    tol: float,
+    max_iter: int,
+    most_bytes: float,
+) -> QueryStream[Certified]:
+    """Minimise over rows in parts.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    sample
+        A uniform choice of the rows, some thousands. Only the run time depends on it.
+    n_rows
+        Number of rows in all parts together.
+    tol, max_iter
+        Relative duality gap over all rows, and iterations allowed for each reduced problem.
+    most_bytes
+        Approximate limit for the features of the rows in memory.
+    """
+    most = _most_sampled(problem, n_rows, sample.n_columns, most_bytes)
+    search = ConstraintGeneration(problem, n_rows, sample.n_columns, most, tol, max_iter)
+    return search.run(sample)
+
+
+def rows_in_memory(
+    problem: type[HingeProblem], n_rows: int, n_columns: int, most_bytes: float
+) -> int:
+    """Return about how many of ``n_rows`` rows :func:`solve_in_parts` holds in memory."""
+    return min(n_rows, _most_sampled(problem, n_rows, n_columns, most_bytes))
+
+
+def _most_sampled(
+    problem: HingeProblem | type[HingeProblem],
+    n_rows: int,
+    n_columns: int,
+    most_bytes: float = np.inf,
+) -> int:
+    """Return the largest useful sample: twice the first size, or more within the bytes."""
+    within = int(min(_SAMPLED_PER_COLUMN * n_columns, most_bytes / (8 * n_columns)))
+    return max(2 * problem.first_size(n_rows, n_columns), within)
 
 
 def solve_together(
@@ -143,8 +182,7 @@ def solve_together(
     solvers : mapping
         Generators, for instance from :func:`slts.learning.metric_in_parts`.
     ask : callable
-        Takes the open queries by key and returns, for each, the replies of all parts in order. The
-        query of part ``i`` is ``query.common().with_own(query.own(i))``.
+        Takes the open queries by key and returns, for each, the replies of all parts in order.
 
     Returns
     -------
@@ -174,70 +212,74 @@ class ConstraintGeneration:
     ----------
     problem
         The problem.
-    n_columns, n_rows
+    n_rows, n_columns
         Shape of all parts together.
-    size
-        Rows to begin with.
     most
         Largest number of rows of a sample, and of the first reduced problem.
     tol, max_iter
         Relative duality gap, and iterations allowed for each reduced problem.
     in_memory
-        Whether the rows are one part in memory. Passes are then cheap: the search starts with fewer
-        rows and coarser solutions, and does not look for equal rows.
+        Whether the rows are one part in memory, and the sample was drawn by weight. Passes are then
+        cheap: the search starts from a rough solution of the sample, and lets rows join rather than
+        sampling them again.
     """
 
     def __init__(
         self,
         problem: HingeProblem,
-        n_columns: int,
         n_rows: int,
-        size: int,
+        n_columns: int,
         most: int,
         tol: float,
         max_iter: int,
         *,
         in_memory: bool = False,
     ) -> None:
-        self._problem, self._n_rows, self._size, self._most = problem, n_rows, size, most
+        self._problem, self._n_rows, self._most = problem, n_rows, most
+        self._size = problem.first_size(n_rows, n_columns)
         self._tol, self._max_iter, self._in_memory = tol, max_iter, in_memory
         self._drawn = in_memory
         # Share of the error of margins that a solution on a sample of the rows within it leaves:
         # noise of the gradient over density of the rows.
         self._shrink = 4.0 * float(np.sqrt(n_columns / most))
-        # In memory it is cheaper to let rows join than to sample them again with little effect.
         self._resample = self._shrink <= _WORTHWHILE or not in_memory
         self._width = np.inf
-        self.coef = np.zeros(n_columns)
-        self.loss = self.primal = np.inf
-        self.multipliers, self.dual = Multipliers(0.0, self.coef), 0.0
-        self.vertex = False
-        self.n_iter = self.n_rounds = self.n_sent = 0
+        zero = np.zeros(n_columns)
+        self.best = Certified(zero, np.inf, Multipliers(0.0, zero), 0, vertex=False)
 
     @property
-    def _unit(self) -> float:
-        return max(self.primal, self._problem.floor)
+    def _relative_gap(self) -> float:
+        primal = self._problem.primal(self.best)
+        gap = primal - self._problem.bound(self.best.multipliers)
+        return gap / max(primal, self._problem.floor)
 
-    @property
-    def _gap(self) -> float:
-        return self.primal - self.dual
+    def offer(self, found: Certified) -> None:
+        """Keep a point if it is the best so far; of vertices that close the gap, the last."""
+        problem, point = self._problem, found._replace(multipliers=self.best.multipliers)
+        closes = problem.wants_vertex and problem.closes(point, self._tol)
+        if closes or problem.primal(point) < problem.primal(self.best):
+            self.best = point._replace(n_iter=self.best.n_iter)
 
-    def best(self) -> Certified:
-        """Return the best point and the best bound found."""
-        return Certified(self.coef, self.loss, self.multipliers, self.n_iter, self.vertex)
+    def _note(self, found: Certified) -> None:
+        """Count the iterations, and keep the bound if it is the best so far."""
+        bounds = self.best.multipliers, found.multipliers
+        self.best = self.best._replace(
+            multipliers=max(bounds, key=self._problem.bound),
+            n_iter=self.best.n_iter + found.n_iter,
+        )
 
-    def run(self, sample: HingeExamples | None) -> QueryStream[None]:
+    def run(self, sample: HingeExamples) -> QueryStream[Certified]:
         """Search until the gap closes or nothing changes any more.
 
-        ``sample`` is a random choice of the rows, or None to draw one.
+        ``sample`` is a random choice of the rows.
         """
         reference: FloatArray | None = yield from self._locate(sample)
         for move in range(_MAX_MOVES + 1):
             assert reference is not None
             reduced = yield from self._reduce(reference)
-            if move == 0 and reduced.loss + self._problem.value(reference) > self.primal:
+            if move == 0 and self._is_worse(reference, reduced):
                 # The point offered at the start is better.
-                reference = self.coef
+                reference = self.best.coef
                 self._width = self._width_of(self._most, self._distance(reference))
                 reduced = yield from self._reduce(reference)
             if reduced.n_rows == 0:
@@ -250,105 +292,100 @@ class ConstraintGeneration:
                 break
         if not self._problem.wants_vertex:
             yield from self._settle_on_ray()
+        return self.best
 
     def _reduce(
-        self, reference: FloatArray, rate: float = np.inf, seed: int = 0, *, merge: bool = True
+        self, reference: FloatArray, rate: float = np.inf, seed: int = 0
     ) -> QueryStream[ReducedRows]:
-        merge = merge and not self._in_memory
-        replies = yield NearQuery(reference, self._width, rate, seed, merge)
-        self.n_rounds += 1
-        return ReducedRows(cast(list[NearReply], replies))
+        query = NearQuery(reference, self._width, self._in_memory, rate, seed)
+        return ReducedRows(cast(list[NearReply], (yield query)))
 
-    def _approach(self, rows: HingeExamples, start: FloatArray | None, tol: float) -> FloatArray:
+    def _is_worse(self, reference: FloatArray, reduced: ReducedRows) -> bool:
+        """Whether a reference, whose loss is that of ``reduced``, is worse than the best point."""
+        problem = self._problem
+        return reduced.loss + problem.value(reference) > problem.primal(self.best)
+
+    def _approach(self, rows: HingeExamples, start: FloatArray, tol: float) -> FloatArray:
+        """Return a rough solution of some rows; their bound is not one of all rows."""
         found = self._problem.begin(rows, start).approach(tol, self._max_iter)
-        self.n_iter += found.n_iter
+        self.best = self.best._replace(n_iter=self.best.n_iter + found.n_iter)
         return found.coef
-
-    def offer(self, coef: FloatArray, loss: float, vertex: bool) -> None:
-        """Keep a point if it is the best so far; of vertices that close the gap, the last."""
-        primal = loss + self._problem.value(coef)
-        closes = primal - self.dual <= self._tol * max(primal, self._problem.floor)
-        if primal < self.primal or (self._problem.wants_vertex and closes):
-            self.coef, self.loss, self.primal, self.vertex = coef, loss, primal, vertex
 
     def _exhaust(
         self, reduced: ReducedRows, reference: FloatArray, move: int
     ) -> QueryStream[FloatArray | None]:
         """Add wrong rows until the gap closes; return a new reference if they are too many."""
         problem, tol = self._problem, self._tol
-        # With a coarser tolerance the errors of margins would exceed the width. A vertex at once
-        # saves a pass over rows that are not in memory.
+        # With a coarser tolerance the errors of margins would exceed the width. A vertex does not
+        # move as the tolerance shrinks, so it is found at once.
         first = max(min(_FIRST_TOL, 0.01 * self._width**2), tol)
-        if problem.wants_vertex and not self._in_memory:
+        if problem.wants_vertex or reduced.whole:
             first = tol
         target, solver = first, problem.begin(reduced.rows(), reference)
         for _ in range(_MAX_ROUNDS):
-            limit = max(self._size, reduced.n_sent)
-            self.n_sent = max(self.n_sent, reduced.n_sent)
-            target = tol if reduced.whole else target
-            solve = solver.finish if target <= tol else solver.approach
-            found = self._noted(solve(target, self._max_iter))
+            found = solver.finish(target, self._max_iter)
+            self._note(found)
             if reduced.whole:
-                self.offer(found.coef, found.loss, found.vertex)
+                self.offer(found)
                 return None
-            query = CheckQuery(found.coef, reference, problem.slack, reduced.owns(limit))
+            limit = max(self._size, reduced.n_sent)
+            query = CheckQuery(
+                found.coef, reference, self._width, problem.slack, reduced.known,
+                reduced.limits(limit), self._in_memory,
+            )  # fmt: skip
             checks = cast(list[CheckReply], (yield query))
-            self.n_rounds += 1
             loss, n_wrong = sum(check.loss for check in checks), sum(c.n_wrong for c in checks)
             # A vertex, and the smallest separator, must be those of the rows, not of their mean.
             of_mean = n_wrong > 0 and reduced.mean_is_tight(found.coef)
             separates = n_wrong > 0 and loss <= tol * problem.floor
-            self.offer(found.coef, loss, found.vertex and not of_mean)
-            provisional = problem.wants_vertex and (of_mean or separates or target > tol)
-            if self._gap <= tol * self._unit and not provisional:
+            self.offer(found._replace(loss=loss, vertex=found.vertex and not of_mean))
+            provisional = problem.wants_vertex and (of_mean or separates)
+            if self._relative_gap <= tol and not provisional:
                 return None
             if n_wrong > limit and move < _MAX_MOVES and self._resample:
                 return (yield from self._move(reduced, reference))
             if n_wrong:
                 reduced.join(checks, limit)
                 solver = problem.begin(reduced.rows(), found.coef)
-                target = min(max(0.01 * self._gap / self._unit, 0.3 * tol), first)
-                if problem.wants_vertex:
-                    target = tol if n_wrong <= reduced.n_sent // 8 else first
-            elif problem.wants_vertex and target > tol:
-                target = tol
+                target = min(max(0.01 * self._relative_gap, 0.3 * tol), first)
             elif target > _LAST_TOL * tol:
                 target = min(0.1 * target, 0.3 * tol)
             else:
                 return None
         return None
 
-    def _noted(self, found: Certified) -> Certified:
-        """Count the iterations, and keep the bound if it is the best so far."""
-        self.n_iter += found.n_iter
-        bound = self._problem.bound(found.multipliers)
-        if bound > self.dual:
-            self.multipliers, self.dual = found.multipliers, bound
-        return found
-
     def _move(self, reduced: ReducedRows, reference: FloatArray) -> QueryStream[FloatArray]:
         """Return a new reference: first a given sample may be bad, then the width too small."""
         if not self._drawn:
             return (yield from self._locate(None))
-        worse = reduced.loss + self._problem.value(reference) > self.primal
-        best = self.coef if worse else reference
+        best = self.best.coef if self._is_worse(reference, reduced) else reference
         return (yield from self._refine(best, 8.0 * self._width))
 
     def _locate(self, sample: HingeExamples | None) -> QueryStream[FloatArray]:
-        """Find a reference, and the width around it that has the rows that decide."""
-        zero = np.zeros_like(self.coef)
+        """Find a reference, and the width around it that has the rows that decide.
+
+        Without a sample, or with a small one, a sample is drawn.
+        """
+        zero = np.zeros_like(self.best.coef)
         self._width = np.inf
         if self._n_rows <= 2 * self._size:
             return zero
         if sample is None or np.count_nonzero(sample.weights) < _FEWEST_SAMPLED:
             self._drawn = True
-            drawn = yield from self._reduce(zero, rate=self._most, seed=1, merge=False)
+            drawn = yield from self._reduce(zero, rate=self._most, seed=1)
             sample = drawn.rows()
             if drawn.n_sent == 0:
                 return zero
         self._sample = HingeExamples.build(sample.features, sample.labels, sample.weights)
-        # Equal rows are sent as one, so only distinct rows count.
-        self._counted = self._sample if self._in_memory else drop_equal_rows(self._sample)
+        self._counted = self._sample
+        if not self._in_memory:
+            # Equal rows are sent as one, so only distinct rows count.
+            first = np.unique(row_keys(self._sample.take(slice(None))), return_index=True)[1]
+            self._counted = HingeExamples(
+                self._sample.features[first],
+                self._sample.labels[first],
+                self._sample.weights[first],
+            )
         coef, error = self._guess()
         return (yield from self._refine(coef, error))
 
@@ -358,8 +395,8 @@ class ConstraintGeneration:
         While they are too many, a sample of them, with the exact sum of all others, gives a
         reference with a fraction of the error.
         """
-        last, lowest, crowd = coef, np.inf, np.inf
-        weights = self._counted.weights
+        last, wide, lowest, crowd = coef, error, np.inf, np.inf
+        problem, weights = self._problem, self._counted.weights
         if self._drawn:
             # Drawn by weight: a row that is heavier than others counts as one of them.
             weights = np.minimum(weights, 1.0 / self._sample.n_rows)
@@ -375,12 +412,12 @@ class ConstraintGeneration:
             thinned = yield from self._reduce(coef, rate=self._most / share, seed=seed)
             if thinned.n_sent == 0:
                 break
-            primal = thinned.loss + self._problem.value(coef)
+            primal = thinned.loss + problem.value(coef)
             if primal > lowest:
                 # The last step was too long: the rows that should limit it were not sampled.
-                coef, error, crowd = last, 8.0 * error, np.inf
+                coef, error, crowd = last, wide, np.inf
                 continue
-            last, lowest, crowd = coef, primal, share
+            last, lowest, crowd, wide = coef, primal, share, self._width
             # The objective is flat to second order: margins must be far better than the width.
             tol = min(max(0.01 * self._width**2, 1e-9), _SAMPLE_TOL)
             coef = self._approach(thinned.rows(), coef, tol)
@@ -394,7 +431,7 @@ class ConstraintGeneration:
 
     def _guess(self) -> tuple[FloatArray, float]:
         """Return a solution of the sample, and the likely error of its margins."""
-        sample, start = self._sample, self.coef
+        sample, start = self._sample, self.best.coef
         if self._in_memory or sample.n_rows < 2:
             return self._approach(sample, start, _ROUGH_TOL), self._shrink
         one, two = (
@@ -414,25 +451,25 @@ class ConstraintGeneration:
         extrapolated from more rows.
         """
         expected = count * self._sample.n_rows / self._n_rows
-        rank = min(distance.size, max(int(np.ceil(expected)), 2 * self.coef.size + 50))
+        rank = min(distance.size, max(int(np.ceil(expected)), 2 * self._sample.n_columns + 50))
         return float(np.partition(distance, rank - 1)[rank - 1] * min(1.0, expected / rank))
 
     def _settle_on_ray(self) -> QueryStream[None]:
         """Scale a point with ``loss + 2 value > 1`` to the minimiser on its ray."""
-        if self.loss + 2.0 * self._problem.value(self.coef) <= 1.0 + _ROUNDING:
+        problem = self._problem
+        if self.best.loss + 2.0 * problem.value(self.best.coef) <= 1.0 + _ROUNDING:
             return
         width = min(self._width / 8.0, 0.5)
         for _ in range(_MAX_ROUNDS):
             self._width = width = max(width, NARROWEST)
-            rows = (yield from self._reduce(self.coef)).rows()
-            margins = rows.margins(self.coef)
-            best = ray_minimiser(margins, rows.weights, square=self._problem.value(self.coef))
+            coef = self.best.coef
+            rows = (yield from self._reduce(coef)).rows()
+            margins = rows.margins(coef)
+            best = ray_minimiser(margins, rows.weights, square=problem.value(coef))
             # Between these factors no row that was left out changes its side.
             low, high = 1.0 / (1.0 + width), 1.0 / (1.0 - width) if width < 1.0 else np.inf
             factor = min(max(best, low), high)
-            self.coef = factor * self.coef
-            self.loss = rows.loss(factor * margins)
-            self.primal = self.loss + self._problem.value(self.coef)
+            self.best = self.best._replace(coef=factor * coef, loss=rows.loss(factor * margins))
             if factor == best:
                 return
             width *= 2.0

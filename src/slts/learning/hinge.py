@@ -1,7 +1,8 @@
-"""Problems with a weighted hinge loss ``sum_i c_i [1 - f_i]_+`` over many rows; equal rows."""
+"""Problems with a weighted hinge loss ``sum_i c_i [1 - f_i]_+`` over many rows."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,16 +10,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
-from slts.hashing import scrambled
+from slts.errors import warn
 
 _BLOCK_ELEMENTS = 1 << 20
-_HASHED_ELEMENTS = 1 << 16
-# Smaller problems are not searched for equal rows.
-FEWEST_TO_GROUP = 64
-# With a larger share of distinct rows, grouping saves too little.
-_MOST_DISTINCT = 0.9
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,9 @@ class HingeExamples:
         if features.dtype != np.float32:
             features = features.astype(np.float64, copy=False)
         # The sum of finite numbers may overflow, so it only tells where to look closer.
-        if not np.isfinite(features.sum(dtype=np.float64)) and not np.isfinite(features).all():
+        with np.errstate(over="ignore"):
+            total = features.sum(dtype=np.float64)
+        if not np.isfinite(total) and not np.isfinite(features).all():
             raise ValueError(f"The '{name}' must be finite. Remove or replace NaN and infinity.")
         signs = np.asarray(labels, dtype=np.float64)
         if signs.shape != features.shape[:1] or not np.all(np.abs(signs) == 1.0):
@@ -166,8 +165,59 @@ class Certified(NamedTuple):
         return self._replace(coef=self.coef / unit, multipliers=multipliers)
 
 
-class HingeProblem(Protocol):
-    """A problem hinge + term that can be solved on rows in memory.
+@dataclass(frozen=True)
+class Solution:
+    """What every solution reports beside its coefficients.
+
+    Attributes
+    ----------
+    gamma : float
+        The margin the problem was solved for.
+    objective : float
+        Value of the problem at the solution.
+    dual : float
+        Lower bound on the optimum, from multipliers inside their boxes.
+    n_iter : int
+        Iterations; 0 where the optimum is known in closed form or inherited.
+    converged : bool
+        Whether the gap is small enough, relative to the objective.
+    """
+
+    gamma: float
+    objective: float
+    dual: float
+    n_iter: int
+    converged: bool
+
+    @property
+    def gap(self) -> float:
+        """``objective - dual``."""
+        return self.objective - self.dual
+
+    def warn_if_open(self, name: str, tol: float) -> None:
+        """Warn if the gap is too large; ``name`` is the name of the problem."""
+        if not self.converged:
+            warn(
+                f"The {name} has a duality gap of {self.gap:.2e} at objective "
+                f"{self.objective:.6g} (tol={tol:g}).",
+                ConvergenceWarning,
+            )
+
+
+class RowSolver(Protocol):
+    """A solver for few rows that can continue with a finer tolerance."""
+
+    def approach(self, tol: float, max_iter: int) -> Certified:
+        """Minimise, not to a vertex."""
+        ...
+
+    def finish(self, tol: float, max_iter: int) -> Certified:
+        """Minimise, to a vertex if the problem wants one."""
+        ...
+
+
+class HingeProblem(ABC):
+    """A problem hinge + convex term that can be solved on rows in memory.
 
     Attributes
     ----------
@@ -183,33 +233,41 @@ class HingeProblem(Protocol):
     slack: float
     wants_vertex: bool
 
+    @abstractmethod
     def value(self, coef: FloatArray) -> float:
         """Return the term at ``coef``."""
-        ...
 
+    @abstractmethod
     def bound(self, multipliers: Multipliers) -> float:
-        """Return the lower bound that the multipliers prove."""
-        ...
+        """Return the lower bound on hinge + term that the multipliers prove."""
 
+    @abstractmethod
     def closed_form(self, rows: HingeExamples) -> Certified | None:
         """Return the minimiser if it is known without iterations."""
-        ...
 
+    @abstractmethod
     def begin(self, rows: HingeExamples, start: FloatArray | None) -> RowSolver:
         """Return a solver for all rows at once; ``start`` is a guess."""
-        ...
 
+    @staticmethod
+    @abstractmethod
+    def first_size(n_rows: int, n_columns: int) -> int:
+        """Return the number of rows that constraint generation begins with."""
 
-class RowSolver(Protocol):
-    """A solver for few rows that can continue with a finer tolerance."""
+    def primal(self, point: Certified) -> float:
+        """Return hinge + term."""
+        return point.loss + self.value(point.coef)
 
-    def approach(self, tol: float, max_iter: int) -> Certified:
-        """Minimise, not to a vertex."""
-        ...
+    def closes(self, point: Certified, tol: float) -> bool:
+        """Whether the gap is at most ``tol``, relative to the primal value."""
+        primal = self.primal(point)
+        return primal - self.bound(point.multipliers) <= tol * max(primal, self.floor)
 
-    def finish(self, tol: float, max_iter: int) -> Certified:
-        """Minimise, to a vertex if the problem wants one."""
-        ...
+    def best_of(self, one: Certified, two: Certified) -> Certified:
+        """Return the better point with the better bound, and the iterations of both."""
+        point = min(one, two, key=self.primal)
+        multipliers = max(one.multipliers, two.multipliers, key=self.bound)
+        return point._replace(multipliers=multipliers, n_iter=one.n_iter + two.n_iter)
 
 
 def ray_minimiser(
@@ -228,58 +286,3 @@ def ray_minimiser(
     if square == 0.0:
         return float(breaks[passed])
     return float(max(breaks[passed], slopes[passed] / (2.0 * square)))
-
-
-class Groups(NamedTuple):
-    """Groups of equal rows: the first row of each group, in order, and the group of every row."""
-
-    first: npt.NDArray[np.intp]
-    owner: npt.NDArray[np.intp]
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Add up the values of each group."""
-        sums = np.bincount(self.owner, weights=values, minlength=self.first.size)
-        return np.asarray(sums, dtype=np.float64)
-
-
-def drop_equal_rows(rows: HingeExamples) -> HingeExamples:
-    """Keep one of several equal signed rows, with its own weight only.
-
-    The number of rows is then the number of distinct rows. ``rows`` itself is returned if few rows
-    are equal.
-    """
-    groups = group_equal_rows(rows) if rows.n_rows >= FEWEST_TO_GROUP else None
-    if groups is None:
-        return rows
-    first = groups.first
-    return HingeExamples(rows.features[first], rows.labels[first], rows.weights[first])
-
-
-def bits_of(features: FloatArray) -> npt.NDArray[np.uint64]:
-    """Return the bits of float64 numbers; both zeros have the same bits."""
-    return (features + 0.0).view(np.uint64)
-
-
-def group_equal_rows(
-    rows: HingeExamples, keys: npt.NDArray[np.bool_] | None = None
-) -> Groups | None:
-    """Group equal signed rows that have equal ``keys``; return None if that saves little."""
-    n, step = rows.n_rows, max(1, _HASHED_ELEMENTS // max(1, rows.n_columns))
-    blocks = [slice(at, at + step) for at in range(0, n, step)]
-    factors = np.random.default_rng(0).integers(2**64, size=rows.n_columns, dtype=np.uint64)
-    factors |= np.uint64(1)
-    hashes = np.zeros(n, dtype=np.uint64) if keys is None else keys.astype(np.uint64)
-    for block in blocks:
-        hashes[block] += scrambled(bits_of(rows.take(block))) @ factors
-    if np.count_nonzero(np.diff(np.sort(hashes))) >= _MOST_DISTINCT * n:
-        return None
-    _, first, owner = np.unique(hashes, return_index=True, return_inverse=True)
-    # Equal hashes do not prove equal rows: a row that differs from the first stays on its own.
-    leader, own = first[owner], np.arange(n)
-    for block in blocks:
-        copies = own[block][leader[block] != own[block]]
-        differs = np.any(rows.take(copies) != rows.take(leader[copies]), axis=1)
-        if keys is not None:
-            differs |= keys[copies] != keys[leader[copies]]
-        leader[copies[differs]] = copies[differs]
-    return Groups(*np.unique(leader, return_inverse=True))

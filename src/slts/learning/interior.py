@@ -12,15 +12,15 @@ Their rows are signed float64 features (labels of one), no larger than about one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from slts._typing import FloatArray
-from slts.learning.hinge import HingeExamples, Multipliers
+from slts.learning.hinge import HingeExamples, HingeProblem, Multipliers
 
 _CHUNK = 2048
 _STEP_FRACTION = 0.995
@@ -29,38 +29,41 @@ _PRICE_FRACTION = 3e-3
 
 
 class Direction(NamedTuple):
-    """Change of the paired variables and of the free variables."""
+    """Change of the paired variables and of the coefficients."""
 
     primal: FloatArray
     dual: FloatArray
-    free: FloatArray
+    coef: FloatArray
 
 
-class System(Protocol):
+class System(ABC):
     """A problem whose pairs satisfy ``primal * dual = 0`` at the optimum.
 
     ``coupled`` means that primal and dual move by the same step (quadratic objective).
     """
 
-    coupled: bool
+    coupled = False
     primal: FloatArray
     dual: FloatArray
+    coef: FloatArray
 
+    @abstractmethod
     def values(self) -> tuple[float, float]:
         """Return a primal and a dual value that bracket the optimum."""
-        ...
 
+    @abstractmethod
     def factor(self) -> None:
         """Factorise the normal equations at the current point."""
-        ...
 
+    @abstractmethod
     def direction(self, target: FloatArray) -> Direction:
         """Solve the Newton equations for a change ``target`` of the products."""
-        ...
 
     def advance(self, direction: Direction, primal_step: float, dual_step: float) -> None:
         """Move along ``direction``."""
-        ...
+        self.primal = self.primal + primal_step * direction.primal
+        self.dual = self.dual + dual_step * direction.dual
+        self.coef = self.coef + primal_step * direction.coef
 
 
 def weighted_gram(rows: FloatArray, weights: FloatArray) -> FloatArray:
@@ -174,38 +177,7 @@ def _length(values: FloatArray, change: FloatArray) -> float:
     return 1.0 if steepest >= -1.0 else -1.0 / steepest
 
 
-@dataclass(frozen=True)
-class SquaredNorm:
-    """The term ``strength * ||w||^2``."""
-
-    strength: float
-
-    def value(self, coef: FloatArray) -> float:
-        """Return the term at ``coef``."""
-        return self.strength * float(coef @ coef)
-
-    def bound(self, multipliers: Multipliers) -> float:
-        """Return the lower bound on hinge + term that the multipliers prove."""
-        gradient = multipliers.gradient
-        return multipliers.total - float(gradient @ gradient) / (4.0 * self.strength)
-
-
-@dataclass(frozen=True)
-class L1Ball:
-    """The constraint ``||a||_1 <= radius``, as a term that is zero or infinite."""
-
-    radius: float
-
-    def value(self, coef: FloatArray) -> float:
-        """Return zero: every point passed here is inside the ball."""
-        return 0.0
-
-    def bound(self, multipliers: Multipliers) -> float:
-        """Return the lower bound on the hinge loss in the ball that the multipliers prove."""
-        return multipliers.total - self.radius * float(np.max(np.abs(multipliers.gradient)))
-
-
-class _HingeSystem:
+class _HingeSystem(System):
     """Pairs (excess, multiplier) and (shortfall, weight - multiplier) of every row.
 
     ``values`` sets margins, loss and ``certificate``, the dual point, at the current point.
@@ -214,11 +186,9 @@ class _HingeSystem:
     margins: FloatArray
     loss: float
     certificate: Multipliers
-    primal: FloatArray
-    dual: FloatArray
 
-    def __init__(self, term: SquaredNorm | L1Ball, rows: HingeExamples, coef: FloatArray) -> None:
-        self._term, self.coef = term, coef
+    def __init__(self, problem: HingeProblem, rows: HingeExamples, coef: FloatArray) -> None:
+        self._problem, self.coef = problem, coef
         self._rows = np.asarray(rows.features, dtype=np.float64)
         self._weights = rows.weights
         self._size = rows.n_rows
@@ -231,7 +201,8 @@ class _HingeSystem:
         self._gradient = multipliers @ self._rows
         self.loss = float(self._weights @ np.maximum(1.0 - self.margins, 0.0))
         self.certificate = Multipliers(float(multipliers.sum()), self._gradient)
-        return self.loss + self._term.value(self.coef), self._term.bound(self.certificate)
+        primal = self.loss + self._problem.value(self.coef)
+        return primal, self._problem.bound(self.certificate)
 
 
 class SquaredNormSystem(_HingeSystem):
@@ -244,9 +215,11 @@ class SquaredNormSystem(_HingeSystem):
 
     coupled = True
 
-    def __init__(self, term: SquaredNorm, rows: HingeExamples, start: FloatArray) -> None:
-        super().__init__(term, rows, start)
-        self._twice = 2.0 * term.strength
+    def __init__(
+        self, problem: HingeProblem, strength: float, rows: HingeExamples, start: FloatArray
+    ) -> None:
+        super().__init__(problem, rows, start)
+        self._twice = 2.0 * strength
         self.primal = _positive_parts(self._rows @ start - 1.0)
         self.dual = 0.5 * np.concatenate([rows.weights, rows.weights])
 
@@ -271,12 +244,6 @@ class SquaredNormSystem(_HingeSystem):
         _set_difference(primal, self._ratio, change + self._row_residual)
         return Direction(primal, dual, coef)
 
-    def advance(self, direction: Direction, primal_step: float, dual_step: float) -> None:
-        """Move along ``direction``."""
-        self.primal = self.primal + primal_step * direction.primal
-        self.dual = self.dual + dual_step * direction.dual
-        self.coef = self.coef + primal_step * direction.free
-
 
 class L1BallSystem(_HingeSystem):
     """The system of the hinge loss in an L1 ball.
@@ -287,14 +254,12 @@ class L1BallSystem(_HingeSystem):
     points do not profit from a vertex.
     """
 
-    coupled = False
-
-    def __init__(self, term: L1Ball, rows: HingeExamples) -> None:
-        super().__init__(term, rows, np.zeros(rows.n_columns))
-        self._radius, self._columns = term.radius, rows.n_columns
+    def __init__(self, problem: HingeProblem, radius: float, rows: HingeExamples) -> None:
+        super().__init__(problem, rows, np.zeros(rows.n_columns))
+        self._radius, self._columns = radius, rows.n_columns
         # Both halves and the slack share the radius evenly. The dual halves are centred on the
         # rows' products but not far below the gradient, which they have to exceed in the end.
-        share = term.radius / (2 * self._columns + 1)
+        share = radius / (2 * self._columns + 1)
         multipliers = 0.5 * rows.weights
         excess = _positive_parts(np.full(self._size, -1.0))
         half = np.full(2 * self._columns + 1, share)
@@ -375,18 +340,9 @@ class L1BallSystem(_HingeSystem):
         _set_difference(primal[edge:-1], self._ratio[edge:-1], coef)
         return Direction(primal, dual, coef)
 
-    def advance(self, direction: Direction, primal_step: float, dual_step: float) -> None:
-        """Move along ``direction``."""
-        self.primal = self.primal + primal_step * direction.primal
-        self.dual = self.dual + dual_step * direction.dual
-        _, _, plus, minus = self._parts(self.primal)
-        self.coef = plus - minus
 
-
-class SmallestNormSystem:
+class SmallestNormSystem(System):
     """Pairs (margin - 1, multiplier), (plus, 1 - gradient) and (minus, 1 + gradient)."""
-
-    coupled = False
 
     def __init__(self, rows: FloatArray, start: FloatArray) -> None:
         self._rows = rows
@@ -438,13 +394,6 @@ class SmallestNormSystem:
         primal = scaled - self._ratio * dual
         _set_difference(primal[m:], self._ratio[m:], coef)
         return Direction(primal, dual, coef)
-
-    def advance(self, direction: Direction, primal_step: float, dual_step: float) -> None:
-        """Move along ``direction``."""
-        m, n = self._size, self._columns
-        self.primal = self.primal + primal_step * direction.primal
-        self.dual = self.dual + dual_step * direction.dual
-        self.coef = self.primal[m : m + n] - self.primal[m + n :]
 
 
 def _positive_parts(values: FloatArray) -> FloatArray:

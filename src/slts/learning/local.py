@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import daxpy, dgemm
+from scipy.linalg.blas import daxpy, dgemm, dsyrk
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.learning.calibration import two_sided
@@ -25,11 +25,12 @@ class Choice:
     n_phases
         Number of parts of a landmark that have their own metrics.
     penalty
-        The best penalty for it, relative to the mean squared norm of the features.
+        The best penalty for it, relative to the mean squared norm of the features; that of the
+        chosen candidate is the best for all series.
     error, accuracy
-        Mean squared error and accuracy of the leave-one-out decision values. Landmarks and scales
-        are not refitted, and snippets not chosen again, so both are optimistic: they serve to
-        compare candidates.
+        Mean squared error and accuracy of the leave-one-out decision values of at most 1000
+        training series. Landmarks and scales are not refitted, so both are optimistic: they serve
+        to compare candidates.
     chosen
         Whether this candidate was chosen.
     reason
@@ -59,51 +60,52 @@ class FeatureGram:
         self._anchors = anchors
         self._all = np.array_equal(anchors, np.arange(n_series))
         self._total = np.zeros((n_series, len(anchors)))
-        # Of the current comparison; whatever it holds counts for nothing while it is new.
-        self._comparison, self._new = np.zeros((n_series, len(anchors))), True
+        # Of the current comparison, if it has features yet.
+        self._comparison: FloatArray | None = None
         self.comparison_weights: list[float] = []
         self._norm = 0.0
 
     def add(self, features: AnyArray) -> None:
         """Add features of the current comparison, shape (series, ...)."""
-        flat = features.reshape(len(features), -1)
+        if self._comparison is None:
+            self._comparison = np.zeros_like(self._total)
+        # In place: products are as large as their sum. BLAS takes the transposes without copies.
+        flat, out = features.reshape(len(features), -1), self._comparison.T
         if self._all:
-            # NumPy computes half of a product of a matrix and its own transpose.
-            self.add_products(flat @ flat.T)
-            return
-        # In place: the product is as large as the sum. BLAS takes the transposes without copies.
-        dgemm(
-            1.0, flat[self._anchors].T, flat.T, 0.0 if self._new else 1.0, self._comparison.T,
-            trans_a=True, overwrite_c=True,
-        )  # fmt: skip
-        self._new = False
-
-    def add_products(self, products: AnyArray) -> None:
-        """Add inner products of the current comparison, shape (series, anchors)."""
-        if self._new:
-            self._comparison[:] = products
+            # A triangle is half of the work; the other one is filled in the end.
+            dsyrk(1.0, flat.T, 1.0, out, trans=1, lower=True, overwrite_c=True)
         else:
-            self._comparison += products
-        self._new = False
+            own = flat[self._anchors].T
+            dgemm(1.0, own, flat.T, 1.0, out, trans_a=True, overwrite_c=True)
 
-    def end_comparison(self, share: float = 1.0) -> None:
-        """Scale the current comparison: its centred features get the mean squared norm `share`."""
-        own = self._comparison[self._anchors]
+    def end_comparison(self) -> None:
+        """Scale the current comparison: its centred features get a mean squared norm of one."""
+        products, self._comparison = self._comparison, None
+        assert products is not None
+        if self._all:
+            upper = np.triu(products)
+            products = upper + np.triu(upper, 1).T
+        own = products[self._anchors]
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.
-        weight = share / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
+        weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
         # BLAS adds in threads.
-        daxpy(self._comparison.ravel(), self._total.ravel(), a=weight)
-        self._new = True
+        daxpy(products.ravel(), self._total.ravel(), a=weight)
         self.comparison_weights.append(weight)
-        self._norm += share if weight > 0.0 else 0.0
+        self._norm += float(weight > 0.0)
 
-    def restricted(self, positions: IntArray) -> FeatureGram:
-        """Return the inner products of some anchors only, given by their positions."""
-        own = FeatureGram(np.arange(len(positions)), len(positions))
-        own._total = self._total[np.ix_(self._anchors[positions], positions)]
-        own._norm = self._norm
-        return own
+    def plus(self, other: FeatureGram, weight: float) -> FeatureGram:
+        """Return the sum with other features of the same series, times a weight."""
+        both = FeatureGram(self._anchors, len(self._total))
+        both._total = daxpy(other._total.ravel(), self._total.flatten(), a=weight).reshape(
+            self._total.shape
+        )
+        both._norm = self._norm + weight * other._norm
+        both.comparison_weights = [
+            *self.comparison_weights,
+            *(weight * own for own in other.comparison_weights),
+        ]
+        return both
 
     def solve(
         self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray

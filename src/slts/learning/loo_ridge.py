@@ -17,6 +17,7 @@ from scipy.linalg.blas import dsymm, dsyrk
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
+from slts.learning.blas import matmul
 
 # Penalties as multiples of the mean squared norm of the centred features.
 PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
@@ -71,6 +72,11 @@ class RidgeFit:
     objective: float
     gap: float
 
+    @property
+    def error(self) -> float:
+        """Error of the chosen penalty."""
+        return float(self.errors[self.best])
+
 
 class NormalEquations:
     """Sums over series that determine a ridge regression; the sums of parts are added.
@@ -97,9 +103,10 @@ class NormalEquations:
         """Add series: coordinates, targets of shape (series, targets), and weights."""
         weighted = sample_weight[:, np.newaxis] * targets
         self._weight += float(sample_weight.sum())
-        self._first += sample_weight @ coordinates
         self._targets += weighted.sum(axis=0)
-        self._cross += coordinates.T @ weighted
+        sums = matmul(coordinates.T, np.column_stack([weighted, sample_weight]))
+        self._cross += sums[:, :-1]
+        self._first += sums[:, -1]
         self._squares += float(np.einsum("ij,ij->", weighted, targets))
         root = np.sqrt(sample_weight)[:, np.newaxis]
         for rows in _row_blocks(coordinates):
@@ -161,10 +168,10 @@ class NormalEquations:
         squares = self._squares - float(self._targets @ target_mean)
         spectrum, rotation = eigh(gram, lower=True, check_finite=False, driver="evd")
         spectrum = np.maximum(spectrum, 0.0)
-        projected = rotation.T @ cross
+        projected = matmul(rotation.T, cross)
 
         y = targets - target_mean
-        # All penalties at once: (coordinates, penalties) and (coordinates, penalties, targets).
+        # All penalties at once: (coordinates, penalties) and (coordinates, penalties x targets).
         shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
         shares = sample_weight if importance is None else importance
         shares = shares / shares.sum() / y.shape[1]
@@ -173,15 +180,16 @@ class NormalEquations:
             signs = _random_signs(y.shape[1])
             summed = projected @ signs, y @ signs
         slopes = shrunk[:, :, np.newaxis] * summed[0][:, np.newaxis]
+        slopes = slopes.reshape(len(shrunk), len(penalties) * summed[0].shape[1])
         # What a series keeps of its residual is 1 - leverage; the intercept adds to the leverage.
         kept = np.empty((len(y), len(penalties)))
         errors = np.zeros(len(penalties))
         for rows in _row_blocks(span.coordinates):
-            x = (span.coordinates[rows] - mean) @ rotation
-            fitted = np.tensordot(x, slopes, axes=1)
+            x = matmul(span.coordinates[rows] - mean, rotation)
+            fitted = matmul(x, slopes).reshape(len(x), len(penalties), -1)
             x *= x
             own = sample_weight[rows, np.newaxis]
-            kept[rows] = np.maximum(1.0 - own * (x @ shrunk) - own / total, _LEVERAGE_ROOM)
+            kept[rows] = np.maximum(1.0 - own * matmul(x, shrunk) - own / total, _LEVERAGE_ROOM)
             # The leave-one-out residual.
             residuals = (summed[1][rows, np.newaxis] - fitted) / kept[rows, :, np.newaxis]
             errors += np.einsum("i,ipt,ipt->p", shares[rows], residuals, residuals)
@@ -191,14 +199,14 @@ class NormalEquations:
             if errors[k] < (1.0 - _TIE) * errors[best]:
                 best = k
         best_slope = shrunk[:, best, np.newaxis] * projected
-        penalty, slope = float(penalties[best]), rotation @ best_slope
-        residual = y - (span.coordinates @ slope - mean @ slope)
+        penalty, slope = float(penalties[best]), matmul(rotation, best_slope)
+        residual = y - (matmul(span.coordinates, slope) - mean @ slope)
         gradient = penalty * slope - cross
         if slope.size:
             gradient += dsymm(1.0, gram, slope, lower=True)
         fitted = (spectrum + penalty) @ best_slope**2 - 2.0 * (best_slope * projected).sum(axis=0)
         return RidgeFit(
-            weights=span.basis @ slope,
+            weights=matmul(span.basis, slope),
             slope=slope,
             intercept=target_mean - (mean + span.centre) @ slope,
             penalties=np.asarray(penalties, dtype=np.float64),
@@ -243,9 +251,8 @@ class AnchorSpan:
             inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
             basis[pivots[:rank] - 1] = np.tril(inverse).T
         basis -= basis.mean(axis=0)
-        coordinates = products @ basis
-        # By BLAS, in threads.
-        mean = np.full(len(coordinates), 1.0 / len(coordinates)) @ coordinates
+        coordinates = matmul(products, basis)
+        mean = matmul(np.full((1, len(coordinates)), 1.0 / len(coordinates)), coordinates)[0]
         coordinates -= mean
         return cls(basis, mean, coordinates)
 

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
-from slts.errors import warn
-from slts.learning.constraint_generation import (
-    ConstraintGeneration,
-    QueryStream,
-    most_sampled,
-    solve_in_memory,
+from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
+from slts.learning.hinge import (
+    Certified,
+    HingeExamples,
+    HingeProblem,
+    Multipliers,
+    Solution,
+    ray_minimiser,
 )
-from slts.learning.hinge import Certified, HingeExamples, Multipliers, ray_minimiser
-from slts.learning.interior import SquaredNorm, SquaredNormSystem, minimise
+from slts.learning.interior import SquaredNormSystem, minimise
 
 _NORM_CHUNK = 4096
 _EXACT = 1e-12
@@ -35,63 +35,22 @@ _DETOURS = (1.3, 0.7, 3.0)
 
 
 @dataclass(frozen=True)
-class MetricSolution:
+class MetricSolution(Solution):
     """A minimiser of the metric problem, with its certificate.
 
     Attributes
     ----------
     metric : ndarray of shape (d, d), or the shape of one ``Z_i``
-        The matrix ``M``.
-    gamma, lam : float
-        The parameters the problem was solved for.
-    primal : float
-        Objective at ``metric``; never above one.
-    dual : float
-        Lower bound on the optimum, from multipliers inside their boxes.
-    gap : float
-        ``primal - dual``.
+        The matrix ``M``. The objective at it is at most one.
+    lam : float
+        The penalty the problem was solved for.
     loss : float
-        The hinge part of ``primal``.
-    n_iter : int
-        Interior-point iterations (0 where the minimiser is known in closed form).
-    converged : bool
-        Whether ``gap <= tol * max(primal, 1e-9)``.
+        The hinge part of ``objective``.
     """
 
     metric: FloatArray
-    gamma: float
     lam: float
-    primal: float
-    dual: float
-    gap: float
     loss: float
-    n_iter: int
-    converged: bool
-
-    @classmethod
-    def build(
-        cls,
-        metric: FloatArray,
-        pair: tuple[float, float],
-        loss: float,
-        primal: float,
-        dual: float,
-        n_iter: int,
-        tol: float,
-    ) -> MetricSolution:
-        """Return a solution for ``pair``, which is ``(gamma, lam)``, judged by ``tol``."""
-        gap = primal - dual
-        closed = gap <= tol * max(primal, PRIMAL_FLOOR)
-        return cls(metric, *pair, primal, dual, gap, loss, n_iter, closed)
-
-    def warn_if_open(self, name: str, tol: float) -> None:
-        """Warn if the gap is larger than ``tol``; ``name`` is the name of the problem."""
-        if not self.converged:
-            warn(
-                f"The {name} has a duality gap of {self.gap:.2e} at objective {self.primal:.6g} "
-                f"(tol={tol:g}).",
-                ConvergenceWarning,
-            )
 
 
 def one_vs_rest_features(
@@ -142,21 +101,18 @@ def solve_frobenius_path(
     coef = None if start is None else start.ravel() / pairs[0][0]
     if coef is not None and basis is not None:
         coef = coef @ basis
-    size = _first_size(rows.n_rows, rows.n_columns)
     strengths = [strength_of(gamma, lam) for gamma, lam in pairs]
     found: dict[float, Certified] = {}
     for strength in sorted(set(strengths), reverse=True):
-        problem = _MetricProblem(strength)
-        point = solve_in_memory(problem, rows, size, start=coef, tol=tol, max_iter=max_iter)
+        problem = MetricProblem(strength)
+        point = solve_in_memory(problem, rows, start=coef, tol=tol, max_iter=max_iter)
         found[strength], coef = point, point.coef
-    solutions = []
+    solutions: list[MetricSolution] = []
     for pair, strength in zip(pairs, strengths, strict=True):
-        solution = _MetricProblem(strength).report(found[strength], pair, tol)
+        is_new = strength not in strengths[: len(solutions)]
+        solution = MetricProblem(strength).report(found[strength], pair, tol, warn=is_new)
         flat = solution.metric if basis is None else basis @ solution.metric
         solutions.append(replace(solution, metric=flat.reshape(Z.shape[1:])))
-    for strength in found:
-        name = f"metric for lam*gamma^2={strength:g}"
-        solutions[strengths.index(strength)].warn_if_open(name, tol)
     return solutions
 
 
@@ -174,18 +130,10 @@ def metric_in_parts(
 
     Parameters
     ----------
-    sample : HingeExamples
-        A uniform choice of the rows, some thousands. Only the run time depends on it.
-    n_rows : int
-        Number of rows in all parts together.
+    sample, n_rows, tol, max_iter, most_bytes
+        See :func:`slts.learning.constraint_generation.solve_in_parts`.
     gamma, lam : float
         Parameters, both positive.
-    tol : float
-        Relative duality gap, over all rows.
-    max_iter : int
-        Interior-point iterations allowed in one reduced problem.
-    most_bytes : float
-        Approximate limit for the features of the rows in memory.
 
     Returns
     -------
@@ -197,26 +145,12 @@ def metric_in_parts(
     ConvergenceWarning
         If the gap stays above ``tol``.
     """
-    gamma, lam = float(gamma), float(lam)
     check_pairs([(gamma, lam)])
-    problem = _MetricProblem(strength_of(gamma, lam))
-    size = _first_size(n_rows, sample.n_columns)
-    most = most_sampled(size, sample.n_columns, most_bytes)
-    search = ConstraintGeneration(problem, sample.n_columns, n_rows, size, most, tol, max_iter)
-    yield from search.run(sample)
-    found = problem.report(search.best(), (gamma, lam), tol)
-    found.warn_if_open(f"metric for lam*gamma^2={problem.strength:g}", tol)
-    return found
-
-
-def rows_of_metric(n_rows: int, n_columns: int, most_bytes: float) -> int:
-    """Return about how many of ``n_rows`` rows :func:`metric_in_parts` holds in memory."""
-    return min(n_rows, most_sampled(_first_size(n_rows, n_columns), n_columns, most_bytes))
-
-
-def _first_size(n_rows: int, n_columns: int) -> int:
-    """Return the number of rows that a solver begins with."""
-    return max(1000, 6 * n_columns, int(n_rows ** (2.0 / 3.0)))
+    problem = MetricProblem(strength_of(gamma, lam))
+    point = yield from solve_in_parts(
+        problem, sample, n_rows, tol=tol, max_iter=max_iter, most_bytes=most_bytes
+    )
+    return problem.report(point, (gamma, lam), tol)
 
 
 def strength_of(gamma: float, lam: float) -> float:
@@ -253,17 +187,27 @@ def _span(rows: HingeExamples) -> tuple[HingeExamples, FloatArray | None]:
 
 
 @dataclass(frozen=True)
-class _MetricProblem(SquaredNorm):
-    """The metric problem in ``w = M / gamma``."""
+class MetricProblem(HingeProblem):
+    """The metric problem in ``w = M / gamma``: hinge + ``strength * ||w||^2``."""
 
+    strength: float
     floor = PRIMAL_FLOOR
     slack = 0.0
     wants_vertex = False
 
-    def closes(self, point: Certified, tol: float) -> bool:
-        """Whether the gap is small enough."""
-        primal = point.loss + self.value(point.coef)
-        return primal - self.bound(point.multipliers) <= tol * max(primal, self.floor)
+    @staticmethod
+    def first_size(n_rows: int, n_columns: int) -> int:
+        """Return the number of rows that constraint generation begins with."""
+        return max(1000, 6 * n_columns, int(n_rows ** (2.0 / 3.0)))
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty."""
+        return self.strength * float(coef @ coef)
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound that the multipliers prove."""
+        gradient = multipliers.gradient
+        return multipliers.total - float(gradient @ gradient) / (4.0 * self.strength)
 
     def closed_form(self, rows: HingeExamples) -> Certified | None:
         """Return the minimiser if no margin exceeds one: every multiplier is at its weight."""
@@ -278,63 +222,67 @@ class _MetricProblem(SquaredNorm):
         """Return a solver for all rows at once; ``start`` is a guess."""
         return _MetricSolver(self, rows, start)
 
-    def report(self, point: Certified, pair: tuple[float, float], tol: float) -> MetricSolution:
-        """Return the solution, whose metric is flat, with its certificate."""
-        primal, dual = point.loss + self.value(point.coef), self.bound(point.multipliers)
-        metric = pair[0] * point.coef
-        return MetricSolution.build(metric, pair, point.loss, primal, dual, point.n_iter, tol)
+    def report(
+        self, point: Certified, pair: tuple[float, float], tol: float, *, warn: bool = True
+    ) -> MetricSolution:
+        """Return the solution for ``(gamma, lam)``, whose metric is flat; warn if it is open."""
+        gamma, lam = pair
+        found = MetricSolution(
+            gamma=gamma,
+            lam=lam,
+            metric=gamma * point.coef,
+            objective=self.primal(point),
+            dual=self.bound(point.multipliers),
+            loss=point.loss,
+            n_iter=point.n_iter,
+            converged=self.closes(point, tol),
+        )
+        if warn:
+            found.warn_if_open(f"metric for lam*gamma^2={self.strength:g}", tol)
+        return found
 
 
 class _MetricSolver:
     """Interior-point steps on rows in units of the longest one."""
 
     def __init__(
-        self, problem: _MetricProblem, rows: HingeExamples, start: FloatArray | None
+        self, problem: MetricProblem, rows: HingeExamples, start: FloatArray | None
     ) -> None:
-        rows, self._basis = _span(rows)
         self._unit = largest_row_norm(rows)
         self._rows = rows.scaled(1.0 / self._unit)
-        self._problem = _MetricProblem(problem.strength / self._unit**2)
+        self._problem = MetricProblem(problem.strength / self._unit**2)
         self._known = self._problem.closed_form(self._rows)
-        if start is None:
-            start = np.zeros(rows.n_columns)
-        elif self._basis is not None:
-            start = start @ self._basis
-        self._system = SquaredNormSystem(self._problem, self._rows, start * self._unit)
+        start = np.zeros(rows.n_columns) if start is None else start * self._unit
+        self._system = self._system_of(self._problem, start)
+
+    def _system_of(self, problem: MetricProblem, start: FloatArray) -> SquaredNormSystem:
+        return SquaredNormSystem(problem, problem.strength, self._rows, start)
 
     def finish(self, tol: float, max_iter: int) -> Certified:
         """Minimise."""
-        point = (self._known or self._solve(tol, max_iter)).in_units(self._unit)
-        if self._basis is None:
-            return point
-        total, gradient = point.multipliers
-        multipliers = Multipliers(total, self._basis @ gradient)
-        return point._replace(coef=self._basis @ point.coef, multipliers=multipliers)
+        return (self._known or self._solve(tol, max_iter)).in_units(self._unit)
 
     approach = finish
 
     def _solve(self, tol: float, max_iter: int) -> Certified:
         """Continue the interior-point steps, and start again from other points if they stall."""
         problem = self._problem
-        point = self._run(self._system, tol, max_iter)
+        point = self._run(tol, max_iter)
         for detour in _DETOURS:
             if problem.closes(point, tol):
                 break
             # Steps from an unlucky point can shrink to nothing. They do not from the optimum of a
             # similar problem.
-            similar = SquaredNorm(detour * problem.strength)
-            nearby = SquaredNormSystem(similar, self._rows, np.zeros(self._rows.n_columns))
+            similar = MetricProblem(detour * problem.strength)
+            nearby = self._system_of(similar, np.zeros(self._rows.n_columns))
             n_iter = minimise(nearby, tol=tol, max_iter=max_iter, floor=problem.floor)
-            self._system = SquaredNormSystem(problem, self._rows, nearby.coef)
-            again = self._run(self._system, tol, max_iter)
-            best = min(point, again, key=lambda p: p.loss + problem.value(p.coef))
-            dual = max(point, again, key=lambda p: problem.bound(p.multipliers)).multipliers
-            n_iter += point.n_iter + again.n_iter
-            point = best._replace(multipliers=dual, n_iter=n_iter)
+            self._system = self._system_of(problem, nearby.coef)
+            again = self._run(tol, max_iter)
+            point = problem.best_of(point, again._replace(n_iter=n_iter + again.n_iter))
         return point
 
-    def _run(self, system: SquaredNormSystem, tol: float, max_iter: int) -> Certified:
-        problem = self._problem
+    def _run(self, tol: float, max_iter: int) -> Certified:
+        problem, system = self._problem, self._system
         n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=problem.floor)
         # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
         square = problem.value(system.coef)

@@ -153,7 +153,16 @@ def solve_metric_path(
         coef, loss, primal, dual, n_iter = found[strength]
         metric = (gamma / unit * coef).reshape(Z.shape[1:])
         solutions.append(
-            MetricSolution.build(metric, (gamma, lam), loss, primal, dual, n_iter, tol)
+            MetricSolution(
+                gamma=gamma,
+                lam=lam,
+                metric=metric,
+                objective=primal,
+                dual=dual,
+                loss=loss,
+                n_iter=n_iter,
+                converged=found[strength].closes(tol),
+            )
         )
         if is_new:
             product = "lam*gamma^2" if regularizer in SQUARED_NORMS else "lam*gamma"

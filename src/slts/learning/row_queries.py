@@ -4,23 +4,26 @@ Rows may be stored in parts: in memory, on disk or on other machines. A reply de
 query and on the rows of the part, so a part may be asked again elsewhere. The replies of the blocks
 of a part merge, in block order, to the reply of the part.
 
-Equal rows, for instance where all series of a class are the same, are sent as one row that has the
-sum of their weights (:class:`PickedRows`).
+Every row has a key, and rows of equal key are sent as one row that has the sum of their weights. In
+parts the key is a hash of the row: there may be many equal rows, for instance where all series of a
+class are the same. In memory the key is the position, which takes no time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import FloatArray
 from slts.errors import DataError
-from slts.hashing import scrambled
-from slts.learning.hinge import FEWEST_TO_GROUP, Groups, HingeExamples, bits_of, group_equal_rows
+from slts.hashing import mixed, scrambled
+from slts.learning.hinge import HingeExamples
+
+Keys: TypeAlias = npt.NDArray[np.uint64]
 
 # Margins this close to one count as one: the side of a row must not depend on rounding.
 NARROWEST = 1e-7
@@ -28,69 +31,67 @@ NARROWEST = 1e-7
 _LEFTOVER = 1e-12
 
 
+def row_keys(features: FloatArray) -> Keys:
+    """Return a hash of every row; equal rows have equal hashes.
+
+    Different rows have equal hashes with a probability of 1e-9 among 100,000 rows.
+    """
+    factors = np.random.default_rng(0).integers(2**64, size=features.shape[1], dtype=np.uint64)
+    # Adding zero gives both zeros the same bits.
+    bits = scrambled((features + 0.0).view(np.uint64))
+    return scrambled(bits @ (factors | np.uint64(1)))
+
+
 @dataclass(frozen=True, eq=False)
 class PickedRows:
-    """Rows that are sent to the solver: signed features, weights and positions in the part.
-
-    One row may stand for several equal rows of the part: ``index`` has the positions of all of
-    them, and ``owner`` the row that stands for each position.
-    """
+    """Rows that are sent to the solver: signed features, weights, keys, one minus the margin."""
 
     features: FloatArray
     weights: FloatArray
-    index: IntArray
-    owner: npt.NDArray[np.intp]
+    keys: Keys
+    short: FloatArray
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; equal rows that were merged count once."""
+        """Number of rows."""
         return int(self.weights.size)
 
     @classmethod
-    def picked(cls, rows: HingeExamples, index: npt.NDArray[np.intp], first: int) -> PickedRows:
+    def picked(
+        cls,
+        rows: HingeExamples,
+        chosen: npt.NDArray[np.bool_],
+        short: FloatArray,
+        first: int,
+        *,
+        by_position: bool,
+    ) -> PickedRows:
         """Pick rows of a block whose first row has position ``first`` in the part."""
-        at = index.astype(np.int64) + first
-        return cls(rows.take(index), rows.weights[index], at, np.arange(index.size))
+        index = np.flatnonzero(chosen)
+        features = rows.take(index)
+        keys = (index + first).astype(np.uint64) if by_position else row_keys(features)
+        return cls(features, rows.weights[index], keys, short[index]).merged()
 
     @classmethod
     def concatenated(cls, several: Sequence[PickedRows]) -> PickedRows:
-        """Return all rows, in order."""
+        """Return the rows of all, merged."""
         if len(several) == 1:
             return several[0]
-        before = np.cumsum([0, *(rows.n_rows for rows in several)])
-        return cls(
-            np.concatenate([rows.features for rows in several]),
-            np.concatenate([rows.weights for rows in several]),
-            np.concatenate([rows.index for rows in several]),
-            np.concatenate([rows.owner + n for rows, n in zip(several, before, strict=False)]),
-        )
+        columns = ((rows.features, rows.weights, rows.keys, rows.short) for rows in several)
+        return cls(*map(np.concatenate, zip(*columns, strict=True))).merged()
+
+    def merged(self) -> PickedRows:
+        """Return one row for each key."""
+        if np.unique(self.keys).size == self.n_rows:
+            return self
+        keys, first, owner = np.unique(self.keys, return_index=True, return_inverse=True)
+        weights: FloatArray = np.bincount(owner, weights=self.weights).astype(np.float64)
+        return PickedRows(self.features[first], weights, keys, self.short[first])
 
     def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> PickedRows:
-        """Return some of the rows, in their order, with all positions they stand for."""
-        kept = np.zeros(self.n_rows, dtype=bool)
-        kept[index] = True
-        rank, some = np.cumsum(kept) - 1, kept[self.owner]
+        """Return some of the rows."""
         return PickedRows(
-            self.features[kept], self.weights[kept], self.index[some], rank[self.owner[some]]
-        )
-
-    def groups(self, keys: npt.NDArray[np.bool_] | None = None) -> Groups | None:
-        """Group equal rows that have equal ``keys``; return None if that saves little."""
-        if self.n_rows < FEWEST_TO_GROUP:
-            return None
-        return group_equal_rows(
-            HingeExamples(self.features, np.ones(self.n_rows), self.weights), keys
-        )
-
-    def merged(self, groups: Groups | None) -> PickedRows:
-        """Return one row for each group."""
-        if groups is None:
-            return self
-        return PickedRows(
-            self.features[groups.first],
-            groups.sums(self.weights),
-            self.index,
-            groups.owner[self.owner],
+            self.features[index], self.weights[index], self.keys[index], self.short[index]
         )
 
 
@@ -98,33 +99,28 @@ class PickedRows:
 class NearReply:
     """Rows near the margin, and sums over the other rows below it.
 
-    ``n_rows`` counts the rows of positive weight. ``loss`` is the loss of all rows at the
-    reference. ``n_below``, ``weight`` and ``vector`` are number, weight and weighted signed sum of
-    the rows outside ``near`` whose margin is below one.
+    ``n_rows`` counts the rows of positive weight, ``n_left`` those of them that are not near.
+    ``loss`` is the loss of all rows at the reference. ``weight`` and ``vector`` are weight and
+    weighted signed sum of the rows outside ``near`` whose margin is below one.
     """
 
     near: PickedRows
     n_rows: int
-    n_below: int
+    n_left: int
     weight: float
     vector: FloatArray
     loss: float
-    merge: bool
 
     @classmethod
     def merged(cls, replies: Sequence[NearReply]) -> NearReply:
         """Return the reply of consecutive blocks together."""
-        if len(replies) == 1:
-            return replies[0]
-        near, merge = PickedRows.concatenated([reply.near for reply in replies]), replies[0].merge
         return cls(
-            near.merged(near.groups()) if merge else near,
+            PickedRows.concatenated([reply.near for reply in replies]),
             sum(reply.n_rows for reply in replies),
-            sum(reply.n_below for reply in replies),
+            sum(reply.n_left for reply in replies),
             float(sum(reply.weight for reply in replies)),
             np.sum([reply.vector for reply in replies], axis=0),
             float(sum(reply.loss for reply in replies)),
-            merge,
         )
 
 
@@ -133,49 +129,35 @@ class NearQuery:
     """Pick the rows whose margin at ``reference`` is within ``width`` of one; sum the others.
 
     A finite ``rate`` picks a random choice of these rows only: each with probability
-    ``min(1, rate * weight)``, its weight divided by that probability. The choice depends on the
-    rows and ``seed``, not on blocks and parts. ``merge`` replaces equal rows by one.
+    ``min(1, rate * weight)``, its weight divided by that probability. The choice depends on
+    ``seed`` and on the keys.
     """
 
     reference: FloatArray
     width: float
+    by_position: bool = False
     rate: float = np.inf
     seed: int = 0
-    merge: bool = True
 
-    def common(self) -> NearQuery:
-        """Return what all parts need to know."""
-        return self
-
-    def own(self, part: int) -> None:
-        """Return what only ``part`` needs to know: nothing."""
-
-    def with_own(self, own: Own | None) -> NearQuery:
-        """Return the query of a part, from the common and its own information."""
-        return self
-
-    def answer(self, rows: HingeExamples, first: int) -> NearReply:
-        """Answer for a block of rows whose first row has position ``first`` in the part."""
+    def answer(self, rows: HingeExamples, part: int = 0, first: int = 0) -> NearReply:
+        """Answer for a block of a part; the first row of the block has position ``first``."""
         (margins,) = _margins(rows, first, self.reference)
-        weights, used = rows.weights, rows.weights > 0.0
-        short = 1.0 - margins
+        short, used = 1.0 - margins, rows.weights > 0.0
         is_near = (np.abs(short) <= self.width) & used
         below = (short > 0.0) & used & ~is_near
-        near = PickedRows.picked(rows, np.flatnonzero(is_near), first)
-        if self.merge:
-            near = near.merged(near.groups())
+        near = PickedRows.picked(rows, is_near, short, first, by_position=self.by_position)
         if np.isfinite(self.rate):
             chance = np.minimum(1.0, self.rate * near.weights)
-            drawn = _random_numbers(near, self.seed) < chance
-            near = replace(near, weights=near.weights / chance).take(drawn)
+            drawn = _random_numbers(near.keys, self.seed) < chance
+            scaled = PickedRows(near.features, near.weights / chance, near.keys, near.short)
+            near = scaled.take(drawn)
         return NearReply(
             near,
             int(np.count_nonzero(used)),
-            int(np.count_nonzero(below)),
-            float(weights[below].sum()),
-            rows.combine(np.where(below, weights, 0.0)),
+            int(np.count_nonzero(used & ~is_near)),
+            float(rows.weights[below].sum()),
+            rows.combine(np.where(below, rows.weights, 0.0)),
             rows.loss(margins),
-            self.merge,
         )
 
 
@@ -183,95 +165,55 @@ class NearQuery:
 class CheckReply:
     """Loss of all rows at the coefficients, and rows that moved to the other side of the margin.
 
-    ``below`` and ``score`` belong to the rows in ``wrong``: whether the margin was below one at the
-    reference, and the weight times the distance of the margin from one now. ``n_wrong`` counts all
-    such rows; equal rows that were found together count once.
+    ``wrong`` has at most ``limit`` of these rows, those farthest from the margin. ``n_wrong``
+    counts all of them; equal rows that were found together count once.
     """
 
     loss: float
     wrong: PickedRows
-    below: npt.NDArray[np.bool_]
-    score: FloatArray
     n_wrong: int
     limit: int
 
     @classmethod
     def merged(cls, replies: Sequence[CheckReply]) -> CheckReply:
-        """Return the reply of consecutive blocks together."""
-        if len(replies) == 1:
-            return replies[0]
-        return cls(
-            float(sum(reply.loss for reply in replies)),
-            PickedRows.concatenated([reply.wrong for reply in replies]),
-            np.concatenate([reply.below for reply in replies]),
-            np.concatenate([reply.score for reply in replies]),
-            sum(reply.n_wrong for reply in replies),
-            replies[0].limit,
-        ).shortened()
+        """Return the reply of consecutive blocks together.
 
-    def shortened(self) -> CheckReply:
-        """Merge equal rows that were on the same side, and keep the rows of largest score."""
-        wrong, below, score, n_wrong = self.wrong, self.below, self.score, self.n_wrong
-        groups = wrong.groups(below)
-        if groups is not None:
-            n_wrong -= wrong.n_rows - groups.first.size
-            wrong, below, score = wrong.merged(groups), below[groups.first], groups.sums(score)
-        if score.size > self.limit:
-            worst = np.argsort(-score, kind="stable")[: self.limit]
-            worst.sort()
-            wrong, below, score = wrong.take(worst), below[worst], score[worst]
-        return CheckReply(self.loss, wrong, below, score, n_wrong, self.limit)
-
-
-class Own(NamedTuple):
-    """What a :class:`CheckQuery` tells one part only: sorted known positions, and a limit."""
-
-    known: IntArray
-    limit: int
+        Equal rows are equally far from the margin, so the limit leaves out all of them or none.
+        """
+        wrong = PickedRows.concatenated([reply.wrong for reply in replies])
+        n_equal = sum(reply.wrong.n_rows for reply in replies) - wrong.n_rows
+        n_wrong, limit = sum(reply.n_wrong for reply in replies) - n_equal, replies[0].limit
+        if wrong.n_rows > limit:
+            wrong = wrong.take(np.argsort(-np.abs(wrong.short), kind="stable")[:limit])
+        return cls(float(sum(reply.loss for reply in replies)), wrong, n_wrong, limit)
 
 
 @dataclass(frozen=True, eq=False)
 class CheckQuery:
     """Evaluate ``coef``, and find unknown rows on another side of the margin than at ``reference``.
 
-    ``owns`` has one entry for each part: rows that are known already are not returned, and at most
-    ``limit`` rows, those of largest score. Margins within ``slack`` of one are on both sides.
+    Known are the rows within ``width`` of the margin at the reference, and those whose keys the
+    part has in ``known``. A part returns at most as many rows as it has in ``limits``. Margins
+    within ``slack`` of one are on both sides.
     """
 
     coef: FloatArray
     reference: FloatArray
+    width: float
     slack: float
-    owns: tuple[Own, ...]
+    known: tuple[Keys, ...]
+    limits: tuple[int, ...]
+    by_position: bool = False
 
-    def common(self) -> CheckQuery:
-        """Return what all parts need to know."""
-        return replace(self, owns=())
-
-    def own(self, part: int) -> Own:
-        """Return what only ``part`` needs to know."""
-        return self.owns[part]
-
-    def with_own(self, own: Own | None) -> CheckQuery:
-        """Return the query of a part, from the common and its own information."""
-        return self if own is None else replace(self, owns=(own,))
-
-    def answer(self, rows: HingeExamples, first: int) -> CheckReply:
-        """Answer for a block of rows whose first row has position ``first`` in the part."""
-        ((known, limit),) = self.owns
+    def answer(self, rows: HingeExamples, part: int = 0, first: int = 0) -> CheckReply:
+        """Answer for a block of a part; the first row of the block has position ``first``."""
         margins, before = _margins(rows, first, self.coef, self.reference)
-        below, short = before < 1.0, 1.0 - margins
-        wrong = (np.where(below, -short, short) > self.slack) & (rows.weights > 0.0)
-        begin, end = np.searchsorted(known, [first, first + rows.n_rows])
-        wrong[known[begin:end] - first] = False
-        index = np.flatnonzero(wrong)
-        return CheckReply(
-            rows.loss(margins),
-            PickedRows.picked(rows, index, first),
-            below[index],
-            rows.weights[index] * np.abs(short[index]),
-            index.size,
-            limit,
-        ).shortened()
+        short, far = 1.0 - margins, np.abs(1.0 - before) > self.width
+        wrong = (np.where(before < 1.0, -short, short) > self.slack) & far & (rows.weights > 0.0)
+        found = PickedRows.picked(rows, wrong, short, first, by_position=self.by_position)
+        found = found.take(~np.isin(found.keys, self.known[part]))
+        reply = CheckReply(rows.loss(margins), found, found.n_rows, self.limits[part])
+        return CheckReply.merged([reply])
 
 
 Query: TypeAlias = NearQuery | CheckQuery
@@ -283,28 +225,25 @@ class ReducedRows:
 
     def __init__(self, replies: Sequence[NearReply]) -> None:
         merged = NearReply.merged(replies)
-        # Positions in the parts; the positions in the merged rows mean nothing.
-        self.known = tuple(reply.near.index for reply in replies)
-        self._sent = merged.near
-        self._n_below, self._weight, self._vector = merged.n_below, merged.weight, merged.vector
-        self._least, self._merge = _LEFTOVER * merged.weight, merged.merge
-        self.n_rows, self.loss = merged.n_rows, merged.loss
-        self._shares = np.array([known.size for known in self.known], dtype=np.float64)
+        self._sent, self._weight, self._vector = merged.near, merged.weight, merged.vector
+        self._least = _LEFTOVER * merged.weight
+        self.n_rows, self.loss, self.whole = merged.n_rows, merged.loss, merged.n_left == 0
+        self.known: tuple[Keys, ...] = (np.empty(0, dtype=np.uint64),) * len(replies)
+        self._shares = np.array([reply.near.n_rows for reply in replies], dtype=np.float64)
 
     @property
     def n_sent(self) -> int:
-        """Number of rows sent by the parts; equal rows count once."""
+        """Number of rows sent by the parts."""
         return self._sent.n_rows
 
     @property
-    def whole(self) -> bool:
-        """Whether all rows were sent."""
-        return sum(known.size for known in self.known) == self.n_rows
+    def _has_mean(self) -> bool:
+        return self._weight > self._least
 
     def rows(self) -> HingeExamples:
         """Return the rows of the reduced problem; the mean row, if there is one, is the last."""
         features, weights = self._sent.features, self._sent.weights
-        if self._n_below > 0 and self._weight > self._least:
+        if self._has_mean:
             features = np.vstack([features, self._vector / self._weight])
             weights = np.append(weights, self._weight)
         return HingeExamples(features, np.ones(weights.size), weights)
@@ -312,35 +251,30 @@ class ReducedRows:
     def mean_is_tight(self, coef: FloatArray) -> bool:
         """Whether the row that stands for the rows below has margin one."""
         tight = abs(float(self._vector @ coef) - self._weight) <= NARROWEST * self._weight
-        return self._n_below > 0 and tight
+        return self._has_mean and tight
 
-    def owns(self, limit: int) -> tuple[Own, ...]:
-        """Return what a check tells each part; all together return at most about ``limit`` rows.
+    def limits(self, limit: int) -> tuple[int, ...]:
+        """Return how many rows each part may return; together about ``limit``.
 
         Half of the limit is divided evenly, half by the rows that were sent or wrong before.
         """
-        total, even = float(self._shares.sum()), 1.0 / len(self.known)
-        parts = self._shares / total if total > 0.0 else np.full(len(self.known), even)
-        limits = np.ceil(0.5 * limit * (even + parts)).astype(int)
-        return tuple(Own(rows, int(most)) for rows, most in zip(self.known, limits, strict=True))
+        total, even = float(self._shares.sum()), 1.0 / self._shares.size
+        parts = self._shares / total if total > 0.0 else np.full_like(self._shares, even)
+        return tuple(np.ceil(0.5 * limit * (even + parts)).astype(int).tolist())
 
     def join(self, replies: Sequence[CheckReply], limit: int) -> None:
-        """Add the wrong rows of largest score, at most ``limit``."""
-        score = np.concatenate([reply.score for reply in replies])
-        chosen = np.zeros(score.size, dtype=bool)
-        chosen[np.argsort(-score, kind="stable")[:limit]] = True
-        ends = np.cumsum([reply.score.size for reply in replies])
-        pieces = np.split(chosen, ends[:-1])
-        wrong = [reply.wrong.take(piece) for reply, piece in zip(replies, pieces, strict=True)]
+        """Add the wrong rows that are farthest from the margin, about ``limit``."""
+        far = np.concatenate([np.abs(reply.wrong.short) for reply in replies])
+        least = np.partition(far, -limit)[-limit] if far.size > limit else 0.0
+        chosen = [reply.wrong.take(np.abs(reply.wrong.short) >= least) for reply in replies]
         self.known = tuple(
-            np.sort(np.concatenate([known, rows.index]))
-            for known, rows in zip(self.known, wrong, strict=True)
+            np.concatenate([known, rows.keys])
+            for known, rows in zip(self.known, chosen, strict=True)
         )
-        joined = PickedRows.concatenated(wrong)
-        sent = PickedRows.concatenated([self._sent, joined])
-        self._sent = sent.merged(sent.groups()) if self._merge else sent
-        left = joined.take(np.concatenate([reply.below for reply in replies])[chosen])
-        self._n_below -= left.index.size
+        joined = PickedRows.concatenated(chosen)
+        self._sent = PickedRows.concatenated([self._sent, joined])
+        # A wrong row is above the margin now if it was below at the reference.
+        left = joined.take(joined.short < 0.0)
         self._weight -= float(left.weights.sum())
         self._vector = self._vector - left.weights @ left.features
         self._shares = np.array([reply.n_wrong for reply in replies], dtype=np.float64)
@@ -358,16 +292,6 @@ def _margins(rows: HingeExamples, first: int, *coefs: FloatArray) -> FloatArray:
     return margins
 
 
-def _random_numbers(rows: PickedRows, seed: int) -> FloatArray:
-    """Return a number in [0, 1) for each row: a hash of its bits, and of the position if repeated.
-
-    A row is repeated if an equal row comes before it.
-    """
-    bits = bits_of(rows.features)
-    factors = np.random.default_rng(seed).integers(2**64, size=bits.shape[1], dtype=np.uint64)
-    hashes = scrambled((bits ^ (bits >> np.uint64(29))) @ (factors | np.uint64(1)))
-    repeated = np.ones(hashes.size, dtype=bool)
-    repeated[np.unique(hashes, return_index=True)[1]] = False
-    first = rows.index[np.unique(rows.owner, return_index=True)[1]]
-    hashes[repeated] = scrambled(hashes[repeated] + scrambled(first[repeated].astype(np.uint64)))
-    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
+def _random_numbers(keys: Keys, seed: int) -> FloatArray:
+    """Return a number in [0, 1) for each key."""
+    return (mixed(keys + np.uint64(seed << 32)) >> np.uint64(11)).astype(np.float64) * 2.0**-53

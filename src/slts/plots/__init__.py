@@ -1,20 +1,19 @@
 """Plots with matplotlib (extra ``plots``). Each function draws on `ax` or `figure`, and returns it.
 
-series.py    two aligned series with their path; series as points in similarity space
-model.py     metrics of a class, weights of its landmarks, contributions to a decision
+series.py    two aligned series with their path; contributions to a decision; similarity space
+model.py     metrics of a class, weights of its landmarks, accuracy by landmarks, goodness
 snippets.py  snippets for and against a class, and where they occur
-curves.py    accuracy by number of landmarks, goodness of a similarity
 axes.py      shared axes, colours and labels
 """
 
-from slts.plots.curves import plot_accuracy_by_landmarks, plot_goodness
 from slts.plots.model import (
-    plot_contributions,
+    plot_accuracy_by_landmarks,
+    plot_goodness,
     plot_landmark_weights,
     plot_local_metrics,
     plot_metric,
 )
-from slts.plots.series import plot_alignment, plot_similarity_space
+from slts.plots.series import plot_alignment, plot_contributions, plot_similarity_space
 from slts.plots.snippets import plot_snippets
 
 __all__ = [

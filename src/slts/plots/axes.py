@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray
-from slts.extras import import_extra
+from slts.extras import LazyModule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+pyplot: Any = LazyModule("matplotlib.pyplot", "plots")
+ticker: Any = LazyModule("matplotlib.ticker", "plots")
+colors: Any = LazyModule("matplotlib.colors", "plots")
+# Axes beside axes.
+axes_grid: Any = LazyModule("mpl_toolkits.axes_grid1", "plots")
 
 # It keeps its order in grey and for colour-blind readers.
 SEQUENTIAL = "cividis"
@@ -25,12 +31,10 @@ LINES = ("-", "--", "-.", ":")
 
 def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
     """`ax` itself, or the axes of a new figure."""
-    if ax is not None:
-        return ax
-    pyplot = import_extra("matplotlib.pyplot", "plots")
-    _, new = pyplot.subplots(figsize=figsize, layout="constrained")
-    made: Axes = new
-    return made
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=figsize, layout="constrained")
+    assert ax is not None
+    return ax
 
 
 def style(k: int) -> dict[str, Any]:
@@ -40,13 +44,12 @@ def style(k: int) -> dict[str, Any]:
 
 def integer_ticks() -> Any:
     """A new tick locator that uses integers only."""
-    return import_extra("matplotlib.ticker", "plots").MaxNLocator(integer=True)
+    return ticker.MaxNLocator(integer=True)
 
 
 def signed_colours() -> Any:
     """A colour map from `AGAINST` through white to `FOR`."""
-    colours = import_extra("matplotlib.colors", "plots").LinearSegmentedColormap
-    return colours.from_list("sides", [AGAINST, "white", FOR])
+    return colors.LinearSegmentedColormap.from_list("sides", [AGAINST, "white", FOR])
 
 
 def signed_image(ax: Axes, values: FloatArray, **options: Any) -> Any:
@@ -77,7 +80,7 @@ def time_axis(ax: Axes, times: AnyArray | None) -> None:
             return str(times[k].astype(f"datetime64[{unit}]")).split("T")[-1]
         return f"{times[k]:.{decimals}f}"
 
-    ax.xaxis.set_major_formatter(import_extra("matplotlib.ticker", "plots").FuncFormatter(text))
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(text))
 
 
 def channel_labels(names: tuple[str, ...] | None, count: int) -> list[str]:

@@ -1,32 +1,34 @@
-"""Models: metrics of a class, weights of its landmarks, contributions to a decision."""
+"""Models: metrics of a class, weights of its landmarks, accuracy and goodness."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from slts.explanation import landmark_strength
-from slts.extras import import_extra
 from slts.models.linear_form import LinearForm
 from slts.models.row_map import RowMap
 from slts.plots.axes import (
     AGAINST,
-    CHANNELS,
     FOR,
+    LINES,
     axes_or_new,
     channel_labels,
+    pyplot,
     signed_colours,
     signed_image,
-    time_axis,
+    style,
+    ticker,
 )
-from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from slts.explanation import Explanation
+    from slts.guarantees import GoodnessProfile
 
 # Number of groups drawn by default.
 _MOST_GROUPS = 8
@@ -103,7 +105,6 @@ def plot_local_metrics(
     n_groups, n_phases = metrics.shape[:2]
     if figure is None:
         size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
-        pyplot = import_extra("matplotlib.pyplot", "plots")
         figure = pyplot.figure(figsize=size, layout="constrained")
     names = channel_labels(model.channel_names_in_, metrics.shape[-1])
     if form.has_components or metrics.shape[-1] > len(names):
@@ -181,57 +182,64 @@ def plot_landmark_weights(
     return ax
 
 
-def plot_contributions(
-    explanation: Explanation, label: Any = None, *, ax: Axes | None = None
+def plot_accuracy_by_landmarks(
+    curves: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None]],
+    *,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw the contributions of steps and channels to the decision for a class.
+    """Draw accuracy against the number of landmarks, one line per method.
 
     Parameters
     ----------
-    explanation
-        From `slts.explain`.
-    label
-        The class; None is the predicted class. Two classes share one map with opposite signs.
+    curves
+        Method -> (numbers of landmarks, mean accuracies, half-widths of their intervals or None).
+        Accuracies are fractions, as from `score`.
     ax
         Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        The map: one row per channel; time runs right. Map and offset sum to the decision value.
-        Below it is the series: the three channels that contribute most, standardised.
+        Lines differ in colour, marker and dash. Intervals are shaded. The axis is in percent.
     """
-    position, sign = explanation.for_class(label)
-    terms = sign * explanation.contributions[position]
-    ax = axes_or_new(ax, figsize=(7.5, 5.0))
-    names = channel_labels(explanation.channel_names, terms.shape[1])
-    image = signed_image(ax, terms.T, aspect="auto", interpolation="nearest")
-    divider = import_extra("mpl_toolkits.axes_grid1", "plots").make_axes_locatable(ax)
-    below = divider.append_axes("bottom", size="45%", pad=0.12, sharex=ax)
-    bar = divider.append_axes("right", size="3%", pad=0.12)
-    ax.figure.colorbar(image, cax=bar, label="contribution")
-    values = explanation.series.values
-    filled = fill_gaps(explanation.series).values
-    spread = np.where(filled.std(axis=0) > 0, filled.std(axis=0), 1.0)
-    # Channels of the data; a map can also have the constant channel.
-    sums = np.abs(terms.sum(axis=0))[: values.shape[1]]
-    strongest = np.argsort(-sums, kind="stable").tolist()
-    # The legend has the order of the rows of the map.
-    for u, colour in sorted(zip(strongest, CHANNELS, strict=False)):
-        line = (values[:, u] - filled[:, u].mean()) / spread[u]
-        below.plot(line, color=colour, linewidth=1.0, label=names[u])
-    below.legend(fontsize="small", ncols=3, loc="upper left", bbox_to_anchor=(0.0, -0.25))
-    below.set_yticks([])
-    below.set_ylabel("series")
-    time_axis(below, explanation.series.times)
-    ax.tick_params(labelbottom=False)
-    ax.set_yticks(range(len(names)), names)
-    ax.set_title(
-        f"class {explanation.predicted if label is None else label}: score "
-        f"{sign * explanation.decision[position]:.3f} = offset "
-        f"{sign * explanation.offset[position]:.3f} + sum of the map",
-        fontsize="medium",
-    )
+    ax = axes_or_new(ax)
+    for k, (name, (counts, means, widths)) in enumerate(curves.items()):
+        x, mean = np.asarray(counts), np.asarray(means, dtype=np.float64)
+        (line,) = ax.plot(x, mean, LINES[k % len(LINES)], label=name, **style(k))
+        if widths is not None:
+            half = np.asarray(widths, dtype=np.float64)
+            low, high = mean - half, mean + half
+            ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    ax.set(xlabel="landmarks", ylabel="accuracy")
+    ax.yaxis.set_major_formatter(ticker.PercentFormatter(xmax=1.0))
+    ax.legend()
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
+    """Draw epsilon against gamma, one line per tau.
+
+    Parameters
+    ----------
+    profile
+        From `slts.guarantees.goodness_profile`.
+    ax
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Lower is better. Epsilon 1 is the value of a similarity that is always zero.
+    """
+    ax = axes_or_new(ax)
+    for k, (tau, epsilon) in enumerate(zip(profile.taus, profile.epsilon.T, strict=True)):
+        share = f"{100 * tau:.3g}%"
+        ax.plot(profile.gammas, epsilon, LINES[k % len(LINES)], label=share, **style(k))
+    ax.axhline(1.0, color="grey", linewidth=0.8)
+    ax.set(xscale="log", xlabel="margin gamma", ylabel="hinge loss epsilon", ylim=(0.0, None))
+    ax.legend(title="tau, share of the landmarks")
+    ax.grid(alpha=0.3)
     return ax
 
 

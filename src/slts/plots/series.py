@@ -1,4 +1,4 @@
-"""Series: two of them aligned, or many as points in similarity space."""
+"""Series: two of them aligned, one explained, or many as points in similarity space."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
-from slts.extras import import_extra
 from slts.plots.axes import (
+    CHANNELS,
     COLOURS,
     LINES,
     SEQUENTIAL,
+    axes_grid,
     axes_or_new,
     channel_labels,
     integer_ticks,
+    pyplot,
+    signed_image,
     style,
+    time_axis,
 )
 from slts.series import SeriesBatch, as_series, normalize_rows
 from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from slts.explanation import Explanation
 
 # Channels in the legend of an alignment.
 _MOST_NAMED = 7
@@ -63,8 +69,7 @@ def plot_alignment(
     affinity = normalize_rows(rows_a).values @ normalize_rows(rows_b).values.T
     if ax is None:
         # Without a layout engine: it would undo the axes appended below.
-        _, new = import_extra("matplotlib.pyplot", "plots").subplots(figsize=(7, 7))
-        ax = new
+        _, ax = pyplot.subplots(figsize=(7, 7))
     assert ax is not None
     image = ax.imshow(affinity, cmap=SEQUENTIAL, aspect="auto", origin="upper")
     ax.plot(found.path[:, 1], found.path[:, 0], color="black", linewidth=3.5)
@@ -76,7 +81,7 @@ def plot_alignment(
     ax.xaxis.set_major_locator(integer_ticks())
     ax.yaxis.set_major_locator(integer_ticks())
 
-    divider = import_extra("mpl_toolkits.axes_grid1", "plots").make_axes_locatable(ax)
+    divider = axes_grid.make_axes_locatable(ax)
     left = divider.append_axes("left", size="25%", pad=0.1, sharey=ax)
     top = divider.append_axes("top", size="25%", pad=0.1, sharex=ax)
     bar = divider.append_axes("bottom", size="4%", pad=0.6)
@@ -114,6 +119,60 @@ def _one_series(x: Any) -> SeriesBatch:
 
 def _name(batch: SeriesBatch, otherwise: str) -> str:
     return otherwise if batch.series_names is None else batch.series_names[0]
+
+
+def plot_contributions(
+    explanation: Explanation, label: Any = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the contributions of steps and channels to the decision for a class.
+
+    Parameters
+    ----------
+    explanation
+        From `slts.explain`.
+    label
+        The class; None is the predicted class. Two classes share one map with opposite signs.
+    ax
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        The map: one row per channel; time runs right. Map and offset sum to the decision value.
+        Below it is the series: the three channels that contribute most, standardised.
+    """
+    position, sign = explanation.for_class(label)
+    terms = sign * explanation.contributions[position]
+    ax = axes_or_new(ax, figsize=(7.5, 5.0))
+    names = channel_labels(explanation.channel_names, terms.shape[1])
+    image = signed_image(ax, terms.T, aspect="auto", interpolation="nearest")
+    divider = axes_grid.make_axes_locatable(ax)
+    below = divider.append_axes("bottom", size="45%", pad=0.12, sharex=ax)
+    bar = divider.append_axes("right", size="3%", pad=0.12)
+    ax.figure.colorbar(image, cax=bar, label="contribution")
+    values = explanation.series.values
+    filled = fill_gaps(explanation.series).values
+    spread = np.where(filled.std(axis=0) > 0, filled.std(axis=0), 1.0)
+    # Channels of the data; a map can also have the constant channel.
+    sums = np.abs(terms.sum(axis=0))[: values.shape[1]]
+    strongest = np.argsort(-sums, kind="stable").tolist()
+    # The legend has the order of the rows of the map.
+    for u, colour in sorted(zip(strongest, CHANNELS, strict=False)):
+        line = (values[:, u] - filled[:, u].mean()) / spread[u]
+        below.plot(line, color=colour, linewidth=1.0, label=names[u])
+    below.legend(fontsize="small", ncols=3, loc="upper left", bbox_to_anchor=(0.0, -0.25))
+    below.set_yticks([])
+    below.set_ylabel("series")
+    time_axis(below, explanation.series.times)
+    ax.tick_params(labelbottom=False)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_title(
+        f"class {explanation.predicted if label is None else label}: score "
+        f"{sign * explanation.decision[position]:.3f} = offset "
+        f"{sign * explanation.offset[position]:.3f} + sum of the map",
+        fontsize="medium",
+    )
+    return ax
 
 
 def plot_similarity_space(

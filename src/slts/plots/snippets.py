@@ -9,13 +9,13 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.explanation import snippets_to_show
-from slts.extras import import_extra
 from slts.models.snippets import SnippetForm
 from slts.plots.axes import (
     AGAINST,
     FOR,
     channel_labels,
     integer_ticks,
+    pyplot,
     signed_colours,
     time_axis,
 )
@@ -74,28 +74,28 @@ def plot_snippets(
         for rows, title in zip(drawn, titles, strict=True)
     ]
     if figure is None:
-        pyplot = import_extra("matplotlib.pyplot", "plots")
         figure = pyplot.figure(figsize=(width, sum(heights) + 0.4), layout="constrained")
     figure.suptitle(f"class {label}: snippets for it and against it")
     if not shown:
         return figure
+    ratios = [1.0] if batch is None else [1.0, 2.0]
     blocks = figure.subfigures(len(shown), 1, height_ratios=heights, squeeze=False)[:, 0]
-    grids = []
-    colours = [FOR if sign * one.weight > 0 else AGAINST for one in shown]
-    for block, one, rows, title, colour in zip(blocks, shown, drawn, titles, colours, strict=True):
+    for block, one, rows, title in zip(blocks, shown, drawn, titles, strict=True):
+        colour = FOR if sign * one.weight > 0 else AGAINST
         block.suptitle(title, x=0.01, ha="left", fontsize="small", color=colour)
-        columns = {"width_ratios": [1.0] if batch is None else [1.0, 2.0]}
-        shape = len(rows), len(columns["width_ratios"])
-        grids.append(block.subplots(*shape, sharex="col", squeeze=False, gridspec_kw=columns))
-        _draw_snippet(grids[-1][:, 0], model, one.snippet, rows, colour)
-    if batch is None:
-        return figure
-    for one, rows, grid, colour in zip(shown, drawn, grids, colours, strict=True):
+        grid = block.subplots(
+            len(rows), len(ratios), sharex="col", squeeze=False, width_ratios=ratios
+        )
+        _draw_snippet(grid[:, 0], model, one.snippet, rows, colour)
+        if batch is None:
+            continue
         k, series = one.snippet, batch[one.example : one.example + 1]
         ((_, met),) = form.occurrences(series, np.array([k]))
         by_step = sign * form.step_weights(series.n_steps)[position, k][met[0]]
         _draw_series(grid[:, 1], form, k, rows, series, by_step, colour)
-        text = f"adds {sign * one.adds:+.2g} in {_name(batch, one.example)}"
+        names = batch.series_names
+        name = f"series {one.example}" if names is None else names[one.example]
+        text = f"adds {sign * one.adds:+.2g} in {name}"
         grid[0, 1].set_title(text, fontsize="x-small", loc="right")
         if not (form.snippets.shape_only[k] or form.snippets.by_strength[k]):
             for left, right in grid:
@@ -114,11 +114,6 @@ def _title(model: Any, k: int, label: Any, weight: float, width: float) -> str:
     if model.snippets_.by_strength[k]:
         lines += "\nby strength: occurs where steps follow it strongly, at any level"
     return lines
-
-
-def _name(batch: SeriesBatch, index: int) -> str:
-    names = batch.series_names
-    return f"series {index}" if names is None else names[index]
 
 
 def _draw_snippet(axes: Any, model: Any, k: int, rows: IntArray, colour: str) -> None:

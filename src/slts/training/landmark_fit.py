@@ -215,9 +215,11 @@ def _plan(
     n_landmarks: int,
 ) -> MemoryPlan | None:
     """Return how parts are held in memory; None if all alignments fit."""
+    n_counts = len(_landmark_counts(options, first_pass, n_landmarks))
     work = LandmarkWork.count(
         first_pass, row_width=row_width, n_landmarks=n_landmarks, dtype=options.settings.dtype,
         learns_metric=options.learns_metric,
+        n_candidates=0 if options.cv is None else n_counts * len(options.parameters),
     )  # fmt: skip
     plan = MemoryPlan.make(work, limit, runner)
     if plan is None:

@@ -133,7 +133,7 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
             )
         # Judges are not held out, so other series of a sample must be left for that.
         n_judges = JUDGES if first_pass.complete else min(JUDGES, len(batch) // 2)
-        judges = stratified(codes, n_judges, order)
+        judges = stratified(codes, min(n_judges, _ANCHORS), order)
         solution = learn_local_metrics(
             LocalTraining(
                 batch,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
+from slts.learning.blas import matmul
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
 from slts.models.comparisons import (
@@ -48,12 +49,12 @@ def training_bytes(
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
 
-    Inner products of all series with the anchors exist eleven times; the features of some groups
+    Inner products of all series with the anchors exist six times; the features of some groups
     twice, from a GPU `n_channels` x `n_channels` before they are reduced to `rank` directions; the
     features of the anchors are kept for the metrics. If the series are a sample, the sums over all
     series come afterwards.
     """
-    products = 11 * 8.0 * n_series * n_anchors
+    products = 6 * 8.0 * n_series * n_anchors
     per_group = 8.0 * n_series * n_phases * n_channels**2
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
     n_aligned = n_groups * n_phases * n_channels * min(rank, n_channels)
@@ -104,6 +105,20 @@ class LocalTraining:
     snippets: Snippets | None
     everything: PartitionedRidge | None
 
+    def restricted_to_judges(self) -> LocalTraining:
+        """Return the judges alone; all of them are anchors."""
+        judges, every = self.judges, np.arange(len(self.judges))
+        return replace(
+            self,
+            batch=self.batch[judges],
+            codes=self.codes[judges],
+            weights=self.weights[judges],
+            targets=self.targets[judges],
+            anchors=every,
+            judges=every,
+            everything=None,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class LocalSolution:
@@ -128,59 +143,67 @@ class LocalSolution:
 def learn_local_metrics(
     training: LocalTraining, representations: Sequence[Representation], options: LocalOptions
 ) -> LocalSolution:
-    """Align with the landmarks once for all candidates, and learn.
+    """Choose phases and snippets on the judges, then fit all series.
 
-    Every representation is compared with every objective. Numbers of phases are chosen by the
-    leave-one-out error; the largest is a multiple of the others.
+    Every representation is compared with every objective. The largest number of phases is a
+    multiple of the others.
     """
-    grams = {n: FeatureGram(training.anchors, len(training.batch)) for n in options.phases}
-    aligned = _align(training, representations, options, grams)
-    counted = judged = None
-    if training.snippets is not None:
-        chosen, share, judged = _choose_snippets(training, training.snippets, options, grams)
-        counted = SnippetFeatures(chosen, training.batch, training.anchors, options.n_jobs)
-        weighted = [(gram, share) for gram in grams.values()]
-        _count_snippets("Counting snippets", counted, weighted, options)
-    ridges = {
-        n: gram.solve(training.targets, training.weights, options.penalties)
-        for n, gram in grams.items()
-    }
-    n_phases, selection = choose_phases(
-        ridges, training.targets, training.codes, training.weights, options.penalties
-    )
-    gram, ridge, everything = grams[n_phases], ridges[n_phases], training.everything
-    grams.clear()
-    comparisons, snippets = tuple(aligned.comparisons), None
-    if counted is not None:
+    comparisons = _compare(training.landmarks, representations, options)
+    judges = training.restricted_to_judges()
+    judged = {n: FeatureGram(judges.anchors, len(judges.batch)) for n in options.phases}
+    kept = _align("Aligning some series", judges, comparisons, options, judged)
+    chosen = _choose(judges, options, judged)
+    gram = judged[chosen.n_phases]
+    if len(judges.batch) < len(training.batch):
+        gram = FeatureGram(training.anchors, len(training.batch))
+        grams = {chosen.n_phases: gram}
+        kept = _align("Aligning with landmarks", training, comparisons, options, grams)
+    counted = snippets = None
+    if chosen.snippets is not None:
+        counted = SnippetFeatures(chosen.snippets, training.batch, training.anchors, options.n_jobs)
+        occurring = _count("Counting snippets", counted, options)
+        gram = gram.plus(occurring, chosen.share)
         snippets = replace(counted.snippets, shares=counted.shares())
+        del occurring
+    n_phases, everything = chosen.n_phases, training.everything
+    judged.clear()
+    features = kept or _align_anchors(training, comparisons, n_phases, options)
     if everything is None:
-        found = _combine(training, aligned, counted, gram, n_phases, ridge.weights, options)
+        ridge = gram.solve(training.targets, training.weights, options.penalties)
+        found = _combine(features, counted, gram, n_phases, ridge.weights)
     else:
         penalties, span = gram.absolute(options.penalties), gram.span()
-        found = _combine(training, aligned, counted, gram, n_phases, span.basis, options)
+        found = _combine(features, counted, gram, n_phases, span.basis)
         coordinates = Coordinates(
-            comparisons,
-            tuple(aligned.aligners),
+            tuple(comparisons),
+            tuple(comparisons.values()),
             group_weights(training.groups),
             found.metrics,
             found.snippet_form(snippets),
             found.constant - span.centre,
         )
         # Only sums over all series are needed now: free what the sample needed.
-        del aligned, gram
+        del kept, features, gram
         equations = everything.sum(coordinates)
         ridge = equations.solve(
             span, training.targets, everything.sample_weight, penalties, training.weights
         )
         found = found.combined(ridge.slope)
-        selection = _with_penalty(training, selection, ridge, options)
     left_out = ridge.left_out
-    if judged is not None:
+    if snippets is not None:
+        # Decisions with the chosen snippets would be too good: the judges have chosen them.
         left_out = left_out.copy()
-        left_out[training.judges] = judged
-    intercept = ridge.intercept + found.constant
+        left_out[training.judges] = chosen.left_out
+    penalty = float(options.penalties[ridge.best])
     return LocalSolution(
-        comparisons, found.metrics, snippets, found.coef, intercept, ridge, left_out, selection
+        tuple(comparisons),
+        found.metrics,
+        snippets,
+        found.coef,
+        ridge.intercept + found.constant,
+        ridge,
+        left_out,
+        tuple(replace(c, penalty=penalty) if c.chosen else c for c in chosen.selection),
     )
 
 
@@ -212,16 +235,13 @@ class _Functions(NamedTuple):
 
 
 def _combine(
-    training: LocalTraining,
-    aligned: _Aligned,
+    features: Iterable[Iterable[GroupFeatures]],
     counted: SnippetFeatures | None,
     gram: FeatureGram,
     n_phases: int,
     weights: FloatArray,
-    options: LocalOptions,
 ) -> _Functions:
     """Combine the anchors' features; weights have the shape (anchors, functions)."""
-    features = aligned.anchors or _align_anchors(training, aligned, n_phases, options)
     scales = gram.comparison_weights
     metrics = tuple(
         _metrics(scale * weights, n_phases, parts)
@@ -232,126 +252,127 @@ def _combine(
     return _Functions(metrics, *counted.coefficients(scales[-1] * weights))
 
 
-def _with_penalty(
-    training: LocalTraining, selection: tuple[Choice, ...], ridge: RidgeFit, options: LocalOptions
-) -> tuple[Choice, ...]:
-    """Give the chosen candidate the penalty and the errors of the fit to all series."""
-    (chosen,) = (choice for choice in selection if choice.chosen)
-    fits = {chosen.n_phases: ridge}
-    _, (final,) = choose_phases(
-        fits, training.targets, training.codes, training.weights, options.penalties
-    )
-    final = replace(final, reason=chosen.reason)
-    return tuple(final if choice.chosen else choice for choice in selection)
-
-
-class _Aligned(NamedTuple):
-    """Comparisons, their aligners, and the anchors' features, None if they are too large."""
-
-    comparisons: list[Comparison]
-    aligners: list[Aligner]
-    anchors: list[list[GroupFeatures]] | None
+def _compare(
+    landmarks: SeriesBatch, representations: Sequence[Representation], options: LocalOptions
+) -> dict[Comparison, Aligner]:
+    """Return every comparison with its aligner."""
+    comparisons = {}
+    for representation in representations:
+        rows = representation(landmarks)
+        for how in options.settings:
+            comparison = Comparison.fit(representation, how, rows, options.metric_rank)
+            comparisons[comparison] = replace(
+                comparison.aligner(rows), device=options.device, n_jobs=options.n_jobs
+            )
+    return comparisons
 
 
 def _align(
-    training: LocalTraining,
-    representations: Sequence[Representation],
-    options: LocalOptions,
-    grams: dict[int, FeatureGram],
-) -> _Aligned:
-    """Align in every comparison, and add the features to the Gram matrices."""
-    comparisons: list[Comparison] = []
-    aligners: list[Aligner] = []
-    means = group_weights(training.groups)
-    # Features of the anchors become metrics in the end. They are kept if they fit.
-    kept: list[list[GroupFeatures]] | None = []
-    with options.bar("Aligning with landmarks") as progress:
-        for representation in representations:
-            rows = representation(training.batch, options.n_jobs)
-            landmarks = representation(training.landmarks)
-            for how in options.settings:
-                comparison = Comparison.fit(representation, how, landmarks, options.metric_rank)
-                aligner = replace(
-                    comparison.aligner(landmarks), device=options.device, n_jobs=options.n_jobs
-                )
-                most, parts = options.phases[-1], []
-                for part, found in comparison.features(rows, aligner, means, most):
-                    for n, gram in grams.items():
-                        gram.add(fewer_phases(found, n))
-                    if kept is not None:
-                        parts.append((part, found[training.anchors]))
-                for gram in grams.values():
-                    gram.end_comparison()
-                comparisons.append(comparison)
-                aligners.append(aligner)
-                if kept is not None:
-                    kept.append(parts)
-                    if sum(found.nbytes for own in kept for _, found in own) > _KEPT_BYTES:
-                        kept = None
-                progress(len(comparisons), options.n_comparisons)
-    return _Aligned(comparisons, aligners, kept)
-
-
-def _choose_snippets(
-    training: LocalTraining,
-    candidates: Snippets,
-    options: LocalOptions,
-    grams: dict[int, FeatureGram],
-) -> tuple[Snippets, float, FloatArray]:
-    """Keep the snippets with the largest coefficients in a fit with all candidates.
-
-    Returns
-    -------
-    Snippets
-        Those that are kept.
-    float
-        Their weight for each comparison with whole landmarks, by the leave-one-out error.
-    ndarray of shape (judges, problems)
-        Leave-one-out decisions of that fit. Decisions with the chosen snippets would be too good:
-        the series that is left out has helped to choose them.
-    """
-    judges = training.judges
-    first, positions = grams[options.phases[0]], np.searchsorted(training.anchors, judges)
-    weighted = [(first.restricted(positions), share) for share in _SNIPPET_SHARES]
-    counted = SnippetFeatures(
-        candidates, training.batch[judges], np.arange(len(judges)), options.n_jobs
-    )
-    _count_snippets("Choosing snippets", counted, weighted, options)
-    targets, weights = training.targets[judges], training.weights[judges]
-    ridges = [gram.solve(targets, weights, options.penalties) for gram, _ in weighted]
-    best = int(np.argmin([ridge.errors[ridge.best] for ridge in ridges]))
-    order = np.argsort(-counted.effects(ridges[best].weights), kind="stable")
-    kept = candidates.subset(np.sort(order[: options.n_snippets]))
-    return kept, _SNIPPET_SHARES[best], ridges[best].left_out
-
-
-def _count_snippets(
     title: str,
-    counted: SnippetFeatures,
-    weighted: Sequence[tuple[FeatureGram, float]],
+    training: LocalTraining,
+    comparisons: Mapping[Comparison, Aligner],
     options: LocalOptions,
-) -> None:
-    """Add the features of snippets to Gram matrices, with a weight for each comparison."""
+    grams: Mapping[int, FeatureGram],
+) -> list[list[GroupFeatures]] | None:
+    """Align in every comparison, and add the features to the Gram matrices of numbers of phases.
+
+    Returns the features of the anchors, which become metrics in the end, or None if they are too
+    large to keep.
+    """
+    means, most = group_weights(training.groups), max(grams)
+    kept: list[list[GroupFeatures]] | None = []
     with options.bar(title) as progress:
-        for products in counted.products():
-            # They do not depend on the number of phases.
-            for gram, _ in weighted:
-                gram.add_products(products)
+        with_own_rows = with_rows(comparisons, training.batch, options.n_jobs)
+        for k, (comparison, rows) in enumerate(with_own_rows):
+            parts = []
+            for part, found in comparison.features(rows, comparisons[comparison], means, most):
+                for n, gram in grams.items():
+                    gram.add(fewer_phases(found, n))
+                if kept is not None:
+                    parts.append((part, found[training.anchors]))
+            for gram in grams.values():
+                gram.end_comparison()
+            if kept is not None:
+                kept.append(parts)
+                if sum(found.nbytes for own in kept for _, found in own) > _KEPT_BYTES:
+                    kept = None
+            progress(k + 1, len(comparisons))
+    return kept
+
+
+class _Chosen(NamedTuple):
+    """What the judges decide.
+
+    The number of phases; the snippets, and their weight beside all comparisons with whole
+    landmarks; leave-one-out decisions of the judges, shape (judges, problems); the candidates.
+    """
+
+    n_phases: int
+    snippets: Snippets | None
+    share: float
+    left_out: FloatArray
+    selection: tuple[Choice, ...]
+
+
+def _choose(
+    judges: LocalTraining, options: LocalOptions, grams: Mapping[int, FeatureGram]
+) -> _Chosen:
+    """Choose by fits to the judges that have all candidates for snippets.
+
+    The weight of the snippets and the number of phases have the smallest leave-one-out error; the
+    snippets with the largest coefficients are kept.
+    """
+    counted = occurring = None
+    shares = [0.0]
+    if judges.snippets is not None:
+        counted = SnippetFeatures(judges.snippets, judges.batch, judges.anchors, options.n_jobs)
+        occurring = _count("Choosing snippets", counted, options)
+        shares = [share * options.n_comparisons for share in _SNIPPET_SHARES]
+
+    def fit(n_phases: int, share: float) -> RidgeFit:
+        gram = grams[n_phases]
+        if occurring is not None:
+            gram = gram.plus(occurring, share)
+        return gram.solve(judges.targets, judges.weights, options.penalties)
+
+    few, *more = options.phases
+    by_share = {share: fit(few, share) for share in shares}
+    share = min(shares, key=lambda share: by_share[share].error)
+    fits = {few: by_share[share], **{n: fit(n, share) for n in more}}
+    n_phases, selection = choose_phases(
+        fits, judges.targets, judges.codes, judges.weights, options.penalties
+    )
+    snippets = None
+    if counted is not None:
+        order = np.argsort(-counted.effects(fits[n_phases].weights), kind="stable")
+        snippets = counted.snippets.subset(np.sort(order[: options.n_snippets]))
+    return _Chosen(n_phases, snippets, share, fits[n_phases].left_out, selection)
+
+
+def _count(title: str, counted: SnippetFeatures, options: LocalOptions) -> FeatureGram:
+    """Return the Gram matrix of the features of snippets, with a mean squared norm of one."""
+    gram = FeatureGram(counted.anchors, counted.n_series)
+    with options.bar(title) as progress:
+        for features in counted.features():
+            gram.add(features)
             progress(counted.n_done, len(counted.snippets))
-    for gram, share in weighted:
-        gram.end_comparison(share * options.n_comparisons)
+    gram.end_comparison()
+    return gram
 
 
 def _align_anchors(
-    training: LocalTraining, aligned: _Aligned, n_phases: int, options: LocalOptions
+    training: LocalTraining,
+    comparisons: Mapping[Comparison, Aligner],
+    n_phases: int,
+    options: LocalOptions,
 ) -> Iterator[Iterator[GroupFeatures]]:
     """Compute the anchors' features again."""
     anchors = training.batch[training.anchors]
     means = group_weights(training.groups)
     with options.bar("Aligning the anchors again") as progress:
-        for k, (comparison, rows) in enumerate(with_rows(aligned.comparisons, anchors)):
-            yield comparison.features(rows, aligned.aligners[k], means, n_phases)
-            progress(k + 1, len(aligned.comparisons))
+        for k, (comparison, rows) in enumerate(with_rows(comparisons, anchors, options.n_jobs)):
+            yield comparison.features(rows, comparisons[comparison], means, n_phases)
+            progress(k + 1, len(comparisons))
 
 
 def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[GroupFeatures]) -> FloatArray:
@@ -359,6 +380,6 @@ def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[GroupFeatures])
     metrics = []
     for _, found in parts:
         features = fewer_phases(found, n_phases)
-        own = weights.T @ features.reshape(len(features), -1)
+        own = matmul(weights.T, features.reshape(len(features), -1))
         metrics.append(own.reshape(len(own), *features.shape[1:]))
     return np.concatenate(metrics, axis=1)

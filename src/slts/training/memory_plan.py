@@ -10,7 +10,7 @@ import numpy as np
 
 from slts.bytesize import format_bytes
 from slts.execution import TaskRunner, free_disk
-from slts.learning import rows_of_metric, rows_of_separator
+from slts.learning import MetricProblem, SeparatorProblem, rows_in_memory
 from slts.training.first_pass import FirstPass
 
 _LOGGER = logging.getLogger("slts")
@@ -52,6 +52,8 @@ class LandmarkWork:
         Bytes of a number of a result.
     learns_metric
         Whether products are kept, or similarities alone.
+    n_candidates
+        Number of parameters whose decisions for held-out series are compared.
     """
 
     n_series: int
@@ -66,6 +68,7 @@ class LandmarkWork:
     complete: bool
     item: int
     learns_metric: bool
+    n_candidates: int = 0
 
     @classmethod
     def count(
@@ -76,6 +79,7 @@ class LandmarkWork:
         n_landmarks: int,
         dtype: str,
         learns_metric: bool,
+        n_candidates: int,
     ) -> LandmarkWork:
         """Take the numbers from a first pass."""
         sample = first_pass.sample
@@ -92,6 +96,7 @@ class LandmarkWork:
             complete=first_pass.complete,
             item=np.dtype(dtype).itemsize,
             learns_metric=learns_metric,
+            n_candidates=n_candidates,
         )
 
     @property
@@ -116,9 +121,9 @@ class LandmarkWork:
 
     @property
     def per_tuning(self) -> int:
-        """Bytes of the alignments of a series in memory."""
+        """Bytes of the alignments of a series in memory, and of decisions about it in a search."""
         numbers = self.n_landmarks * (self._square if self.learns_metric else 1)
-        return self.item * numbers + 2 * self._sums
+        return self.item * numbers + 2 * self._sums + 8 * self.problems * self.n_candidates
 
     @property
     def in_memory(self) -> float:
@@ -135,11 +140,12 @@ class LandmarkWork:
 
     def row_bytes(self, most: float) -> float:
         """Bytes of the rows of one problem in memory, at most `most` if that is enough."""
-        n = self.n_series
-        separator = 8.0 * self.n_landmarks * rows_of_separator(n, self.n_landmarks, most)
+        n, width = self.n_series, self.n_landmarks
+        separator = 8.0 * width * rows_in_memory(SeparatorProblem, n, width, most)
         if not self.learns_metric:
             return separator
-        return max(separator, 8.0 * self._square * rows_of_metric(n, self._square, most))
+        width = self._square
+        return max(separator, 8.0 * width * rows_in_memory(MetricProblem, n, width, most))
 
 
 @dataclass(frozen=True)

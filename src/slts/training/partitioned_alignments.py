@@ -26,7 +26,7 @@ from slts.learning import (
     separator_in_parts,
     solve_together,
 )
-from slts.learning.row_queries import Own, Query, Reply
+from slts.learning.row_queries import Query, Reply
 from slts.models.row_map import RowMap
 from slts.series.source import Part, SeriesSource
 from slts.training.alignments import SampleAlignments
@@ -192,11 +192,7 @@ class PartitionedAlignments:
         """Solve some problems at a time; they share each pass over the parts, and the memory."""
 
         def ask(queries: Mapping[int, Query]) -> dict[int, list[Reply]]:
-            def own(part: int) -> dict[int, Own | None]:
-                return {c: query.own(part) for c, query in queries.items()}
-
-            shared = (features, {c: query.common() for c, query in queries.items()})
-            replies = list(self.runner.map(_answer, kept, shared, own))
+            replies = list(self.runner.map(_answer, kept, (features, queries), lambda part: part))
             return {c: [reply[c] for reply in replies] for c in queries}
 
         solved: dict[int, Solution] = {}
@@ -243,19 +239,18 @@ def _some_decision_is_positive(blocks: Iterable[AlignedBlock], coef: FloatArray,
 def _answer(
     blocks: Iterable[AlignedBlock],
     shared: tuple[_ClassSumFeatures | _SimilarityFeatures, Mapping[int, Query]],
-    own: Mapping[int, Own | None],
+    part: int,
 ) -> dict[int, Reply]:
     """Answer the queries of all problems in one pass over a part."""
-    features, common = shared
-    queries = {c: query.with_own(own[c]) for c, query in common.items()}
+    features, queries = shared
     nothing = np.empty(0)
     blank = HingeExamples(np.empty((0, features.n_columns)), nothing, nothing)
-    found: dict[int, list[Any]] = {c: [query.answer(blank, 0)] for c, query in queries.items()}
+    found: dict[int, list[Any]] = {c: [query.answer(blank, part)] for c, query in queries.items()}
     first = 0
     for codes, weights, numbers in blocks:
         check_stopped()
         for c, rows in zip(queries, features.of(numbers, queries), strict=True):
             labels = np.where(codes == c, 1.0, -1.0)
-            found[c].append(queries[c].answer(HingeExamples(rows, labels, weights), first))
+            found[c].append(queries[c].answer(HingeExamples(rows, labels, weights), part, first))
         first += len(codes)
     return {c: type(replies[0]).merged(replies) for c, replies in found.items()}

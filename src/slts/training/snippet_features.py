@@ -1,4 +1,4 @@
-"""Inner products of standardised features of snippets, and the way back to coefficients."""
+"""Standardised features of snippets, and the way back to coefficients."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import Block, few_threads, map_blocks
+from slts.learning.blas import matmul
 from slts.models.comparisons import CHUNK_BYTES
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
 from slts.series import SeriesBatch
@@ -46,7 +47,7 @@ class SnippetFeatures:
     def __init__(
         self, snippets: Snippets, batch: SeriesBatch, anchors: IntArray, n_jobs: int | None
     ) -> None:
-        self.snippets, self._anchors, self._n_jobs = snippets, anchors, n_jobs
+        self.snippets, self.anchors, self._n_jobs = snippets, anchors, n_jobs
         # Once, and not for every part of the snippets.
         self._batch = fill_gaps(batch, snippets.scale.centre)
         self._all = np.array_equal(anchors, np.arange(len(batch)))
@@ -54,14 +55,19 @@ class SnippetFeatures:
         self._parts: list[tuple[npt.NDArray[np.int32], FloatArray, FloatArray]] = []
 
     @property
+    def n_series(self) -> int:
+        """Number of training series."""
+        return len(self._batch)
+
+    @property
     def n_done(self) -> int:
         """Number of snippets that have been counted."""
         return sum(counts.shape[1] for counts, _, _ in self._parts)
 
-    def products(self) -> Iterator[FloatArray]:
-        """Yield inner products of all series with the anchors, some snippets at a time.
+    def features(self) -> Iterator[FloatArray]:
+        """Yield features of all series, shape (series, features), some snippets at a time.
 
-        Features of the anchors have zero mean and unit variance. Shape (series, anchors).
+        Those of the anchors have zero mean and unit variance.
         """
         self._parts.clear()
         size = 8 * len(self._batch) * self.snippets.thresholds.shape[1] * self.snippets.n_kinds
@@ -70,12 +76,9 @@ class SnippetFeatures:
             some = self.snippets.subset(np.arange(begin, min(begin + step, len(self.snippets))))
             counts = some.counts(self._batch, self._n_jobs)
             features, centre, spread = self._standardise(counts)
-            self._parts.append((counts[self._anchors], centre, spread))
-            # NumPy computes half of a product of a matrix and its own transpose.
-            own = features if self._all else features[self._anchors]
-            products = features @ own.T
-            del features, own
-            yield products
+            self._parts.append((counts[self.anchors], centre, spread))
+            del counts
+            yield features
 
     def _standardise(
         self, counts: npt.NDArray[np.int32]
@@ -89,10 +92,10 @@ class SnippetFeatures:
             some = slice(block.column_begin, block.column_end)
             columns = slice(some.start * width, some.stop * width)
             found = self._features(counts[:, some], self._batch.lengths)
-            own = found if self._all else found[self._anchors]
+            own = found if self._all else found[self.anchors]
             centre[columns] = own.mean(axis=0)
             found -= centre[columns]
-            own = found if self._all else found[self._anchors]
+            own = found if self._all else found[self.anchors]
             spread[columns] = np.sqrt(np.einsum("ij,ij->j", own, own) / len(own))
             # Features that are the same for all anchors have no information.
             spread[columns][spread[columns] <= 1e-9] = np.inf
@@ -144,9 +147,9 @@ class SnippetFeatures:
 
     def _standardised(self, weights: FloatArray) -> Iterator[FloatArray]:
         """Yield coefficients of standardised features, some snippets at a time."""
-        lengths = self._batch.lengths[self._anchors]
+        lengths = self._batch.lengths[self.anchors]
         for counts, centre, spread in self._parts:
-            yield weights.T @ ((self._features(counts, lengths) - centre) / spread)
+            yield matmul(weights.T, (self._features(counts, lengths) - centre) / spread)
 
     def _features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
         return self.snippets.features(counts, lengths).reshape(len(counts), -1)
