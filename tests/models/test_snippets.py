@@ -78,7 +78,8 @@ def test_channels_and_dilations_are_those_of_the_series(case):
         assert set(channels) <= set(range(batch.n_channels))
     assert set(drawn.channels) == set(range(batch.n_channels))
     ways = np.stack([~drawn.shape_only & ~drawn.by_strength, drawn.shape_only, drawn.by_strength])
-    assert (ways.sum(axis=0) == 1).all() and ways.any(axis=1).all()
+    assert (ways.sum(axis=0) == 1).all()
+    assert ways.any(axis=1).all()
     assert drawn.longest == (None if len(set(batch.lengths)) == 1 else longest)
 
 

@@ -2,10 +2,10 @@
 
 A snippet is a window of a training series: a few steps, `dilation` apart, in some channels. Around
 every step of a series, as many steps are compared with it by their squared distance; beyond its
-ends a series keeps its first and last value, and gaps are interpolated. Some snippets
-are compared by their values, some by their shape, some by how strongly the steps follow them. A
-snippet occurs at a step if the distance is below a threshold, of which it has several. What the classifier sees is how
-often it occurs: the share of the steps, and the count relative to the longest training series.
+ends a series keeps its first and last value, and gaps are interpolated. Some snippets are compared
+by their values, some by their shape, some by how strongly the steps follow them. A snippet occurs
+at a step if the distance is below a threshold, of which it has several. What the classifier sees is
+how often it occurs: the share of the steps, and the count relative to the longest training series.
 
 In the terms of alignments: a landmark of one step is aligned with every step of a series, and its
 aligned product is the mean of the series' rows. Here a row says which snippets occur at the step.
@@ -73,8 +73,8 @@ class Snippets:
         Whether only second differences are compared, scaled to unit mean square: level, slope and
         amplitude do not count.
     by_strength
-        Whether a snippet occurs where steps follow it strongly: they are compared with a hundredfold
-        exaggeration of how it moves around its mean, so that level hardly counts.
+        Whether a snippet occurs where steps follow it strongly: they are compared with a
+        hundredfold exaggeration of how it moves around its mean, so that level hardly counts.
     thresholds
         Largest squared distances at which a snippet occurs, shape (snippets, thresholds).
     shares

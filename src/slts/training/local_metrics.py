@@ -335,10 +335,10 @@ def _choose(
             gram = gram.plus(occurring, share)
         return gram.solve(judges.targets, judges.weights, options.penalties)
 
-    few, *more = options.phases
-    by_share = {share: fit(few, share) for share in shares}
-    share = min(shares, key=lambda share: by_share[share].error)
-    fits = {few: by_share[share], **{n: fit(n, share) for n in more}}
+    tried = {(n, share): fit(n, share) for n in options.phases for share in shares}
+    # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
+    weight = {n: min(shares, key=lambda share: tried[n, share].error) for n in options.phases}
+    fits = {n: tried[n, share] for n, share in weight.items()}
     n_phases, selection = choose_phases(
         fits, judges.targets, judges.codes, judges.weights, options.penalties
     )
@@ -346,7 +346,7 @@ def _choose(
     if counted is not None:
         order = np.argsort(-counted.effects(fits[n_phases].weights), kind="stable")
         snippets = counted.snippets.subset(np.sort(order[: options.n_snippets]))
-    return _Chosen(n_phases, snippets, share, fits[n_phases].left_out, selection)
+    return _Chosen(n_phases, snippets, weight[n_phases], fits[n_phases].left_out, selection)
 
 
 def _count(title: str, counted: SnippetFeatures, options: LocalOptions) -> FeatureGram:
