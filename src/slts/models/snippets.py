@@ -34,7 +34,9 @@ _QUANTILES = (0.05, 0.1, 0.25, 0.5)
 N_THRESHOLDS = len(_QUANTILES)
 # Features for each threshold: shares, and counts if lengths differ.
 MOST_KINDS = 2
-_MOST_CHANNELS = 9
+# Most channels of a snippet, and of one that is compared by strength: strengths add up, and noise
+# of other channels hides that of one.
+_MOST_CHANNELS, _MOST_FOLLOWED = 9, 3
 # The steps nearest to a snippet that is so much larger are those that follow it most, whatever else
 # they do. Squared distances are still rounded by less than `_ROUNDING`.
 _EXAGGERATION = 100.0
@@ -116,8 +118,9 @@ class Snippets:
         lengths, longest = batch.lengths, int(batch.lengths.max())
         octaves = np.log2(max(1.0, (longest - 1) / (LENGTH - 1)))
         dilations = np.sort(2.0 ** rng.uniform(0.0, octaves, count)).astype(np.int64)
-        most = min(_MOST_CHANNELS, batch.n_channels)
-        widths = (2.0 ** rng.uniform(0.0, np.log2(most + 1), count)).astype(np.int64)
+        kinds = rng.integers(0, 3, count)
+        most = np.where(kinds == 2, _MOST_FOLLOWED, _MOST_CHANNELS).clip(max=batch.n_channels)
+        widths = (2.0 ** rng.uniform(0.0, np.log2(most + 1))).astype(np.int64)
         members = [np.flatnonzero(codes == c) for c in range(int(codes.max()) + 1)]
         # Classes in random order, each as often as the others.
         order = rng.permutation(np.arange(count) % len(members))
@@ -132,7 +135,6 @@ class Snippets:
             steps = starts[k] + dilations[k] * np.arange(LENGTH)
             steps = batch.offsets[series[k]] + np.clip(steps, 0, lengths[series[k]] - 1)
             values.append(batch.values[np.ix_(steps, own)].T)
-        kinds = rng.integers(0, 3, count)
         drawn = cls(
             values=np.ascontiguousarray(np.concatenate(values)),
             first=np.append(0, np.cumsum(widths)),
