@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "reproducible",
+    max_examples=50,
     derandomize=True,
     deadline=None,
     database=None,
@@ -30,7 +31,7 @@ def rng():
 @pytest.fixture
 def tables_in_parts(monkeypatch):
     """Read small tables in batches and parts, as large ones are."""
-    monkeypatch.setattr("slts.files.tables._SMALL_BYTES", 0)
+    monkeypatch.setattr("slts.files.scan._SMALL_BYTES", 0)
 
 
 @pytest.fixture(scope="session")

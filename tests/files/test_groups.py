@@ -143,11 +143,14 @@ def test_groups_of_wide_files(subjects, tmp_path):
 
 def test_groups_of_a_folder_are_a_column_of_its_labels(data, tmp_path):
     folder = sources(data, tmp_path)["folder"]
-    with pytest.raises(DataError, match="no column 'person'; its columns are file, label, subject"):
+    with pytest.raises(
+        DataError,
+        match=r"no column 'person' \(groups\); its columns are 'file', 'label', 'subject'",
+    ):
         read_series(folder, groups="person")
     lines = (folder / "labels.csv").read_text()
     (folder / "labels.csv").write_text(lines.replace("high,s0", "high,", 1))
-    with pytest.raises(DataError, match=r"line 2: 'subject' \(groups\) is missing"):
+    with pytest.raises(DataError, match=r"labels.csv, line 2 .*: 'subject' \(groups\) is missing"):
         read_series(folder, groups="subject")
     (folder / "labels.csv").unlink()
     with pytest.raises(DataError, match=r"no labels.csv, so it has no groups 'subject'"):

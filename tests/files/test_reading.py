@@ -321,6 +321,6 @@ def test_rows_of_a_small_table_may_have_any_order(form, tmp_path, monkeypatch):
     path = write_form(form, tmp_path, *data, order=np.argsort(steps, kind="stable"))
     assert len(scan_series(path).parts()) == 1
     assert_holds(read_parts(scan_series(path)), data)
-    monkeypatch.setattr("slts.files.tables._SMALL_BYTES", 10)
+    monkeypatch.setattr("slts.files.scan._SMALL_BYTES", 10)
     with pytest.raises(DataError, match="must be contiguous to be read in batches"):
         list(scan_series(path).batches())

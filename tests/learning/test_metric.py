@@ -18,7 +18,6 @@ from slts.learning import (
     solve_metric_path,
     solve_separator,
 )
-from slts.learning.metric import solve_frobenius_path
 
 STRENGTHS = [1e3, 1.0, 0.1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]
 
@@ -201,14 +200,6 @@ def test_weights_act_as_repetitions_and_zero_as_absence(rng: np.random.Generator
         np.repeat(Z, weight, 0), np.repeat(labels, weight), gamma=1.0, lam=1e-2, tol=1e-9
     )
     assert weighted.objective == pytest.approx(repeated.objective, rel=1e-8)
-
-
-def test_start_changes_the_work_not_the_answer(rng: np.random.Generator) -> None:
-    Z, labels = problem("noisy", rng, 5000, 3)
-    near = solve_metric(Z, labels, gamma=0.5, lam=1e-2)
-    cold = solve_metric(Z, labels, gamma=0.5, lam=8e-3, tol=1e-9)
-    warm = solve_frobenius_path(Z, labels, pairs=[(0.5, 8e-3)], tol=1e-9, start=near.metric)[0]
-    assert warm.objective == pytest.approx(cold.objective, rel=1e-8)
 
 
 def test_one_vs_rest_features_are_the_signed_mean(rng: np.random.Generator) -> None:

@@ -239,7 +239,7 @@ def test_many_classes_have_a_list_of_pairs_and_all_of_them_are_counted(changed):
 
 
 def test_comparisons_are_named(three):
-    text = render(collect(fitted("local"), three.X_test[:3], three.y_test[:3]))
+    text = " ".join(render(collect(fitted("local"), three.X_test[:3], three.y_test[:3])).split())
     listed = text[text.index('aria-label="Importance of comparisons"') :]
     assert "values, affinity<small>the values of the channels; steps are aligned for the" in listed
     assert "The maps belong to the comparison &ldquo;values, affinity&rdquo; (the values" in text

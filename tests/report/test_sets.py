@@ -13,7 +13,8 @@ def sets(model, three):
 
 
 def section(content):
-    return render(content).partition('id="sets"')[2].partition("</section>")[0]
+    found = render(content).partition('id="sets"')[2].partition("</section>")[0]
+    return " ".join(found.split())
 
 
 def test_sizes_and_coverage_are_those_of_the_sets(content, sets, three, model):

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,8 @@ Values = npt.NDArray[np.floating[Any]]
 BlockBounds = tuple[int, int, int, int]
 # Kind and parameter.
 Band = tuple[int, float]
+# A tuple of path, length and similarity.
+PairResult = TypeVar("PairResult", bound=tuple[npt.NDArray[np.int64], int, float])
 # Outcome, series, landmark.
 Outcome = tuple[int, int, int]
 
@@ -110,13 +112,15 @@ def sums(
     token: CancelToken | None,
 ) -> Outcome: ...
 def align_pair(
-    a: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
+    a: object,
+    b: object,
     normalize: bool,
-    objective: int,
+    objective: object,
     band_kind: int,
     band_parameter: float,
-) -> tuple[npt.NDArray[np.int64], int, float] | None: ...
+    may_be_long: bool,
+    result_type: type[PairResult],
+) -> PairResult | None: ...
 
 class Windows:
     # Rows of the values before each window, in the order of `window_begin` and `window_end`.

@@ -15,7 +15,7 @@ from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.cuda.device import check_device, runs_on_cuda
 from slts.alignment.extension import native, selected_target
 from slts.alignment.layouts import LandmarkLayouts, moved
-from slts.alignment.settings import OBJECTIVES, AlignmentSettings, Band, native_band
+from slts.alignment.settings import AlignmentSettings, Band, native_band
 from slts.execution import Progress, silent
 from slts.series import SeriesBatch
 
@@ -23,8 +23,6 @@ Result: TypeAlias = npt.NDArray[np.floating[Any]]
 
 # The memory of longer pairs is checked: to find out the limit takes longer than a short alignment.
 _LONG_PAIR = 10**9
-# Numbers of `Objective` in native/job.hpp.
-_OBJECTIVE_CODES = {name: code for code, name in enumerate(OBJECTIVES)}
 
 
 class Alignment(NamedTuple):
@@ -225,14 +223,10 @@ def align_pair(
     Returns None if a value, a setting or the band makes this impossible. The caller finds out
     which, because checks in advance would cost more than the alignment of short series.
     """
-    code = _OBJECTIVE_CODES.get(objective, -1) if isinstance(objective, str) else -1
-    kind, parameter = (0, 0.0) if band is None else native_band(band)
     if a.size * b.size > _LONG_PAIR:
         require_moves(a.shape[-1], b.shape[-1])
-    found = native.align_pair(a, b, normalize, code, kind, parameter)
+    found = native.align_pair(a, b, normalize, objective, *native_band(band), True, Alignment)
     if found is None:
         # Raises an error if the reason is an unknown instruction set.
         selected_target()
-        return None
-    # The constructor takes a tenth of the time of a short alignment.
-    return tuple.__new__(Alignment, found)
+    return found

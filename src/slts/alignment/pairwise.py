@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray
 from slts.alignment.aligner import Aligner, Alignment, align_pair
+from slts.alignment.extension import native
 from slts.alignment.settings import AlignmentSettings, Band, no_path_error
 from slts.errors import DataError
 from slts.execution import progress_bar
@@ -61,15 +62,11 @@ def align(
     >>> aligned.path.tolist(), aligned.similarity
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
-    aligned = None
-    if type(a) is np.ndarray and type(b) is np.ndarray:
-        # The kernel takes float64 (channels, time) as they are, and checks while it reads them.
-        try:
-            aligned = align_pair(a, b, objective, band, normalize=bool(normalize))
-        except TypeError:
-            aligned = None
-    if aligned is not None:
-        return aligned
+    if band is None:
+        # The kernel takes arrays (channels, time) of float64, and checks while it reads them.
+        aligned = native.align_pair(a, b, bool(normalize), objective, 0, 0.0, False, Alignment)
+        if aligned is not None:
+            return aligned
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))

@@ -3,9 +3,7 @@
 roles    `Columns`: which column is id, time, label and channel; `RequestedColumns`: what is known
 resolve  `resolve_columns`: the roles, requested or guessed from names and the first rows
 times    which column is the time: by name, or because it rises in every series
-names    names of identifiers, times and labels
-facts    what rows show about columns: distinct values, blocks, order within series
-wide     tables with one series per row and one column per step
+facts    what names and rows show about columns: distinct values, blocks, order within series
 rows     chunks of Arrow tables, kinds of columns, times as text
 
 Reading needs the extra ``io`` (pyarrow).

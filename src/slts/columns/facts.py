@@ -1,9 +1,9 @@
-"""What the rows of a table show about its columns: distinct values, blocks, order within series."""
+"""What names and rows show about columns: distinct values, blocks, order within series."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -23,6 +23,30 @@ from slts.columns.rows import (
 )
 from slts.errors import DataError
 
+ID_NAMES = (
+    "id", "seriesid", "series", "caseid", "case", "instanceid", "instance", "sampleid", "rec",
+    "recordingid", "recording", "recordid", "record", "sequenceid", "sequence", "seqid", "seq",
+    "trialid", "trial", "sessionid", "session", "episodeid", "episode", "runid", "run", "trackid",
+    "track", "utterance", "unitid", "unit", "uid", "uuid", "key", "sample", "subject", "patient",
+    "participant", "file", "filename", "name",
+)  # fmt: skip
+TIME_NAMES = (
+    "time", "t", "timestamp", "timestep", "datetime", "date", "timepoint", "timeindex", "step",
+    "tick", "frame", "index", "elapsed", "ts", "seconds", "second", "secs", "sec", "milliseconds",
+    "millis", "msec", "ms", "usec",
+)  # fmt: skip
+# Words beside such a name, as in "Time (s)" and "unix_time"; after "t" only the first ones, because
+# t_min may be a temperature.
+_SECONDS = ("s", "sec", "secs", "seconds", "ms", "msec", "us", "usec", "ns")
+_BESIDE_TIME = (
+    *_SECONDS, "min", "minutes", "h", "hours", "unix", "epoch", "posix", "utc", "local", "stamp",
+    "point", "number", "no", "nr", "idx",
+)  # fmt: skip
+# Names of counters, which are times if they rise in every series.
+_COUNTER_NAMES = ("sample", "samples", "row", "line", "packet", "counter", "measurement")
+LABEL_NAMES = ("label", "class", "classlabel", "target", "category", "y")
+# Identifiers of people, who may have several series.
+PEOPLE = ("subject", "patient", "participant")
 # Marks columns that come from names of folders. The first rows hold few of their values, so that
 # they are never guessed as time or channel, and as id or label only by their names.
 FROM_FOLDER = {b"slts": b"folder"}
@@ -34,6 +58,68 @@ MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
+
+
+def simplified(name: str) -> str:
+    """Return the letters and digits of a name in lower case."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z]+|\d+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+
+
+def is_time_name(name: str) -> bool:
+    """Tell whether a name is that of a time, perhaps with its unit.
+
+    Examples
+    --------
+    >>> from slts.columns.facts import is_time_name
+    >>> [is_time_name(name) for name in ("Time (s)", "elapsed_ms", "t_sec", "unixTime")]
+    [True, True, True, True]
+    >>> [is_time_name(name) for name in ("t_min", "start_time", "t1", "s")]
+    [False, False, False, False]
+    """
+    if simplified(name) in TIME_NAMES:
+        return True
+    words = _words(name)
+    rest = _SECONDS if "t" in words else _BESIDE_TIME
+    return any(word in TIME_NAMES for word in words) and all(
+        word in TIME_NAMES or word in rest for word in words
+    )
+
+
+def is_counter_name(name: str) -> bool:
+    """Tell whether a name is that of a number of rows or samples."""
+    words = _words(name)
+    return any(word in _COUNTER_NAMES for word in words) and all(
+        word in _COUNTER_NAMES or word in _BESIDE_TIME or word == "index" for word in words
+    )
+
+
+def numbered_columns(names: Iterable[str], numeric: Collection[str]) -> tuple[str, ...]:
+    """Return the longest run of numeric columns with successive numbers in their names.
+
+    Names that are only numbers may be times, such as 0.0, 0.1, 0.2.
+    """
+    runs: list[list[str]] = [[]]
+    last: tuple[str, float] | None = None
+    for name in names:
+        match = re.fullmatch(r"(.*?)(\d+(?:\.\d+)?)", name)
+        if match is None or name not in numeric:
+            last = None
+            continue
+        stem, number = match[1], float(match[2])
+        if last is None or not _follows(stem, number, *last):
+            runs.append([])
+        runs[-1].append(name)
+        last = stem, number
+    longest: list[str] = max(runs, key=len)
+    return tuple(longest)
+
+
+def _follows(stem: str, number: float, last_stem: str, last: float) -> bool:
+    return stem == last_stem and (number == last + 1 or (stem == "" and number > last))
 
 
 class Rises(NamedTuple):
@@ -92,12 +178,6 @@ class SeriesRows:
             values, codes = values[present], codes[present]
         differs = (codes[1:] == codes[:-1]) & (values[1:] != values[:-1])
         return np.unique(codes[1:][differs])
-
-    def is_still(self, values: AnyArray) -> bool:
-        """Whether numbers are constant in every series, and two of a series are known."""
-        present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), bool)
-        n_known, n_series = np.count_nonzero(present), len(np.unique(self.codes[present]))
-        return bool(n_known > n_series and not len(self.varying(values)))
 
     def falling(self, values: AnyArray) -> IntArray:
         """Return the codes of the series in which numbers do not rise from each row to the next."""
@@ -227,7 +307,10 @@ class ColumnFacts:
     def is_still(self, name: str, rows: SeriesRows) -> bool:
         """Whether a column is constant within every series, one of which has several steps."""
         if self.kinds[name] in NUMERIC:
-            return rows.is_still(self.numbers(name))
+            numbers = self.numbers(name)
+            present = ~np.isnan(numbers)
+            several = np.count_nonzero(present) > len(np.unique(rows.codes[present]))
+            return bool(several and not len(rows.varying(numbers)))
         if self.kinds[name] in ("text", "moment"):
             return rows.n_series < self.n_rows and self.is_constant(name, rows.codes)
         return False

@@ -12,27 +12,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from slts.columns.facts import ColumnFacts, SeriesRows
-from slts.columns.names import (
+from slts.columns.facts import (
     ID_NAMES,
     LABEL_NAMES,
     PEOPLE,
-    ROW_NUMBERS,
+    ColumnFacts,
+    SeriesRows,
     is_time_name,
+    numbered_columns,
     simplified,
 )
 from slts.columns.roles import Columns, RequestedColumns, shortened
 from slts.columns.rows import (
     NUMERIC,
+    ROW_NUMBERS,
     Chunk,
     Kind,
     grid_step,
-    identifier_name,
+    joined_identifier,
     kind_of,
-    with_identifier,
 )
 from slts.columns.times import TIMES, Time, can_be_time, find_time, is_like_time
-from slts.columns.wide import label_at_an_end, numbered_columns
 from slts.errors import DataError
 
 _STEP_KINDS: tuple[Kind, ...] = ("number", "integer", "empty")
@@ -82,13 +82,15 @@ def resolve_columns(
         _Resolver(sample, RequestedColumns(id=name), has_header).require_requested()
     if len(set(names)) < max(2, len(names)):
         raise DataError(f"{sample.file}: id must be one column or distinct ones, got {list(names)}")
-    rows = with_identifier(sample.rows, names)
-    joined = replace(requested, id=identifier_name(names))
+    joined = replace(requested, id=",".join(names))
+    rows = sample.rows.append_column(joined.id, joined_identifier(sample.rows, names))
     found = _Resolver(replace(sample, rows=rows), joined, has_header, names).resolve(one_series)
     return replace(found, id_columns=names)
 
 
-class _Resolver:
+class _Resolver(ColumnFacts):
+    """Facts about the columns, and the roles that have been given so far."""
+
     def __init__(
         self,
         sample: Chunk,
@@ -96,25 +98,21 @@ class _Resolver:
         has_header: bool,
         id_columns: Sequence[str] = (),
     ) -> None:
-        self._sample = sample
-        self._rows = sample.rows
-        self._file = sample.file
+        super().__init__(sample)
         self._requested = requested
         self._has_header = has_header
-        self._facts = ColumnFacts(sample)
-        self._kinds = self._facts.kinds
-        self._lists = "list" in self._kinds.values()
+        self._lists = "list" in self.kinds.values()
         self._id_columns = id_columns
         self._taken: set[str | None] = set(id_columns)
         names = self._rows.schema.names
-        if len(self._kinds) < len(names):
+        if len(self.kinds) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"{self._file} has two columns named {twice!r}: rename one")
+            raise DataError(f"{self.file} has two columns named {twice!r}: rename one")
 
     def _all_columns(self, without: Sequence[str] = ()) -> str:
         """List the columns of the file; an identifier of several columns is none of them."""
         joined = [str(self._requested.id)] if self._id_columns else []
-        return self._facts.all_columns(without=[*without, *joined])
+        return self.all_columns(without=[*without, *joined])
 
     def require_requested(self) -> None:
         """Raise an error if a requested column does not exist or has an unsuitable type."""
@@ -141,12 +139,7 @@ class _Resolver:
         requested = self._requested
         id = self._id_of_rows() if requested.id is None else str(requested.id)
         self._taken.add(id)
-        label = requested.label
-        if label is None and (self._has_header or requested.channels is None):
-            label = self._guess_label(None, steps)
-            if requested.classes is not None:
-                label = self._label_of_model(label, None, steps, channels is not None)
-        self._taken.add(label)
+        label = self._find_label(None, steps, channels)
         if channels is None:
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
         return self._columns(Time(None), None, id, label, channels, wide=bool(steps))
@@ -158,20 +151,17 @@ class _Resolver:
         self._taken.add(id)
         if requested.id is None:
             self._refuse_parts_of(id)
-        rows = SeriesRows(self._facts.codes(id))
-        free = [name for name in self._free() if name not in self._facts.from_folders]
+        rows = SeriesRows(self.codes(id))
+        free = [name for name in self._free() if name not in self.from_folders]
         counters = set(self._with_id_names())
-        time = find_time(self._facts, free, rows, requested.time, counters, channels is None)
+        time = find_time(self, free, rows, requested.time, counters, channels is None)
         self._taken.add(time.column)
-        label = requested.label
-        if label is None:
-            label = self._guess_label(rows, ())
-            if requested.classes is not None:
-                label = self._label_of_model(label, rows, (), channels is not None)
-        self._taken.add(label)
+        label = self._find_label(rows, (), channels)
         constant: tuple[str, ...] = ()
         if channels is None:
-            constant = self._constant(rows)
+            # Numbers that are constant in every series tell no step.
+            free = [name for name in self._free(NUMERIC) if name not in self.from_folders]
+            constant = tuple(name for name in free if self.is_still(name, rows))
             channels = self._guess_channels(rows, time, constant)
         return self._columns(time, rows, id, label, channels, constant=constant)
 
@@ -198,7 +188,7 @@ class _Resolver:
         every = None if requested.every is None else str(requested.every)
         if every is not None:
             self._check_grid(every, time.column)
-        ignored = tuple(name for name in self._kinds if name not in self._taken | set(channels))
+        ignored = tuple(name for name in self.kinds if name not in self._taken | set(channels))
         self._refuse_bytes(ignored, label, rows)
         names = None if expect is None or len(expect) != len(channels) else tuple(expect)
         return Columns(
@@ -213,7 +203,7 @@ class _Resolver:
             constant=constant,
             label_candidates=() if label is not None else self._label_candidates(ignored, rows),
             rising=time.rising,
-            time_form=None if time.column is None else self._facts.time_form(time.column),
+            time_form=None if time.column is None else self.time_form(time.column),
             model_channels=None if names == channels else names,
             every=every,
             groups=requested.groups,
@@ -224,39 +214,39 @@ class _Resolver:
     def _check_grid(self, every: str, time: str | None) -> None:
         if time is None:
             raise DataError(
-                f"{self._file}: --every (every=) resamples on a grid of time, but there is no time "
+                f"{self.file}: --every (every=) resamples on a grid of time, but there is no time "
                 f"column. Name it with --time (time=)"
             )
-        numbers = self._kinds[time] in NUMERIC or self._facts.time_form(time) == "number"
+        numbers = self.kinds[time] in NUMERIC or self.time_form(time) == "number"
         grid_step(every, moments=not numbers)
 
     def _take(self, name: str, role: str) -> None:
         """Give a requested column its role."""
-        if name not in self._kinds:
-            near = get_close_matches(name, self._kinds, n=1)
+        if name not in self.kinds:
+            near = get_close_matches(name, self.kinds, n=1)
             hint = f"did you mean {near[0]!r}? Its" if near else "its"
             raise DataError(
-                f"{self._file} has no column {name!r} ({role}); {hint} columns are "
+                f"{self.file} has no column {name!r} ({role}); {hint} columns are "
                 f"{self._all_columns()}"
             )
         # The group may be a part of the identifier: trials of a subject.
         is_part = role == "groups" and name in self._id_columns
         if name in self._taken and not is_part:
-            raise DataError(f"{self._file}: column {name!r} cannot have two roles ({role})")
-        what = f"{self._file}: column {name!r} ({role})"
-        if role != "channels" and self._kinds[name] in ("list", "bytes", "empty", "other"):
+            raise DataError(f"{self.file}: column {name!r} cannot have two roles ({role})")
+        what = f"{self.file}: column {name!r} ({role})"
+        if role != "channels" and self.kinds[name] in ("list", "bytes", "empty", "other"):
             dtype = str(self._rows.schema.field(name).type)
             held = "bytes, not UTF-8 text" if "binary" in dtype else f"values of type {dtype}"
             raise DataError(f"{what} holds {held}; expected text or numbers")
         if role == "time" and self._lists:
             raise DataError(
-                f"{self._file} has one row per series and one list per channel. Steps have the "
+                f"{self.file} has one row per series and one list per channel. Steps have the "
                 f"order of the lists, so a time column cannot be used"
             )
-        if role == "time" and not can_be_time(self._facts, name):
+        if role == "time" and not can_be_time(self, name):
             for times in (False, True):
-                self._facts.refuse_misspelt(name, "column {} (time)", times=times)
-            raise DataError(f"{what} holds {self._facts.example(name)}, expected {TIMES}")
+                self.refuse_misspelt(name, "column {} (time)", times=times)
+            raise DataError(f"{what} holds {self.example(name)}, expected {TIMES}")
         self._taken.add(name)
 
     def _requested_channels(self) -> tuple[str, ...] | None:
@@ -267,14 +257,14 @@ class _Resolver:
         if isinstance(names, str):
             # A comma may be part of the name of a column.
             split = [name.strip() for name in names.split(",") if name.strip()]
-            names = [names] if names in self._kinds else split
+            names = [names] if names in self.kinds else split
         chosen = tuple(column for name in names for column in self._expanded(name))
         if not chosen or len(set(chosen)) != len(chosen):
             raise DataError(f"channels must be one or more distinct columns, got {list(names)}")
-        absent = [name for name in chosen if name not in self._kinds]
+        absent = [name for name in chosen if name not in self.kinds]
         if absent and given is None:
             raise DataError(
-                f"{self._file} has no column {absent[0]!r}, a channel the model was trained with; "
+                f"{self.file} has no column {absent[0]!r}, a channel the model was trained with; "
                 f"its columns are {self._all_columns()}. Name the columns to use for "
                 f"{', '.join(chosen)}: --channels a,b, or slts.scan_series(path, channels=[...])"
             )
@@ -286,30 +276,29 @@ class _Resolver:
 
     def _expanded(self, name: str) -> Sequence[str]:
         first, dots, last = name.partition("..")
-        if dots and name not in self._kinds and first in self._kinds and last in self._kinds:
-            names = list(self._kinds)
+        if dots and name not in self.kinds and first in self.kinds and last in self.kinds:
+            names = list(self.kinds)
             return names[names.index(first) : names.index(last) + 1] or [name]
         return [name]
 
     def _require_numbers(self, name: str) -> None:
-        kind = self._kinds[name]
+        kind = self.kinds[name]
         if self._lists:
             dtype = self._rows.schema.field(name).type
             if kind != "list" or kind_of(dtype.value_type) not in NUMERIC:
                 raise DataError(
-                    f"{self._file}: channel {name!r} has type {dtype}, expected lists of numbers, "
+                    f"{self.file}: channel {name!r} has type {dtype}, expected lists of numbers, "
                     f"one number per step"
                 )
         elif kind not in (*NUMERIC, "empty") and not self._is_skipped(name):
-            self._facts.refuse_misspelt(name, "channel {}")
+            self.refuse_misspelt(name, "channel {}")
             raise DataError(
-                f"{self._file}: channel {name!r} holds {self._facts.example(name)}, expected "
-                f"numbers"
+                f"{self.file}: channel {name!r} holds {self.example(name)}, expected numbers"
             )
 
     def _is_skipped(self, name: str) -> bool:
         """Tell whether a column has cells that are not numbers, whose series are left out."""
-        return self._requested.skip and self._facts.misspelt(name) is not None
+        return self._requested.skip and self.misspelt(name) is not None
 
     # -- One series per row
 
@@ -320,49 +309,47 @@ class _Resolver:
         free = tuple(self._free())
         if not self._has_header:
             return free
-        steps = (n for n in free if self._kinds[n] in _STEP_KINDS or self._is_skipped(n))
+        steps = (n for n in free if self.kinds[n] in _STEP_KINDS or self._is_skipped(n))
         return numbered_columns(free, set(steps))
 
     def _is_wide(self, steps: Sequence[str]) -> bool:
         """Tell whether every row is a series; raise an error if it may as well be a step."""
-        requested, facts = self._requested, self._facts
+        requested = self._requested
         if not self._has_header:
             return True
         if len(steps) < _FEW_STEPS or requested.time is not None or requested.expect is not None:
             return False
-        has_time = any(
-            is_time_name(name) and can_be_time(self._facts, name) for name in self._free()
-        )
+        has_time = any(is_time_name(name) and can_be_time(self, name) for name in self._free())
         if len(steps) < _MANY_STEPS and has_time:
             return False
         if requested.id is not None:
-            return facts.is_unique(str(requested.id))
+            return self.is_unique(str(requested.id))
         named = [name for name in self._with_id_names() if name not in steps]
-        unique = [name for name in named if facts.is_unique(name)]
+        unique = [name for name in named if self.is_unique(name)]
         labels = [requested.label] if requested.label else self._named_labels()
         blocks = [
             name
             for name in self._free(("text", "integer"))
             if name not in (*steps, *labels, *unique)
-            and facts.repeats(name)
-            and (name in named or facts.has_blocks(name))
-            and not is_like_time(facts, name)
+            and self.repeats(name)
+            and (name in named or self.has_blocks(name))
+            and not is_like_time(self, name)
         ]
         if unique and not blocks:
             return True
         if len(steps) < _MANY_STEPS or has_time:
             return False
-        series = [n for n in blocks if all(facts.is_constant(k, facts.codes(n)) for k in labels)]
+        series = [n for n in blocks if all(self.is_constant(k, self.codes(n)) for k in labels)]
         # Labels of steps change rarely from row to row, labels of series often.
-        often = [n for n in labels if 10 * facts.n_blocks(n) >= facts.n_rows]
+        often = [n for n in labels if 10 * self.n_blocks(n) >= self.n_rows]
         if not series and (
-            len(steps) == len(self._kinds) or (often and not facts.is_contiguous(often[0]))
+            len(steps) == len(self.kinds) or (often and not self.is_contiguous(often[0]))
         ):
             return True
         if any(simplified(n) not in PEOPLE and (n in named or not unique) for n in series):
             return False
         raise DataError(
-            f"{self._file}: it is not clear whether a row is one step of a series, or a series "
+            f"{self.file}: it is not clear whether a row is one step of a series, or a series "
             f"whose steps are the columns {shortened(steps)}. Name the column that identifies the "
             f"series with --id (id=): if it differs in every row, a row is a series. The other "
             f"columns are {self._all_columns(without=steps)}"
@@ -372,10 +359,10 @@ class _Resolver:
         if not self._has_header:
             return None
         named = self._with_id_names()
-        return next((n for n in named if self._lists or self._facts.is_unique(n)), None)
+        return next((n for n in named if self._lists or self.is_unique(n)), None)
 
     def _list_channels(self) -> tuple[str, ...]:
-        found = tuple(n for n in self._free(("list",)) if n not in self._facts.from_folders)
+        found = tuple(n for n in self._free(("list",)) if n not in self.from_folders)
         for name in found:
             self._require_numbers(name)
         return found
@@ -390,16 +377,15 @@ class _Resolver:
 
     def _id_in_long_form(self) -> str:
         """Choose by names and by how values repeat."""
-        facts = self._facts
         named = list(self._with_id_names())
         # A column with a different value in every row does not identify series.
-        repeated = [name for name in named if facts.repeats(name)]
-        contiguous = [name for name in repeated if facts.is_contiguous(name)]
-        others = {*self._with_name(LABEL_NAMES, ("text", "integer")), *facts.from_folders}
+        repeated = [name for name in named if self.repeats(name)]
+        contiguous = [name for name in repeated if self.is_contiguous(name)]
+        others = {*self._with_name(LABEL_NAMES, ("text", "integer")), *self.from_folders}
         blocks = [
             name
             for name in self._free()
-            if name not in others and not is_like_time(facts, name) and facts.has_blocks(name)
+            if name not in others and not is_like_time(self, name) and self.has_blocks(name)
         ]
         if all(simplified(name) in PEOPLE for name in contiguous):
             # People may have several series.
@@ -408,10 +394,10 @@ class _Resolver:
         for candidates in (self._finest(contiguous), self._finest(blocks), repeated, named):
             if candidates:
                 return candidates[0]
-        unreadable = [name for name, kind in self._kinds.items() if kind == "bytes"]
+        unreadable = [name for name, kind in self.kinds.items() if kind == "bytes"]
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
         raise DataError(
-            f"{self._file}: it is not clear which column identifies the series. Name it with --id "
+            f"{self.file}: it is not clear which column identifies the series. Name it with --id "
             f"(id=); the columns are {self._all_columns()}. If there is none, add one, or "
             f"put every series in a file of its own, in one folder{hint}"
         )
@@ -419,9 +405,9 @@ class _Resolver:
     def _refuse_parts_of(self, id: str) -> None:
         """Raise an error if rows of equal identifiers may be several series, such as trials."""
         for name in self._with_name(ID_NAMES, ("text", "integer")):
-            if self._facts.is_divided(id, name):
+            if self.is_divided(id, name):
                 raise DataError(
-                    f"{self._file}: {name!r} varies within {id!r}. If a series is one {name} of a "
+                    f"{self.file}: {name!r} varies within {id!r}. If a series is one {name} of a "
                     f"{id}, name both: --id {id} --id {name} (id=[{id!r}, {name!r}]). If it has "
                     f"all rows of a {id}, use --id {id} (id={id!r})"
                 )
@@ -431,31 +417,43 @@ class _Resolver:
         return [
             name
             for name in names
-            if all(self._facts.is_constant(other, self._facts.codes(name)) for other in names)
+            if all(self.is_constant(other, self.codes(name)) for other in names)
         ]
 
     def _named_labels(self) -> list[str]:
         # x, y, z are coordinates.
-        has_x = any(simplified(name) == "x" for name in self._kinds)
+        has_x = any(simplified(name) == "x" for name in self.kinds)
         return [
             name
             for name in self._with_name(LABEL_NAMES, _LABEL_KINDS)
             if not (has_x and simplified(name) == "y")
         ]
 
+    def _find_label(
+        self, rows: SeriesRows | None, steps: Sequence[str], channels: Sequence[str] | None
+    ) -> str | None:
+        """Return the requested label, or guess one; tables without header may have none."""
+        requested = self._requested
+        label = requested.label
+        if label is None and (self._has_header or requested.channels is None):
+            label = self._guess_label(rows, steps)
+            if requested.classes is not None:
+                label = self._label_of_model(label, rows, steps, channels is not None)
+        self._taken.add(label)
+        return label
+
     def _guess_label(self, rows: SeriesRows | None, steps: Sequence[str]) -> str | None:
         if not self._has_header:
             kinds = (*NUMERIC, "empty")
-            texts = [n for n in steps if self._kinds[n] not in kinds and not self._is_skipped(n)]
-            return label_at_an_end(self._facts, steps, texts)
-        facts = self._facts
+            texts = [n for n in steps if self.kinds[n] not in kinds and not self._is_skipped(n)]
+            return self._label_at_an_end(steps, texts)
         named = [name for name in self._named_labels() if name not in steps]
         texts = [
             name
             for name in self._free(("text",))
-            if name not in facts.from_folders
-            and facts.n_distinct(name) > 1
-            and facts.time_form(name) in (None, "number")
+            if name not in self.from_folders
+            and self.n_distinct(name) > 1
+            and self.time_form(name) in (None, "number")
         ]
         if rows is not None:
             if named:
@@ -464,17 +462,45 @@ class _Resolver:
                     (
                         name
                         for name in named
-                        if self._kinds[name] == "text" or facts.is_constant(name, rows.codes)
+                        if self.kinds[name] == "text" or self.is_constant(name, rows.codes)
                     ),
                     None,
                 )
-            texts = [n for n in texts if facts.is_constant(n, rows.codes)]
-        n_series = facts.n_rows if rows is None else rows.n_series
+            texts = [n for n in texts if self.is_constant(n, rows.codes)]
+        n_series = self.n_rows if rows is None else rows.n_series
         if not self._lists:
-            texts = [n for n in texts if facts.n_distinct(n) < n_series]
+            texts = [n for n in texts if self.n_distinct(n) < n_series]
         if named:
             return named[0]
         return texts[0] if len(texts) == 1 else None
+
+    def _label_at_an_end(self, steps: Sequence[str], texts: Sequence[str]) -> str | None:
+        """Find the label in a file without header: the first or the last column, or neither.
+
+        `texts` are the columns that do not hold numbers.
+        """
+        ends = steps[0], steps[-1]
+        inside = [name for name in texts if name not in ends]
+        if inside:
+            self.refuse_misspelt(inside[0], "column {}")
+            raise DataError(
+                f"{self.file}: column {inside[0]!r} holds {self.example(inside[0])}, expected "
+                f"numbers, or a first line with the names of the columns"
+            )
+        if len(texts) == 1:
+            return texts[0]
+        if not texts:
+            whole = [name for name in ends if self.is_whole(name)]
+            if not whole:
+                return None
+            varying = [name for name in whole if self.n_distinct(name) > 1] or whole
+            if len(varying) == 1 and not all(map(self.is_whole, steps[1:-1])):
+                return varying[0]
+        raise DataError(
+            f"{self.file} has no header, and it is not clear which column is the label: name it "
+            f"with --label {ends[0]} (the first) or --label {ends[1]} (the last), or name the "
+            f"values with --channels {ends[0]}..{ends[1]} if there is none"
+        )
 
     def _label_of_model(
         self,
@@ -494,7 +520,7 @@ class _Resolver:
             name: {_comparable(value) for value in self._rows[name].unique().to_pylist()}
             for name in self._free(("text", "number", "integer", "boolean"))
             if name == guess
-            or (name not in steps and (has_channels or steps or self._kinds[name] == "text"))
+            or (name not in steps and (has_channels or steps or self.kinds[name] == "text"))
         }
         named = guess is not None and (not self._has_header or guess in self._named_labels())
         # A column that is named like a label may hold classes that the model does not know.
@@ -503,10 +529,10 @@ class _Resolver:
         found = [
             name
             for name in values
-            if values[name] == known or (self._kinds[name] == "text" and values[name] <= known)
+            if values[name] == known or (self.kinds[name] == "text" and values[name] <= known)
         ]
         if rows is not None:
-            found = [name for name in found if self._facts.is_constant(name, rows.codes)]
+            found = [name for name in found if self.is_constant(name, rows.codes)]
         complete = [name for name in found if values[name] == known]
         only = next((some[0] for some in (found, complete) if len(some) == 1), None)
         if only is None and guess is not None and (named or values[guess] & known):
@@ -515,39 +541,31 @@ class _Resolver:
 
     def _label_candidates(self, ignored: Sequence[str], rows: SeriesRows | None) -> tuple[str, ...]:
         """Return unused columns with few whole numbers or words, one for each series."""
-        n_series = self._facts.n_rows if rows is None else rows.n_series
+        n_series = self.n_rows if rows is None else rows.n_series
         return tuple(
             name
             for name in ignored
-            if self._kinds[name] in ("text", "integer", "boolean")
+            if self.kinds[name] in ("text", "integer", "boolean")
             and not ROW_NUMBERS.fullmatch(name)
-            and 1 < self._facts.n_distinct(name) < n_series
-            and (rows is None or self._facts.is_constant(name, rows.codes))
-        )
-
-    def _constant(self, rows: SeriesRows) -> tuple[str, ...]:
-        """Return the columns of numbers that are constant in every series: they tell no step."""
-        return tuple(
-            name
-            for name in self._free(NUMERIC)
-            if name not in self._facts.from_folders and rows.is_still(self._facts.numbers(name))
+            and 1 < self.n_distinct(name) < n_series
+            and (rows is None or self.is_constant(name, rows.codes))
         )
 
     def _guess_channels(
         self, rows: SeriesRows, time: Time, constant: Sequence[str]
     ) -> tuple[str, ...]:
-        free = [name for name in self._free() if name not in self._facts.from_folders]
+        free = [name for name in self._free() if name not in self.from_folders]
         found = tuple(
             name
             for name in free
-            if self._kinds[name] in NUMERIC and name not in (*constant, *time.clocks)
+            if self.kinds[name] in NUMERIC and name not in (*constant, *time.clocks)
         )
         otherwise = ", or name the columns to read with --channels (channels=)"
         for name in free:
-            self._facts.refuse_misspelt(name, "column {}", otherwise)
-            if self._facts.time_form(name) == "number" and not self._facts.is_still(name, rows):
+            self.refuse_misspelt(name, "column {}", otherwise)
+            if self.time_form(name) == "number" and not self.is_still(name, rows):
                 raise DataError(
-                    f"{self._file}: column {name!r} holds numbers as text: convert it to numbers"
+                    f"{self.file}: column {name!r} holds numbers as text: convert it to numbers"
                     f"{otherwise}"
                 )
         if not found:
@@ -557,7 +575,7 @@ class _Resolver:
                 f"only if they are named: --channels {','.join(left)} (channels=)"
             )
             raise DataError(
-                f"{self._file} has no numeric column left for the channels; its columns are "
+                f"{self.file} has no numeric column left for the channels; its columns are "
                 f"{self._all_columns()}{hint if left else ''}"
             )
         return found
@@ -568,7 +586,7 @@ class _Resolver:
         """Columns without a role, perhaps of some kinds only."""
         return (
             name
-            for name, kind in self._kinds.items()
+            for name, kind in self.kinds.items()
             if (kinds is None or kind in kinds)
             and name not in self._taken
             and not ROW_NUMBERS.fullmatch(name)
@@ -594,10 +612,10 @@ class _Resolver:
         if label is not None or predicts or self._sample.unit != "line":
             return
         for name in ignored:
-            if self._kinds[name] != "bytes" or self._facts.n_distinct(name) < 2:
+            if self.kinds[name] != "bytes" or self.n_distinct(name) < 2:
                 continue
-            if rows is None or self._facts.is_constant(name, rows.codes):
-                raise DataError(f"{self._file}: {_not_utf8(name)}, or name the label with --label")
+            if rows is None or self.is_constant(name, rows.codes):
+                raise DataError(f"{self.file}: {_not_utf8(name)}, or name the label with --label")
 
 
 def _not_utf8(name: str) -> str:

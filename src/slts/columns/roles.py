@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slts.columns.names import ROW_NUMBERS
-from slts.columns.rows import TimeForm, joined_identifier, plain_column
+from slts.columns.rows import ROW_NUMBERS, TimeForm, joined_identifier, plain_column
 from slts.errors import DataError
 
 

@@ -20,6 +20,8 @@ NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
 TimeForm = Literal["number", "moment", "zoned", "clock"]
 # The name that pyarrow gives to an index of pandas without a name.
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+# Row numbers that pandas and Dask write with a frame.
+ROW_NUMBERS = re.compile(r"|Unnamed: \d+|__index_level_\d+__|__null_dask_index__")
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
 # Dates that are clear but not ISO 8601: 2024/01/31 and 31.01.2024.
 _OTHER_DATES = {
@@ -89,11 +91,6 @@ def arrow_table(frame: Any, name: str) -> Any:
         ) from error
 
 
-def identifier_name(names: Sequence[str]) -> str:
-    """Return the name of several columns that identify a series together."""
-    return ",".join(names)
-
-
 def joined_identifier(rows: Any, names: Sequence[str]) -> Any:
     """Return one text per row for several columns, such as ``s1/3``; null where one is missing.
 
@@ -107,11 +104,6 @@ def joined_identifier(rows: Any, names: Sequence[str]) -> Any:
             text = compute.replace_substring(text, mark, f"\\{mark}")
         texts.append(text)
     return compute.binary_join_element_wise(*texts, "/")
-
-
-def with_identifier(rows: Any, names: Sequence[str]) -> Any:
-    """Append the column of `joined_identifier` to a table."""
-    return rows.append_column(identifier_name(names), joined_identifier(rows, names))
 
 
 def plain_column(column: Any) -> Any:

@@ -7,8 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slts.columns.facts import ColumnFacts, Rises, SeriesRows
-from slts.columns.names import TIME_NAMES, is_counter_name, is_time_name, simplified
+from slts.columns.facts import (
+    TIME_NAMES,
+    ColumnFacts,
+    Rises,
+    SeriesRows,
+    is_counter_name,
+    is_time_name,
+    simplified,
+)
 from slts.errors import DataError
 
 TIMES = (

@@ -5,8 +5,7 @@ loading     `load`: find the files, read them, compare them with the published c
 download    `fetch`: download from the UCI repository into the cache
 originals   the published files of each data set -> series and labels
 archives    files in folders, zips and tar archives, read without unpacking to disk
-ts_format   `read_ts`: text of the UEA and UCR archives -> series and labels
-ts_writer   `write_ts`: series and labels -> the same format
+ts_format   `read_ts`, `write_ts`: text of the UEA and UCR archives
 
 `list` is an alias of `list_datasets`, for ``slts.datasets.list()``. It is not in `__all__`, so that
 a star import does not replace the builtin.
@@ -17,8 +16,7 @@ from __future__ import annotations
 from slts.datasets.catalogue import DatasetInfo, info, list_datasets
 from slts.datasets.download import fetch
 from slts.datasets.loading import load
-from slts.datasets.ts_format import read_ts
-from slts.datasets.ts_writer import write_ts
+from slts.datasets.ts_format import read_ts, write_ts
 
 __all__ = ["DatasetInfo", "fetch", "info", "list_datasets", "load", "read_ts", "write_ts"]
 

@@ -1,23 +1,26 @@
-"""`read_ts`: `.ts` files, the text format of the UEA and UCR archives of time series."""
+"""`.ts` files, the text format of the UEA and UCR archives of time series: read and write."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import os
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TextIO, cast
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.atomic_files import whole_file
 from slts.errors import DataError
 from slts.series import SeriesBatch, as_series
+from slts.series.flatten import Flat, flatten_list
 
-__all__ = ["parse_ts", "read_ts"]
+__all__ = ["parse_ts", "read_ts", "write_ts"]
 
 Source = str | os.PathLike[str] | TextIO
 
@@ -66,7 +69,7 @@ def read_ts(source: Source) -> tuple[SeriesBatch, AnyArray | None]:
     return as_series(series), labels
 
 
-@contextmanager
+@contextlib.contextmanager
 def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
     """Yield the lines of a path or file, and its name for messages."""
     if not isinstance(source, str | os.PathLike):
@@ -105,8 +108,7 @@ def parse_ts(
     stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
     # Some old files begin comments with %.
     numbered = ((number, line) for number, line in stripped if line and line[0] not in "#%")
-    header = _read_header(numbered, where)
-    reader = _DataReader(header)
+    reader = _DataReader(_read_header(numbered, where), where)
     labels: list[str | float] = []
     series: list[FloatArray] = []
     for number, line in numbered:
@@ -119,8 +121,8 @@ def parse_ts(
                 raise DataError(f"{place}: {error}") from None
             wrong[len(series)] = str(error)
             x = np.empty((0, 0))
-            label = None if header.class_labels is None else ""
-            label = np.nan if header.target else label
+            label = None if reader.classes is None else ""
+            label = np.nan if reader.has_target else label
         series.append(x)
         if label is not None:
             labels.append(label)
@@ -132,31 +134,7 @@ def parse_ts(
     return series, np.array(labels) if labels else None
 
 
-@dataclass(frozen=True)
-class _Header:
-    """What the header says about the data; None where it says nothing.
-
-    Attributes
-    ----------
-    univariate, equal_length
-        Whether series have one channel, and the same length.
-    dimensions, series_length
-        Number of channels, common number of steps.
-    class_labels
-        The classes; None if the series have no class.
-    target
-        Whether each series has a number to predict instead of a class.
-    """
-
-    univariate: bool | None
-    equal_length: bool | None
-    dimensions: int | None
-    series_length: int | None
-    class_labels: tuple[str, ...] | None
-    target: bool
-
-
-def _read_header(lines: Iterator[tuple[int, str]], where: str) -> _Header:
+def _read_header(lines: Iterator[tuple[int, str]], where: str) -> dict[str, list[str]]:
     """Read a header up to and including its `@data`. Unknown identifiers are ignored."""
     found: dict[str, list[str]] = {}
     for number, line in lines:
@@ -170,7 +148,7 @@ def _read_header(lines: Iterator[tuple[int, str]], where: str) -> _Header:
         if key == "data":
             if values:
                 raise DataError(f"{where}, line {number}: @data must be alone on its line")
-            return _header(found, where)
+            return found
         # Some files have two problem names.
         if key != "problemname" and found.get(key, values) != values:
             raise DataError(
@@ -179,37 +157,6 @@ def _read_header(lines: Iterator[tuple[int, str]], where: str) -> _Header:
             )
         found[key] = values
     raise DataError(f"{where} has no line @data: it is not a .ts file, or it is cut off")
-
-
-def _header(found: dict[str, list[str]], where: str) -> _Header:
-    flags = {key: _flag(key, found[key], where) for key in _FLAGS & found.keys()}
-    counts = {key: _count(key, found[key], where) for key in _COUNTS & found.keys()}
-    if flags.get("timestamps"):
-        raise DataError(
-            f"{where} has time stamps (@timeStamps true), which slts does not read: resample the "
-            "series to even steps and write them as plain values"
-        )
-    target = flags.get("targetlabel", False)
-    if "classlabel" not in found and not target:
-        raise DataError(
-            f"{where} does not say whether its series have labels: add @classLabel true followed "
-            "by the labels, @classLabel false, or @targetLabel true"
-        )
-    classes = None
-    if "classlabel" in found and _flag("classLabel", found["classlabel"][:1], where):
-        classes = tuple(found["classlabel"][1:])
-        if not classes:
-            raise DataError(f"{where}: @classLabel true must be followed by the labels")
-        if target:
-            raise DataError(f"{where} has both @classLabel true and @targetLabel true: remove one")
-    return _Header(
-        univariate=flags.get("univariate"),
-        equal_length=flags.get("equallength"),
-        dimensions=counts.get("dimensions"),
-        series_length=counts.get("serieslength"),
-        class_labels=classes,
-        target=target,
-    )
 
 
 def _flag(key: str, values: list[str], where: str) -> bool:
@@ -227,13 +174,54 @@ def _count(key: str, values: list[str], where: str) -> int:
 
 
 class _DataReader:
-    """Reads data lines, and checks each against the header and the first series."""
+    """Reads data lines, and checks each against the header and the first series.
 
-    def __init__(self, header: _Header) -> None:
-        self._header = header
-        self._n_channels = 1 if header.univariate else header.dimensions
+    Parameters
+    ----------
+    header
+        The words after each identifier of the header. What it does not say is not checked.
+    where
+        Name of the file, for error messages.
+
+    Attributes
+    ----------
+    classes
+        The classes; None if the series have no class.
+    has_target
+        Whether each series has a number to predict instead of a class.
+    """
+
+    def __init__(self, header: dict[str, list[str]], where: str) -> None:
+        flags = {key: _flag(key, header[key], where) for key in _FLAGS & header.keys()}
+        counts = {key: _count(key, header[key], where) for key in _COUNTS & header.keys()}
+        if flags.get("timestamps"):
+            raise DataError(
+                f"{where} has time stamps (@timeStamps true), which slts does not read: resample "
+                "the series to even steps and write them as plain values"
+            )
+        self.has_target = flags.get("targetlabel", False)
+        self.classes: list[str] | None = None
+        if "classlabel" not in header and not self.has_target:
+            raise DataError(
+                f"{where} does not say whether its series have labels: add @classLabel true "
+                "followed by the labels, @classLabel false, or @targetLabel true"
+            )
+        if "classlabel" in header and _flag("classLabel", header["classlabel"][:1], where):
+            self.classes = header["classlabel"][1:]
+            if not self.classes:
+                raise DataError(f"{where}: @classLabel true must be followed by the labels")
+            if self.has_target:
+                raise DataError(
+                    f"{where} has both @classLabel true and @targetLabel true: remove one"
+                )
+        self._n_channels, self._said = counts.get("dimensions"), "as in the first series"
+        if flags.get("univariate"):
+            self._n_channels, self._said = 1, "@univariate true"
+        elif self._n_channels:
+            self._said = f"@dimensions {self._n_channels}"
+        self._equal_length = flags.get("equallength")
         # With unequal lengths, some files give the largest length.
-        self._n_steps = None if header.equal_length is False else header.series_length
+        self._n_steps = None if self._equal_length is False else counts.get("serieslength")
 
     def read(self, line: str) -> tuple[FloatArray, str | float | None]:
         """Return the series of a line, channels first, and its label."""
@@ -244,12 +232,7 @@ class _DataReader:
         if self._n_channels is None:
             self._n_channels = len(parts)
         if len(parts) != self._n_channels:
-            source = "as in the first series"
-            if self._header.univariate:
-                source = "@univariate true"
-            elif self._header.dimensions:
-                source = f"@dimensions {self._header.dimensions}"
-            raise DataError(f"{len(parts)} channels, expected {self._n_channels} ({source})")
+            raise DataError(f"{len(parts)} channels, expected {self._n_channels} ({self._said})")
         channels = [self._numbers(part, c) for c, part in enumerate(parts)]
         n_steps = len(channels[0])
         for c, channel in enumerate(channels):
@@ -258,7 +241,7 @@ class _DataReader:
                     f"channel {c} has {len(channel)} steps and channel 0 has {n_steps}: all "
                     "channels of a series must have the same length"
                 )
-        if self._header.equal_length and self._n_steps is None:
+        if self._equal_length and self._n_steps is None:
             self._n_steps = n_steps
         if self._n_steps not in (None, n_steps):
             raise DataError(
@@ -269,16 +252,16 @@ class _DataReader:
 
     def _label(self, parts: list[str]) -> str | float | None:
         """Remove the label from the end of a line, and return it."""
-        classes = self._header.class_labels
-        if classes is None and not self._header.target:
+        if self.classes is None and not self.has_target:
             return None
         if len(parts) < 2:
             raise DataError("expected values, a colon and a label")
         text = parts.pop()
-        if classes is not None:
-            if text not in classes:
+        if self.classes is not None:
+            if text not in self.classes:
                 raise DataError(
-                    f"label {text!r} is not one of those after @classLabel: {' '.join(classes)}"
+                    f"label {text!r} is not one of those after @classLabel: "
+                    f"{' '.join(self.classes)}"
                 )
             return text
         target = _number(text)
@@ -315,3 +298,126 @@ def _number(text: str) -> float | None:
         return None if "_" in text else float(text)
     except ValueError:
         return None
+
+
+# -- Writing
+
+
+def write_ts(
+    path: str | os.PathLike[str],
+    X: object,
+    y: object = None,
+    *,
+    problem_name: str = "data",
+    class_labels: Sequence[object] | None = None,
+    comment: str = "",
+) -> None:
+    """Write series and labels to a `.ts` file that `read_ts` reads back exactly.
+
+    The file gets its name when it is complete, and replaces an older one.
+
+    Parameters
+    ----------
+    path : str or path
+        File to write, in UTF-8; compressed if it ends in `.gz`.
+    X : object
+        Series in any form that `as_series` takes. NaN is written as a missing value, `?`.
+    y : array-like of shape (n_series,), optional
+        Labels. Floating-point numbers are written as regression targets, everything else as class
+        labels, which must not contain white space or colons.
+    problem_name : str
+        Name of the data set, one word.
+    class_labels : sequence, optional
+        The classes for the header, in order; by default those in `y`, sorted. Pass them if the file
+        is a part of a data set and may lack a class.
+    comment : str
+        Comment at the top of the file.
+
+    Raises
+    ------
+    DataError
+        If the format cannot hold the data.
+    """
+    values, offsets = _flat(X)
+    labels, label_line = _labels(y, class_labels, len(offsets) - 1)
+    if problem_name.split() != [problem_name]:
+        raise DataError(f"problem_name must be one word, got {problem_name!r}")
+    lines = [f"#{line}" for line in comment.splitlines()]
+    lines += [f"@problemName {problem_name}", *_facts(values, offsets), label_line, "@data"]
+    with contextlib.ExitStack() as stack:
+        fresh = stack.enter_context(whole_file(path))
+        file: io.BufferedIOBase = stack.enter_context(fresh.open("wb"))
+        if Path(path).suffix.lower() == ".gz":
+            # Store neither name nor time: equal data make equal files.
+            file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        file.writelines(f"{line}\n".encode() for line in lines)
+        file.writelines(f"{line}\n".encode() for line in _data_lines(values, offsets, labels))
+
+
+def _flat(X: object) -> tuple[FloatArray, IntArray]:
+    """Return values and offsets. Lists are written whole; a batch ends with an observed step."""
+    flat: Flat | SeriesBatch | None = None
+    if isinstance(X, list | tuple):
+        # It may also be a list of data frames.
+        with contextlib.suppress(DataError, TypeError):
+            flat = flatten_list(X, "channels_first")
+    flat = as_series(X) if flat is None else flat
+    values, offsets = flat.values, flat.offsets
+    if np.isinf(values).any():
+        raise DataError("the series hold infinite values, which a .ts file cannot represent")
+    if len(offsets) < 2:
+        raise DataError("there is no series to write: a .ts file holds at least one")
+    return values, offsets
+
+
+def _facts(values: FloatArray, offsets: IntArray) -> Iterator[str]:
+    """Yield the header lines that describe the series."""
+    lengths, n_channels = np.diff(offsets), values.shape[1]
+    equal = bool((lengths == lengths[0]).all())
+    yield "@timeStamps false"
+    yield f"@missing {np.isnan(values).any()}".lower()
+    yield f"@univariate {n_channels == 1}".lower()
+    if n_channels > 1:
+        yield f"@dimensions {n_channels}"
+    yield "@equalLength true" if equal else "@equalLength false"
+    if equal:
+        yield f"@seriesLength {lengths[0]}"
+
+
+def _labels(
+    y: object, class_labels: Sequence[object] | None, n_series: int
+) -> tuple[list[str] | None, str]:
+    """Return the labels as text, and the header line that announces them."""
+    if y is None:
+        if class_labels is not None:
+            raise DataError("class_labels are given, but y is None")
+        return None, "@classLabel false"
+    array: AnyArray = np.asarray(y)
+    if array.shape != (n_series,):
+        raise DataError(f"y must have one label for each of {n_series} series, got {array.shape}")
+    if array.dtype.kind == "f":
+        if class_labels is not None:
+            raise DataError("y holds floats, which are targets and have no class_labels")
+        return ["?" if np.isnan(v) else repr(v) for v in array.tolist()], "@targetLabel true"
+    labels = [str(label) for label in array.tolist()]
+    known = np.unique(array).tolist() if class_labels is None else class_labels
+    classes = [str(label) for label in known]
+    for label in dict.fromkeys((*classes, *labels)):
+        if label.split() != [label] or ":" in label:
+            raise DataError(
+                f"label {label!r} cannot be written: labels in a .ts file have no white space and "
+                "no colons"
+            )
+        if label not in classes:
+            raise DataError(f"label {label!r} is not in class_labels: {' '.join(classes)}")
+    return labels, f"@classLabel true {' '.join(classes)}"
+
+
+def _data_lines(values: FloatArray, offsets: IntArray, labels: list[str] | None) -> Iterator[str]:
+    for i, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        # repr is the shortest text that is read as the same float.
+        parts = [
+            ",".join("?" if v != v else repr(v) for v in channel)
+            for channel in values[start:stop].T.tolist()
+        ]
+        yield ":".join(parts if labels is None else [*parts, labels[i]])

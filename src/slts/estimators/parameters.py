@@ -19,7 +19,7 @@ from slts.alignment import DEVICES, Itakura
 from slts.alignment.settings import DTYPES
 from slts.bytesize import parse_bytes
 from slts.landmarks import SELECTION_METHODS
-from slts.learning.regularized_metric import REGULARIZERS
+from slts.learning.metric import REGULARIZERS
 from slts.models.representations import REPRESENTATIONS
 from slts.series.channels import SCALES
 

@@ -1,9 +1,8 @@
 """Users' data: any storage is read as parts of series.
 
-scan              `SeriesScan`: series that are read in batches or parts, any number of times
+scan              `SeriesScan`: series in parts; tables in long, list or wide form, read in batches
 reading           `scan_series`, `read_series`, `iter_series`: the form of the data is chosen here
 paths             suffixes, patterns, and which Parquet files form one table
-tables            chunks of rows: checked, and assembled into series in long, list or wide form
 text_files        compressed text, standard input, and CSV as chunks
 arrow_files       Parquet and Arrow files as record batches
 parquet_parts     Parquet cut into parts that can be read independently

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from slts.columns import Columns
 from slts.columns.facts import FROM_FOLDER
-from slts.columns.rows import NUMERIC, SAMPLE_ROWS, kind_of, plain_type
+from slts.columns.rows import SAMPLE_ROWS, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.tables import BATCH_BYTES
+from slts.files.scan import BATCH_BYTES
 
 pa: Any = LazyModule("pyarrow", "io")
 parquet: Any = LazyModule("pyarrow.parquet", "io")
@@ -49,10 +49,9 @@ class ParquetFile:
         )
         self._name = name
         self._folder_columns = folder_columns
-        self._stored: list[str] = self._file.schema_arrow.names
         self.schema = self._file.schema_arrow
         for column, value in folder_columns.items():
-            if column in self._stored:
+            if column in self.schema.names:
                 raise DataError(
                     f"{name} has a column {column!r} and lies in a folder {column}=..., which also "
                     f"defines it. Rename the folder, or give the files of one such folder"
@@ -97,6 +96,11 @@ class ParquetFile:
 
     def group_values(self, group: int, name: str) -> int:
         """Return the number of values of a column in a row group; lists count all their values."""
+        if name not in self._positions:
+            raise DataError(
+                f"{self._name} cannot be read, the file may be damaged: its row groups have no "
+                f"column {name!r}"
+            )
         columns = self._file.metadata.row_group(group)
         return int(columns.column(self._positions[name]).num_values)
 
@@ -123,18 +127,11 @@ class ParquetFile:
         # `_file.schema` and the footer refer to each other, which would keep both in memory.
         group = self._file.metadata.row_group(0)
         paths = [group.column(position).path_in_schema for position in range(group.num_columns)]
+        places = {path: i for i, path in enumerate(paths)}
         # Lists have paths such as x.list.element; names may have dots too.
-        places = {path.partition(".")[0]: i for i, path in reversed(list(enumerate(paths)))}
-        places |= {path: i for i, path in enumerate(paths)}
-        for name in self._stored:
-            if name not in places:
-                inside = (i for i, path in enumerate(paths) if path.startswith(f"{name}."))
-                places[name] = next(inside, -1)
-                if places[name] < 0:
-                    raise DataError(
-                        f"{self._name} cannot be read, the file may be damaged: its row groups "
-                        f"have no column {name!r}"
-                    )
+        for i, path in enumerate(paths):
+            for name in accumulate(path.split("."), "{}.{}".format):
+                places.setdefault(name, i)
         return places
 
 
@@ -235,21 +232,3 @@ def _with_nulls(batch: Any, schema: Any) -> Any:
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def check_schema(
-    schema: Any, expected: Any, columns: Columns, names: Sequence[str], file: str, first: str
-) -> None:
-    """Raise an error if a file differs from the first file in the columns to be read."""
-    present, values = set(schema.names), {*columns.channels, *columns.constant}
-    for name in names:
-        if name not in present:
-            raise DataError(f"{file} has no column {name!r}, but {first} has it")
-        found, other = schema.field(name).type, expected.field(name).type
-        # Numbers of any type are read as float64.
-        numbers = kind_of(found) in NUMERIC and kind_of(other) in NUMERIC
-        if plain_type(found) != plain_type(other) and not (name in values and numbers):
-            raise DataError(
-                f"{file}: column {name!r} has type {found}, but {other} in {first}: files that are "
-                f"read as one table must have the same schema"
-            )

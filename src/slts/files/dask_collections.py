@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from slts._typing import AnyArray
 from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule, dask_client
-from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart
+from slts.files.scan import SeriesScan, TablePart
 from slts.series import as_series
 from slts.series.dataset import Dataset, first_missing
 
@@ -90,43 +88,34 @@ class BagPart:
                     f"{self.name}: element {number} is {'not ' if has_labels else ''}a pair "
                     f"(series, label), unlike element 0: give all series a label, or none"
                 )
-        classes = None
-        if has_labels:
-            classes = self._labels([element[1] for element in elements], first[1], start, labels)
+        labels_of = [element[1] for element in elements] if has_labels else []
+        for number, label in enumerate(labels_of, start):
+            self._check_label(label, first[1], number, labels)
         try:
             series = as_series([e[0] for e in elements] if has_labels else list(elements))
         except DataError as error:
             raise DataError(f"{self.name}, from element {start}: {error}") from error
-        return Dataset(series, classes, None, self.name)
+        found = np.asarray([_scalar(label) for label in labels_of])
+        return Dataset(series, found if has_labels and labels else None, None, self.name)
 
-    def _labels(
-        self, found: Sequence[Any], first: Any, start: int, wanted: bool
-    ) -> AnyArray | None:
-        """Check the labels; NumPy would convert missing values and numbers among text to text."""
-        labels, first = [_scalar(label) for label in found], _scalar(first)
-        for number, label in enumerate(labels, start):
-            if isinstance(label, np.ndarray | list | tuple):
-                shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
-                raise DataError(
-                    f"{self.name}: the label of element {number} is of type "
-                    f"{type(label).__name__}{shape}, expected text or a number. A tuple of two is "
-                    f"read as (series, label): stack the channels of a series in one array"
-                )
-        if not wanted:
-            return None
-        gap = first_missing(labels)
-        if gap is not None:
+    def _check_label(self, label: Any, first: Any, number: int, wanted: bool) -> None:
+        """Check a label; NumPy would convert missing values and numbers among text to text."""
+        label, first = _scalar(label), _scalar(first)
+        where = f"{self.name}: the label of element {number}"
+        if isinstance(label, np.ndarray | list | tuple):
+            shape = f" and shape {label.shape}" if isinstance(label, np.ndarray) else ""
             raise DataError(
-                f"{self.name}: the label of element {start + gap} is missing; fill it in or drop "
-                f"the element"
+                f"{where} is of type {type(label).__name__}{shape}, expected text or a number. A "
+                f"tuple of two is read as (series, label): stack the channels of a series in one "
+                f"array"
             )
-        for number, label in enumerate(labels, start):
-            if isinstance(label, str) != isinstance(first, str):
-                raise DataError(
-                    f"{self.name}: the label of element {number} is {label!r}, and {first!r} of "
-                    f"element 0: labels must be all text, or all numbers"
-                )
-        return np.asarray(labels)
+        if wanted and first_missing([label]) is not None:
+            raise DataError(f"{where} is missing; fill it in or drop the element")
+        if wanted and isinstance(label, str) != isinstance(first, str):
+            raise DataError(
+                f"{where} is {label!r}, and {first!r} of element 0: labels must be all text, or "
+                f"all numbers"
+            )
 
 
 def _is_pair(element: object) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,8 +13,9 @@ from slts.columns.rows import SAMPLE_ROWS, Chunk
 from slts.errors import DataError
 from slts.extras import LazyModule
 from slts.files.paths import TEXT_SUFFIXES, base_suffix
-from slts.files.tables import TablePart
+from slts.files.scan import TablePart
 from slts.files.text_files import CsvTable, open_text
+from slts.series.long_tables import role_columns
 
 pa: Any = LazyModule("pyarrow", "io")
 
@@ -124,38 +123,27 @@ class FolderPart(TablePart):
 
     def _labels(self) -> dict[str, tuple[str, str]]:
         """Read the label of each file, and its group where there are groups."""
-        name = Path(self.name, _LABEL_FILE)
-        try:
-            text = (self.folder / _LABEL_FILE).read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{name} is not UTF-8 text: {error}") from error
-        delimiter = max(",;\t", key=text.split("\n", 1)[0].count)
-        try:
-            rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-        except csv.Error as error:
-            raise DataError(f"{name} is not CSV: {error}") from error
-        if not rows or len(rows[0]) < 2:
-            raise DataError(f"{name} must have two columns, file and label")
-        header = [column.strip() for column in rows[0]]
-        id = None if self.requested.id is None else str(self.requested.id)
-        files = _position(header, id, _FILE_COLUMNS, 0, name)
-        classes = _position(header, self.requested.label, _LABEL_COLUMNS, 1 - min(files, 1), name)
-        groups = None
-        if self.requested.groups is not None:
-            groups = _position(header, self.requested.groups, (), 0, name)
         found: dict[str, tuple[str, str]] = {}
-        for line, row in enumerate(rows[1:], start=2):
-            if len(row) != len(header):
-                raise DataError(f"{name}, line {line}: {len(row)} columns, expected {len(header)}")
-            file, label = row[files].strip(), row[classes].strip()
-            group = "" if groups is None else row[groups].strip()
-            if not file or not label:
-                raise DataError(f"{name}, line {line}: file or label is missing")
-            if groups is not None and not group:
-                raise DataError(f"{name}, line {line}: {header[groups]!r} (groups) is missing")
-            if file in found:
-                raise DataError(f"{name}, line {line}: {file!r} is listed twice")
-            found[file] = label, group
+        with open_text(self.folder / _LABEL_FILE, str(Path(self.name, _LABEL_FILE))) as text:
+            table = CsvTable(text, ".csv")
+            if len(table.names) < 2:
+                raise DataError(f"{text.name} must have two columns, file and label")
+            given = self.requested
+            wanted = RequestedColumns(given.id, label=given.label, groups=given.groups)
+            resolve_columns(table.sample, wanted, one_series=True)  # they exist
+            known = [name for name in _FILE_COLUMNS if name in table.names]
+            id = given.id or next(iter(known), table.names[0])
+            others = [name for name in table.names if name != id]
+            known = [name for name in _LABEL_COLUMNS if name in others]
+            label = given.label or next(iter(known), others[0])
+            columns = Columns(str(id), None, label, (), groups=given.groups)
+            for chunk in table.chunks(columns, columns.used(labels=True)):
+                roles = role_columns(chunk, columns, labels=True)
+                cells = [[cell.strip() for cell in c.to_pylist()] for c in roles.values()]
+                for row, (file, *labels) in enumerate(zip(*cells, strict=True)):
+                    if file in found:
+                        raise DataError(f"{chunk.place(row)}: {file!r} is listed twice")
+                    found[file] = labels[0], labels[-1]
         return found
 
     def _labelled_files(self, files: dict[str, Path], labels: Iterable[str]) -> dict[str, Path]:
@@ -221,13 +209,3 @@ def _sample(given: str, folder: Path, files: Sequence[Path]) -> tuple[Chunk, boo
         if n_rows >= SAMPLE_ROWS:
             break
     return _Samples(rows, parts[0].file, parts=tuple(parts)), has_header
-
-
-def _position(
-    header: Sequence[str], requested: str | None, names: Sequence[str], default: int, file: Path
-) -> int:
-    if requested is None:
-        return next((header.index(name) for name in names if name in header), default)
-    if requested not in header:
-        raise DataError(f"{file} has no column {requested!r}; its columns are {', '.join(header)}")
-    return header.index(requested)

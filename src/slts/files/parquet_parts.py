@@ -19,13 +19,12 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.columns import Columns, RequestedColumns, resolve_columns
-from slts.columns.rows import Chunk
+from slts.columns.rows import NUMERIC, Chunk, kind_of, plain_type
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.arrow_files import ParquetFile, check_schema, open_parquet, sample_rows
+from slts.files.arrow_files import ParquetFile, open_parquet, sample_rows
 from slts.files.paths import ParquetFiles
-from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, is_small
+from slts.files.scan import SeriesScan, TablePart, is_small
 
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
@@ -281,8 +280,20 @@ class ParquetScan(SeriesScan):
             self._check_schema(schema, self._schemas[0], path, labels=labels)
 
     def _check_schema(self, schema: Any, first: Any, path: str, *, labels: bool) -> None:
-        names = self.columns.used(labels=labels)
-        check_schema(schema, first, self.columns, names, path, self._paths[0])
+        """Raise an error if a file differs from the first file in the columns to be read."""
+        columns, first_path, present = self.columns, self._paths[0], set(schema.names)
+        for name in columns.used(labels=labels):
+            if name not in present:
+                raise DataError(f"{path} has no column {name!r}, but {first_path} has it")
+            found, other = schema.field(name).type, first.field(name).type
+            # Numbers of any type are read as float64.
+            is_value = name in (*columns.channels, *columns.constant)
+            numbers = kind_of(found) in NUMERIC and kind_of(other) in NUMERIC
+            if plain_type(found) != plain_type(other) and not (is_value and numbers):
+                raise DataError(
+                    f"{path}: column {name!r} has type {found}, but {other} in {first_path}: files "
+                    f"that are read as one table must have the same schema"
+                )
 
     def _cut(self, file: ParquetFile, group: int) -> list[_Segment]:
         """Cut a row group in list form; in long form it is one segment."""

@@ -33,8 +33,7 @@ from slts.files.paths import (
     is_path_like,
     is_pattern,
 )
-from slts.files.scan import SeriesScan
-from slts.files.tables import TablePart, is_small
+from slts.files.scan import SeriesScan, TablePart, is_small
 from slts.files.text_files import CsvTable, open_text
 from slts.series.dataset import Dataset
 from slts.series.flatten import is_frame

@@ -110,15 +110,10 @@ def _is_damage(error: Exception, suffix: str) -> bool:
 
 
 def _decompressed(raw: BinaryIO, suffix: str) -> Any:
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw)
-    if suffix == ".xz":
-        return lzma.LZMAFile(raw)
     if suffix == ".zst":
         return pa.CompressedInputStream(raw, "zstd")
-    return raw
+    readers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return readers[suffix](raw) if suffix in readers else raw
 
 
 def _stdin() -> BinaryIO:
@@ -146,6 +141,8 @@ class CsvTable:
 
     Attributes
     ----------
+    names
+        Names of the columns.
     has_header
         Whether the first line names the columns. If not, they are named "0", "1", ..., and every
         row is a series, unless the file is one.
@@ -174,7 +171,7 @@ class CsvTable:
         is_names = not all(map(is_number, cells))
         self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:
-            self._names = [cell.strip() for cell in cells]
+            self.names = [cell.strip() for cell in cells]
         elif not one_series and len(cells) < _LEAST_STEPS:
             raise DataError(
                 f"{file.name} begins with numbers, {line.strip()[:60]!r}: its first line must name "
@@ -182,7 +179,7 @@ class CsvTable:
                 f"more, are read without.)"
             )
         else:
-            self._names = [str(c) for c in range(len(cells))]
+            self.names = [str(c) for c in range(len(cells))]
             self._data = begin
         comma = rb"(?:^|[;\t|])\s*-?\d*,\d+\s*(?:[;\t|\r]|$)"
         decimal_comma = self._delimiter != "," and re.search(comma, self._data, re.MULTILINE)
@@ -193,11 +190,11 @@ class CsvTable:
         """The first block, with inferred types; moments are text, as in other tables."""
         end = self._data.rfind(b"\n") + 1 if self._is_cut else None
         block, line = self._data[:end], 1 + self.has_header
-        found = self._parse(block, line, self._names, {})
+        found = self._parse(block, line, self.names, {})
         moments = [field.name for field in found.rows.schema if kind_of(field.type) == "moment"]
         if not moments:
             return found
-        return self._parse(block, line, self._names, dict.fromkeys(moments, pa.string()))
+        return self._parse(block, line, self.names, dict.fromkeys(moments, pa.string()))
 
     def resolve(self, requested: RequestedColumns) -> Columns:
         """Find the role of each column of a table."""
@@ -271,16 +268,16 @@ class CsvTable:
         try:
             table = arrow_csv.read_csv(
                 io.BytesIO(block),
-                read_options=arrow_csv.ReadOptions(use_threads=False, column_names=self._names),
+                read_options=arrow_csv.ReadOptions(use_threads=False, column_names=self.names),
                 parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=types, decimal_point=self._decimal
                 ),
             )
         except pa.ArrowInvalid as error:
-            problem = _describe(str(error), line - 1, self._names)
+            problem = _describe(str(error), line - 1, self.names)
             raise DataError(f"{self._file.name}{problem}") from error
-        if len(names) < len(self._names):
+        if len(names) < len(self.names):
             table = table.select(list(names))
         return Chunk(table, self._file.name, line, "line", self._file.share)
 

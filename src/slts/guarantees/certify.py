@@ -18,7 +18,7 @@ from slts.guarantees.bounds import check_delta
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.held_out import HeldOut, check_batch, check_labels
 from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
-from slts.learning.regularized_metric import SQUARED_NORMS, penalty_of
+from slts.learning.metric import SQUARED_NORMS, term_of
 from slts.series import SeriesBatch
 from slts.series.source import series_keys
 from slts.training.source import is_source
@@ -280,8 +280,9 @@ def _require_training_sample(model: LandmarkClassifier, training: BoundInputs) -
             scores = training.labels[c] * (training.similarities[c] @ model.coef_[c])
             value = np.maximum(0.0, 1.0 - scores).mean()
         else:
-            penalty = penalty_of(model.metrics_[c], model.fit_params_["regularizer"])
-            value = training.losses[c].mean() + lam * penalty
+            metric = model.metrics_[c]
+            penalty = term_of(model.fit_params_["regularizer"], lam, len(metric))
+            value = training.losses[c].mean() + penalty.value(metric.ravel())
         reported = report.objective
         if abs(value - reported) > _SAME * max(1.0, abs(reported)):
             raise DataError(

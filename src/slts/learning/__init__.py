@@ -19,20 +19,22 @@ vertex.py                 from an interior solution of the LP to a vertex
 
 Metrics under other penalties:
 
-regularized_metric.py  Newton steps on a smoothed problem
-penalties.py           nuclear norm, L1 norm, squared norm of semi-definite matrices
+smoothed_newton.py  Newton steps on a smoothed problem
+penalties.py        nuclear norm, L1 norm, squared norm of semi-definite matrices
 
 """
 
 from slts.learning.constraint_generation import rows_in_memory, solve_together
 from slts.learning.hinge import HingeExamples
 from slts.learning.metric import (
+    REGULARIZERS,
     MetricProblem,
     MetricSolution,
     metric_in_parts,
     one_vs_rest_features,
+    solve_metric,
+    solve_metric_path,
 )
-from slts.learning.regularized_metric import REGULARIZERS, solve_metric, solve_metric_path
 from slts.learning.separator import (
     SeparatorProblem,
     SeparatorSolution,

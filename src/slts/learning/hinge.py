@@ -216,22 +216,16 @@ class RowSolver(Protocol):
         ...
 
 
-class HingeProblem(ABC):
-    """A problem hinge + convex term that can be solved on rows in memory.
+class HingeTerm(ABC):
+    """The convex term of a problem hinge + term.
 
     Attributes
     ----------
     floor
         Primal values below it count as ``floor`` in the relative gap.
-    slack
-        Margins this close to one are on both sides.
-    wants_vertex
-        Whether the solution must be a vertex and, where the loss is zero, of the smallest norm.
     """
 
     floor: float
-    slack: float
-    wants_vertex: bool
 
     @abstractmethod
     def value(self, coef: FloatArray) -> float:
@@ -240,19 +234,6 @@ class HingeProblem(ABC):
     @abstractmethod
     def bound(self, multipliers: Multipliers) -> float:
         """Return the lower bound on hinge + term that the multipliers prove."""
-
-    @abstractmethod
-    def closed_form(self, rows: HingeExamples) -> Certified | None:
-        """Return the minimiser if it is known without iterations."""
-
-    @abstractmethod
-    def begin(self, rows: HingeExamples, start: FloatArray | None) -> RowSolver:
-        """Return a solver for all rows at once; ``start`` is a guess."""
-
-    @staticmethod
-    @abstractmethod
-    def first_size(n_rows: int, n_columns: int) -> int:
-        """Return the number of rows that constraint generation begins with."""
 
     def primal(self, point: Certified) -> float:
         """Return hinge + term."""
@@ -268,6 +249,34 @@ class HingeProblem(ABC):
         point = min(one, two, key=self.primal)
         multipliers = max(one.multipliers, two.multipliers, key=self.bound)
         return point._replace(multipliers=multipliers, n_iter=one.n_iter + two.n_iter)
+
+
+class HingeProblem(HingeTerm):
+    """A problem hinge + term that is solved on few rows at a time.
+
+    Attributes
+    ----------
+    slack
+        Margins this close to one are on both sides.
+    wants_vertex
+        Whether the solution must be a vertex and, where the loss is zero, of the smallest norm.
+    """
+
+    slack: float
+    wants_vertex: bool
+
+    @abstractmethod
+    def closed_form(self, rows: HingeExamples) -> Certified | None:
+        """Return the minimiser if it is known without iterations."""
+
+    @abstractmethod
+    def begin(self, rows: HingeExamples, start: FloatArray | None) -> RowSolver:
+        """Return a solver for all rows at once; ``start`` is a guess."""
+
+    @staticmethod
+    @abstractmethod
+    def first_size(n_rows: int, n_columns: int) -> int:
+        """Return the number of rows that constraint generation begins with."""
 
 
 def ray_minimiser(

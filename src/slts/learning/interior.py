@@ -189,8 +189,7 @@ class _HingeSystem(System):
 
     def __init__(self, problem: HingeProblem, rows: HingeExamples, coef: FloatArray) -> None:
         self._problem, self.coef = problem, coef
-        self._rows = np.asarray(rows.features, dtype=np.float64)
-        self._weights = rows.weights
+        self._rows, self._weights = np.asarray(rows.features, dtype=np.float64), rows.weights
         self._size = rows.n_rows
 
     def values(self) -> tuple[float, float]:
@@ -245,155 +244,144 @@ class SquaredNormSystem(_HingeSystem):
         return Direction(primal, dual, coef)
 
 
-class L1BallSystem(_HingeSystem):
-    """The system of the hinge loss in an L1 ball.
+class _L1System(System):
+    """Newton equations where ``coef = plus - minus``, and ``sum(plus + minus)`` has a price.
 
-    ``coef = plus - minus`` and ``sum(plus + minus) + slack = radius``. Beside the pairs of the rows
-    there are (plus, price - gradient), (minus, price + gradient) and (slack, price). The primal
-    equalities hold from the start, the dual ones in the limit. There is no warm start: interior
-    points do not profit from a vertex.
+    Beside the pairs of the rows there are (plus, price - gradient) and (minus, price + gradient).
+    Rows have one pair (excess, multiplier) if their margins must be at least one, or also
+    (shortfall, weight - multiplier) if they need not. The primal equations hold from the start, the
+    dual ones in the limit. ``values`` sets the margins and the gradient.
+    """
+
+    price = 1.0
+    margins: FloatArray
+    _rows: FloatArray
+    _gradient: FloatArray
+
+    def _start(self, pairs: int) -> None:
+        """Set the shape, with one or two pairs for each row."""
+        (self._size, self._columns), self._per_row = self._rows.shape, pairs
+        self._edge = pairs * self._size
+        self._halves = slice(self._edge, self._edge + 2 * self._columns)
+
+    def _excess(self, pairs: FloatArray) -> FloatArray:
+        """Return excess, or excess - shortfall, of the rows."""
+        over = pairs[: self._size]
+        return over if self._per_row == 1 else over - pairs[self._size : self._edge]
+
+    def factor(self) -> None:
+        """Factorise ``rows' D rows + diag``."""
+        self._ratio = self.primal / self.dual
+        self._metric = 1.0 / self._ratio[: self._edge].reshape(self._per_row, -1).sum(axis=0)
+        self._total = self._ratio[self._halves].reshape(2, -1).sum(axis=0)
+        self._factor = Factor(weighted_gram(self._rows, self._metric), 1.0 / self._total)
+        self._row_residual = self.margins - 1.0 - self._excess(self.primal)
+        prices = np.concatenate([self.price - self._gradient, self.price + self._gradient])
+        self._price_residual = prices - self.dual[self._halves]
+
+    def direction(self, target: FloatArray) -> Direction:
+        """Solve the Newton equations for a change ``target`` of the products."""
+        scaled = target / self.dual
+        right = self._excess(scaled) - self._row_residual
+        halves = scaled[self._halves] - self._ratio[self._halves] * self._price_residual
+        rise, fall = halves.reshape(2, -1)
+        coef = self._factor.solve((rise - fall) / self._total + (self._metric * right) @ self._rows)
+        coef, price = self._with_price(coef, rise, fall, scaled)
+        change = self._rows @ coef
+        multiplier = self._metric * (right - change)
+        gradient = multiplier @ self._rows
+        dual = np.full_like(scaled, price)
+        dual[: self._edge] = np.concatenate([multiplier, -multiplier])[: self._edge]
+        # In this order: price and gradient cancel, and the residual may be tiny.
+        dual[self._halves] += np.concatenate([-gradient, gradient])
+        dual[self._halves] += self._price_residual
+        primal = scaled - self._ratio * dual
+        if self._per_row == 2:
+            rows = slice(self._edge)
+            _set_difference(primal[rows], self._ratio[rows], change + self._row_residual)
+        _set_difference(primal[self._halves], self._ratio[self._halves], coef)
+        return Direction(primal, dual, coef)
+
+    def _with_price(
+        self, coef: FloatArray, rise: FloatArray, fall: FloatArray, scaled: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return the change of the coefficients, and of the price: none if that is fixed."""
+        return coef, 0.0
+
+
+class SmallestNormSystem(_L1System):
+    """The system of the smallest norm where every margin is at least one; its price is one."""
+
+    def __init__(self, rows: FloatArray, start: FloatArray) -> None:
+        self._rows, self.coef = rows, start
+        self._start(1)
+        unit = float(np.mean(np.abs(start))) or 1.0
+        excess = np.maximum(rows @ start - 1.0, 0.1)
+        halves = np.maximum(np.concatenate([start, -start]), 0.0) + unit
+        self.primal = np.concatenate([excess, halves])
+        self.dual = np.concatenate([unit / excess, np.ones(halves.shape)])
+
+    def values(self) -> tuple[float, float]:
+        """Return the norm at the smallest scale that separates, and a lower bound."""
+        self.margins = self._rows @ self.coef
+        multipliers = self.dual[: self._size]
+        self._gradient = multipliers @ self._rows
+        steepest = max(1.0, float(np.max(np.abs(self._gradient))))
+        shortest = float(np.min(self.margins))
+        norm = float(np.sum(np.abs(self.coef)))
+        value = norm / shortest if shortest > 0.0 else np.finfo(float).max
+        return value, float(multipliers.sum()) / steepest
+
+
+class L1BallSystem(_L1System, _HingeSystem):
+    """The system of the hinge loss in an L1 ball, ``sum(plus + minus) + slack = radius``.
+
+    The last pair is (slack, price). There is no warm start: interior points do not profit from a
+    vertex.
     """
 
     def __init__(self, problem: HingeProblem, radius: float, rows: HingeExamples) -> None:
-        super().__init__(problem, rows, np.zeros(rows.n_columns))
-        self._radius, self._columns = radius, rows.n_columns
+        _HingeSystem.__init__(self, problem, rows, np.zeros(rows.n_columns))
+        self._start(2)
+        self._radius = radius
         # Both halves and the slack share the radius evenly. The dual halves are centred on the
         # rows' products but not far below the gradient, which they have to exceed in the end.
-        share = radius / (2 * self._columns + 1)
-        multipliers = 0.5 * rows.weights
+        half = np.full(2 * self._columns + 1, radius / (2 * self._columns + 1))
+        multipliers = np.concatenate([0.5 * rows.weights, 0.5 * rows.weights])
         excess = _positive_parts(np.full(self._size, -1.0))
-        half = np.full(2 * self._columns + 1, share)
-        mean = float(np.mean(np.concatenate([multipliers, multipliers]) * excess))
-        steepest = float(np.max(np.abs(multipliers @ self._rows)))
-        price = max(mean / share, _PRICE_FRACTION * steepest)
+        steepest = float(np.max(np.abs(multipliers[: self._size] @ self._rows)))
+        price = max(float(np.mean(multipliers * excess)) / half[0], _PRICE_FRACTION * steepest)
         self.primal = np.concatenate([excess, half])
-        self.dual = np.concatenate([multipliers, multipliers, np.full(half.shape, price)])
+        self.dual = np.concatenate([multipliers, np.full(half.shape, price)])
 
     def values(self) -> tuple[float, float]:
         """Return a primal and a dual value that bracket the optimum."""
         norm = float(np.sum(np.abs(self.coef)))
         if norm > self._radius:
             self.coef = self.coef * (self._radius / norm)
-        return super().values()
-
-    def _parts(self, pairs: FloatArray) -> tuple[FloatArray, ...]:
-        m, n = self._size, self._columns
-        return pairs[:m], pairs[m : 2 * m], pairs[2 * m : 2 * m + n], pairs[2 * m + n : -1]
+        return _HingeSystem.values(self)
 
     def factor(self) -> None:
-        """Factorise ``rows' D rows + diag`` and eliminate the price of the radius."""
-        self._ratio = self.primal / self.dual
-        over, short, plus, minus = self._parts(self._ratio)
-        self._metric = 1.0 / (over + short)
-        self._plus, self._minus = plus, minus
-        total = plus + minus
-        self._tilt = (plus - minus) / total
-        self._factor = Factor(weighted_gram(self._rows, self._metric), 1.0 / total)
+        """Factorise, and eliminate the price of the radius."""
+        self.price = float(self.dual[-1])
+        super().factor()
+        plus, minus = self._ratio[self._halves].reshape(2, -1)
+        self._tilt = (plus - minus) / self._total
         self._response = self._factor.solve(self._tilt)
         self._pivot = (
-            4.0 * float(np.sum(plus * minus / total))
+            4.0 * float(np.sum(plus * minus / self._total))
             + float(self._tilt @ self._response)
-            + self.primal[-1] / self.dual[-1]
+            + self._ratio[-1]
         )
-        self._set_residuals()
+        self._radius_residual = self._radius - float(self.primal[self._edge :].sum())
 
-    def _set_residuals(self) -> None:
-        over, short, plus, minus = self._parts(self.primal)
-        _, _, up, down = self._parts(self.dual)
-        price = self.dual[-1]
-        self._row_residual = self.margins - 1.0 - over + short
-        self._up_residual = price - self._gradient - up
-        self._down_residual = price + self._gradient - down
-        self._radius_residual = self._radius - float(plus.sum() + minus.sum() + self.primal[-1])
-
-    def direction(self, target: FloatArray) -> Direction:
-        """Solve the Newton equations for a change ``target`` of the products."""
-        scaled = target / self.dual
-        over, short, plus, minus = self._parts(scaled)
-        rise = plus - self._plus * self._up_residual
-        fall = minus - self._minus * self._down_residual
-        total = self._plus + self._minus
-        right = over - short - self._row_residual
-        base = self._factor.solve((rise - fall) / total + (self._metric * right) @ self._rows)
-        price = (
-            float(np.sum(rise + fall))
-            - float(self._tilt @ (rise - fall - base))
-            + scaled[-1]
-            - self._radius_residual
-        ) / self._pivot
-        coef = base - price * self._response
-        change = self._rows @ coef
-        multiplier = self._metric * (right - change)
-        gradient = multiplier @ self._rows
-        dual = np.concatenate(
-            [
-                multiplier,
-                -multiplier,
-                price - gradient + self._up_residual,
-                price + gradient + self._down_residual,
-                [price],
-            ]
-        )
-        primal = scaled - self._ratio * dual
-        edge = 2 * self._size
-        _set_difference(primal[:edge], self._ratio[:edge], change + self._row_residual)
-        _set_difference(primal[edge:-1], self._ratio[edge:-1], coef)
-        return Direction(primal, dual, coef)
-
-
-class SmallestNormSystem(System):
-    """Pairs (margin - 1, multiplier), (plus, 1 - gradient) and (minus, 1 + gradient)."""
-
-    def __init__(self, rows: FloatArray, start: FloatArray) -> None:
-        self._rows = rows
-        self._size, self._columns = rows.shape
-        unit = float(np.mean(np.abs(start))) or 1.0
-        self.coef = start
-        excess = np.maximum(rows @ start - 1.0, 0.1)
-        plus = np.maximum(start, 0.0) + unit
-        minus = np.maximum(-start, 0.0) + unit
-        self.primal = np.concatenate([excess, plus, minus])
-        self.dual = np.concatenate([unit / excess, np.ones(2 * self._columns)])
-
-    def values(self) -> tuple[float, float]:
-        """Return the norm at the smallest scale that separates, and a lower bound."""
-        self._margins = self._rows @ self.coef
-        multipliers = self.dual[: self._size]
-        self._gradient = multipliers @ self._rows
-        steepest = max(1.0, float(np.max(np.abs(self._gradient))))
-        shortest = float(np.min(self._margins))
-        norm = float(np.sum(np.abs(self.coef)))
-        value = norm / shortest if shortest > 0.0 else np.finfo(float).max
-        return value, float(multipliers.sum()) / steepest
-
-    def factor(self) -> None:
-        """Factorise ``rows' D rows + diag``."""
-        m, n = self._size, self._columns
-        self._ratio = self.primal / self.dual
-        self._metric = 1.0 / self._ratio[:m]
-        self._total = self._ratio[m : m + n] + self._ratio[m + n :]
-        self._factor = Factor(weighted_gram(self._rows, self._metric), 1.0 / self._total)
-        self._row_residual = self._margins - 1.0 - self.primal[:m]
-        prices = np.concatenate([1.0 - self._gradient, 1.0 + self._gradient])
-        self._price_residual = prices - self.dual[m:]
-
-    def direction(self, target: FloatArray) -> Direction:
-        """Solve the Newton equations for a change ``target`` of the products."""
-        m, n = self._size, self._columns
-        scaled = target / self.dual
-        right = scaled[:m] - self._row_residual
-        halves = scaled[m:] - self._ratio[m:] * self._price_residual
-        coef = self._factor.solve(
-            (halves[:n] - halves[n:]) / self._total + (self._metric * right) @ self._rows
-        )
-        change = self._rows @ coef
-        multiplier = self._metric * (right - change)
-        gradient = multiplier @ self._rows
-        prices = np.concatenate([-gradient, gradient]) + self._price_residual
-        dual = np.concatenate([multiplier, prices])
-        primal = scaled - self._ratio * dual
-        _set_difference(primal[m:], self._ratio[m:], coef)
-        return Direction(primal, dual, coef)
+    def _with_price(
+        self, coef: FloatArray, rise: FloatArray, fall: FloatArray, scaled: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return the change of the coefficients and of the price that keeps the radius."""
+        change = float(np.sum(rise + fall) - self._tilt @ (rise - fall - coef))
+        price = (change + scaled[-1] - self._radius_residual) / self._pivot
+        return coef - price * self._response, float(price)
 
 
 def _positive_parts(values: FloatArray) -> FloatArray:

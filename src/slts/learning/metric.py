@@ -1,15 +1,22 @@
 """The metric ``M`` of the bilinear similarity, learned from grouped aligned products.
 
-``min_M (1/m) sum_i s_i [1 - l_i <M, Z_i> / gamma]_+ + lam ||M||_F^2``
+``min_M (1/m) sum_i s_i [1 - l_i <M, Z_i> / gamma]_+ + lam penalty(M)``
 
-With ``M = gamma w`` only the strength ``lam * gamma**2`` matters: the problem is a linear
-support vector machine without bias in ``w``.
+frobenius    ||M||_F^2                      the penalty of the paper
+nuclear      sum of singular values         low rank
+l1           sum of |entries|               sparse
+mahalanobis  ||M||_F^2, M = M' >= 0         K_M is a scalar product of linearly mapped rows
+
+With ``M = gamma w`` only the strength ``lam * gamma**2`` matters for the first and last, and
+``lam * gamma`` for the others. The first is a linear support vector machine without bias in ``w``,
+which the interior-point method solves; for the others see smoothed_newton.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +27,20 @@ from slts.learning.hinge import (
     Certified,
     HingeExamples,
     HingeProblem,
+    HingeTerm,
     Multipliers,
     Solution,
     ray_minimiser,
 )
 from slts.learning.interior import SquaredNormSystem, minimise
+from slts.learning.penalties import L1, METRIC_FLOOR, Nuclear, Penalty, Semidefinite
+from slts.learning.smoothed_newton import minimise_smoothed
 
+REGULARIZERS = ("frobenius", "nuclear", "l1", "mahalanobis")
+# Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
+SQUARED_NORMS = ("frobenius", "mahalanobis")
 _NORM_CHUNK = 4096
 _EXACT = 1e-12
-# A gap is relative to this value where the primal value is smaller: rounding is absolute.
-PRIMAL_FLOOR = 1e-9
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
 
@@ -79,41 +90,131 @@ def one_vs_rest_features(
     return features
 
 
-def solve_frobenius_path(
+def term_of(regularizer: str, strength: float, order: int) -> MetricProblem | Penalty:
+    """Return a penalty of matrices with ``order`` rows and columns."""
+    if regularizer == "frobenius":
+        return MetricProblem(strength)
+    if regularizer == "nuclear":
+        return Nuclear(strength, order)
+    return L1(strength, order) if regularizer == "l1" else Semidefinite(strength, order)
+
+
+def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
+    """Return the one number that determines a metric up to its scale.
+
+    It is rounded: equal products of different factors are one problem.
+    """
+    return float(f"{lam * gamma ** (2 if regularizer in SQUARED_NORMS else 1):.12g}")
+
+
+def solve_metric(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    lam: float,
+    **options: Any,
+) -> MetricSolution:
+    """Solve for one pair of parameters; `options` are those of :func:`solve_metric_path`."""
+    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
+
+
+def solve_metric_path(
     Z: npt.NDArray[np.floating],
     labels: npt.ArrayLike,
     *,
     pairs: Sequence[tuple[float, float]],
+    regularizer: str = "frobenius",
     sample_weight: npt.ArrayLike | None = None,
-    tol: float = 1e-6,
+    tol: float | None = None,
     max_iter: int = 500,
-    start: FloatArray | None = None,
 ) -> list[MetricSolution]:
-    """`slts.learning.solve_metric_path` for the squared norm; ``Z`` may have rows of any shape.
+    """Solve the metric problem for several ``(gamma, lam)``; each strength is solved once.
 
-    Each distinct ``lam * gamma**2`` is solved once, from the largest to the smallest, each from the
-    solution before it. ``start`` is a guess of the first metric.
+    Parameters
+    ----------
+    Z : ndarray of shape (n_series, d, d)
+        Mean signed aligned products; float32 is read as is, arithmetic is float64.
+    labels : array-like of shape (n_series,)
+        +1 or -1.
+    pairs : sequence of (gamma, lam)
+        Parameters, both positive.
+    regularizer : str
+        One of `REGULARIZERS`.
+    sample_weight : array-like of shape (n_series,), optional
+        Non-negative weights, scaled to mean one.
+    tol : float, optional
+        Relative duality gap: ``objective - dual <= tol * max(objective, 1e-9)``. None is 1e-6 for
+        ``"frobenius"``, 1e-4 for the others.
+    max_iter : int
+        Steps allowed for one strength.
+
+    Returns
+    -------
+    list of MetricSolution
+        In the order of ``pairs``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a gap stays above ``tol``.
     """
+    if regularizer not in REGULARIZERS:
+        raise ValueError(
+            f"The 'regularizer' parameter of solve_metric_path must be one of {REGULARIZERS}. "
+            f"Got {regularizer!r} instead."
+        )
     check_pairs(pairs)
     Z = np.asarray(Z)
+    if regularizer != "frobenius" and (Z.ndim != 3 or Z.shape[1] != Z.shape[2]):
+        raise ValueError(f"The 'Z' must have shape (n_series, d, d). Got {Z.shape} instead.")
+    if tol is None:
+        tol = 1e-6 if regularizer == "frobenius" else 1e-4
     rows = HingeExamples.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
-    rows, basis = _span(rows)
-    coef = None if start is None else start.ravel() / pairs[0][0]
-    if coef is not None and basis is not None:
-        coef = coef @ basis
-    strengths = [strength_of(gamma, lam) for gamma, lam in pairs]
-    found: dict[float, Certified] = {}
-    for strength in sorted(set(strengths), reverse=True):
-        problem = MetricProblem(strength)
-        point = solve_in_memory(problem, rows, start=coef, tol=tol, max_iter=max_iter)
-        found[strength], coef = point, point.coef
-    solutions: list[MetricSolution] = []
-    for pair, strength in zip(pairs, strengths, strict=True):
-        is_new = strength not in strengths[: len(solutions)]
-        solution = MetricProblem(strength).report(found[strength], pair, tol, warn=is_new)
-        flat = solution.metric if basis is None else basis @ solution.metric
-        solutions.append(replace(solution, metric=flat.reshape(Z.shape[1:])))
-    return solutions
+    strengths = [problem_strength(gamma, lam, regularizer) for gamma, lam in pairs]
+    descending = sorted(set(strengths), reverse=True)
+    terms = {s: term_of(regularizer, s, Z.shape[-1]) for s in descending}
+    solve: Callable[..., list[Certified]] = _newton_path
+    if regularizer == "frobenius":
+        solve = _interior_path
+    points = dict(zip(descending, solve(rows, list(terms.values()), tol, max_iter), strict=True))
+    return [
+        replace(
+            _report(terms[s], points[s], pair, tol, regularizer, warn=s not in strengths[:k]),
+            metric=(pair[0] * points[s].coef).reshape(Z.shape[1:]),
+        )
+        for k, (pair, s) in enumerate(zip(pairs, strengths, strict=True))
+    ]
+
+
+def _interior_path(
+    rows: HingeExamples, problems: Sequence[MetricProblem], tol: float, max_iter: int
+) -> list[Certified]:
+    """Solve each problem from the solution before it, in the span of the rows."""
+    basis: FloatArray | None = None
+    if rows.n_rows < rows.n_columns:
+        basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))
+        rows = replace(rows, features=np.ascontiguousarray(triangle.T))
+    points: list[Certified] = []
+    for problem in problems:
+        start = points[-1].coef if points else None
+        points.append(solve_in_memory(problem, rows, start=start, tol=tol, max_iter=max_iter))
+    if basis is None:
+        return points
+    # Multipliers prove the same bound in the span.
+    return [point._replace(coef=basis @ point.coef) for point in points]
+
+
+def _newton_path(
+    rows: HingeExamples, penalties: Sequence[Penalty], tol: float, max_iter: int
+) -> list[Certified]:
+    """Solve each problem on rows in units of the longest one."""
+    unit = largest_row_norm(rows)
+    rows = rows.scaled(1.0 / unit)
+    return [
+        minimise_smoothed(rows, penalty.in_units(unit), tol, max_iter).in_units(unit)
+        for penalty in penalties
+    ]
 
 
 def metric_in_parts(
@@ -146,16 +247,39 @@ def metric_in_parts(
         If the gap stays above ``tol``.
     """
     check_pairs([(gamma, lam)])
-    problem = MetricProblem(strength_of(gamma, lam))
+    problem = MetricProblem(problem_strength(gamma, lam, "frobenius"))
     point = yield from solve_in_parts(
         problem, sample, n_rows, tol=tol, max_iter=max_iter, most_bytes=most_bytes
     )
-    return problem.report(point, (gamma, lam), tol)
+    return _report(problem, point, (gamma, lam), tol, "frobenius", warn=True)
 
 
-def strength_of(gamma: float, lam: float) -> float:
-    """Return ``lam * gamma**2``, rounded: equal products of different factors are one problem."""
-    return float(f"{lam * gamma * gamma:.12g}")
+def _report(
+    term: HingeTerm,
+    point: Certified,
+    pair: tuple[float, float],
+    tol: float,
+    regularizer: str,
+    *,
+    warn: bool,
+) -> MetricSolution:
+    """Return the solution for ``(gamma, lam)``, with a flat metric; warn if its gap is open."""
+    gamma, lam = pair
+    found = MetricSolution(
+        gamma=gamma,
+        lam=lam,
+        metric=gamma * point.coef,
+        objective=term.primal(point),
+        dual=term.bound(point.multipliers),
+        loss=point.loss,
+        n_iter=point.n_iter,
+        converged=term.closes(point, tol),
+    )
+    if warn:
+        product = "lam*gamma^2" if regularizer in SQUARED_NORMS else "lam*gamma"
+        strength = problem_strength(gamma, lam, regularizer)
+        found.warn_if_open(f"{regularizer} metric for {product}={strength:g}", tol)
+    return found
 
 
 def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
@@ -178,20 +302,12 @@ def largest_row_norm(rows: HingeExamples) -> float:
     return float(np.sqrt(longest)) or 1.0
 
 
-def _span(rows: HingeExamples) -> tuple[HingeExamples, FloatArray | None]:
-    """If there are fewer rows than columns, return coordinates in their span, and its basis."""
-    if rows.n_rows >= rows.n_columns:
-        return rows, None
-    basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))
-    return replace(rows, features=np.ascontiguousarray(triangle.T)), basis
-
-
 @dataclass(frozen=True)
 class MetricProblem(HingeProblem):
     """The metric problem in ``w = M / gamma``: hinge + ``strength * ||w||^2``."""
 
     strength: float
-    floor = PRIMAL_FLOOR
+    floor = METRIC_FLOOR
     slack = 0.0
     wants_vertex = False
 
@@ -221,25 +337,6 @@ class MetricProblem(HingeProblem):
     def begin(self, rows: HingeExamples, start: FloatArray | None) -> _MetricSolver:
         """Return a solver for all rows at once; ``start`` is a guess."""
         return _MetricSolver(self, rows, start)
-
-    def report(
-        self, point: Certified, pair: tuple[float, float], tol: float, *, warn: bool = True
-    ) -> MetricSolution:
-        """Return the solution for ``(gamma, lam)``, whose metric is flat; warn if it is open."""
-        gamma, lam = pair
-        found = MetricSolution(
-            gamma=gamma,
-            lam=lam,
-            metric=gamma * point.coef,
-            objective=self.primal(point),
-            dual=self.bound(point.multipliers),
-            loss=point.loss,
-            n_iter=point.n_iter,
-            converged=self.closes(point, tol),
-        )
-        if warn:
-            found.warn_if_open(f"metric for lam*gamma^2={self.strength:g}", tol)
-        return found
 
 
 class _MetricSolver:

@@ -11,30 +11,33 @@ Semidefinite  strength ||W||_F^2 where W = W' >= 0     with a log barrier of the
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.learning.hinge import Multipliers, ray_minimiser
+from slts.learning.hinge import HingeTerm, Multipliers, ray_minimiser
+
+# A gap is relative to this value where the primal value is smaller: rounding is absolute.
+METRIC_FLOOR = 1e-9
 
 
-class Frame(Protocol):
-    """Orthonormal coordinates in which the curvature is diagonal."""
+class Frame:
+    """Orthonormal coordinates in which the curvature is diagonal; here the entries themselves."""
 
     def project(self, rows: FloatArray) -> FloatArray:
         """Return the coordinates of flattened matrices, one per row."""
-        ...
+        return rows
 
     def lift(self, coordinates: FloatArray) -> FloatArray:
         """Return the flattened matrix that has these coordinates."""
-        ...
+        return coordinates
 
 
 class Smooth(NamedTuple):
-    """A smoothed penalty near one matrix."""
+    """A smoothed penalty near one matrix. Where the value is infinite there are no derivatives."""
 
     value: float
     gradient: FloatArray
@@ -43,19 +46,16 @@ class Smooth(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Penalty(ABC):
+class Penalty(HingeTerm):
     """A penalty of flattened square matrices, by default a multiple of a norm."""
 
     strength: float
     order: int
+    floor = METRIC_FLOOR
 
-    @abstractmethod
-    def value(self, coef: FloatArray) -> float:
-        """Return the penalty."""
-
-    @abstractmethod
-    def bound(self, multipliers: Multipliers) -> float:
-        """Return the lower bound on hinge + penalty that the multipliers prove."""
+    def in_units(self, unit: float) -> Self:
+        """Return the penalty of metrics of rows in units of ``unit``."""
+        return replace(self, strength=self.strength / unit)
 
     def minimiser(self, gradient: FloatArray) -> FloatArray:
         """Return the minimiser of penalty - <gradient, W>: zero, unless that is unbounded."""
@@ -66,12 +66,8 @@ class Penalty(ABC):
         return np.zeros(self.order**2)
 
     @abstractmethod
-    def smooth_value(self, coef: FloatArray, width: float) -> float:
-        """Return the smoothed penalty; it may be infinite."""
-
-    @abstractmethod
     def smooth(self, coef: FloatArray, width: float) -> Smooth:
-        """Return the smoothed penalty and its derivatives where it is finite."""
+        """Return the smoothed penalty and its derivatives."""
 
     @abstractmethod
     def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
@@ -87,6 +83,13 @@ class Penalty(ABC):
     def _matrix(self, coef: FloatArray) -> FloatArray:
         return coef.reshape(self.order, self.order)
 
+    def _norm_bound(self, multipliers: Multipliers, norm: float) -> float:
+        """Return the dual value of multipliers whose gradient has this dual norm.
+
+        They are scaled into the dual ball.
+        """
+        return multipliers.total * min(1.0, self.strength / norm if norm > 0.0 else 1.0)
+
 
 class L1(Penalty):
     """``strength * sum_kl |W_kl|``."""
@@ -96,18 +99,13 @@ class L1(Penalty):
         return self.strength * float(np.abs(coef).sum())
 
     def bound(self, multipliers: Multipliers) -> float:
-        """Return the dual value of the multipliers, scaled into the dual ball."""
-        norm = float(np.abs(multipliers.gradient).max())
-        return multipliers.total * min(1.0, self.strength / norm if norm > 0.0 else 1.0)
-
-    def smooth_value(self, coef: FloatArray, width: float) -> float:
-        """Return the smoothed penalty."""
-        return float(_smooth_abs(coef, self.strength, width / coef.size)[0].sum())
+        """Return the lower bound that the multipliers prove."""
+        return self._norm_bound(multipliers, float(np.abs(multipliers.gradient).max()))
 
     def smooth(self, coef: FloatArray, width: float) -> Smooth:
         """Return the smoothed penalty and its derivatives."""
         values, slopes, curvature = _smooth_abs(coef, self.strength, width / coef.size)
-        return Smooth(float(values.sum()), slopes, curvature, _Entries())
+        return Smooth(float(values.sum()), slopes, curvature, Frame())
 
     def simplify(self, coef: FloatArray, width: float, cut: float) -> FloatArray:
         """Set entries to zero that the smoothing made non-zero."""
@@ -122,14 +120,9 @@ class Nuclear(Penalty):
         return self.strength * float(np.linalg.svd(self._matrix(coef), compute_uv=False).sum())
 
     def bound(self, multipliers: Multipliers) -> float:
-        """Return the dual value of the multipliers, scaled into the dual ball."""
-        norm = float(np.linalg.norm(self._matrix(multipliers.gradient), 2))
-        return multipliers.total * min(1.0, self.strength / norm if norm > 0.0 else 1.0)
-
-    def smooth_value(self, coef: FloatArray, width: float) -> float:
-        """Return the smoothed penalty."""
-        singular: FloatArray = np.linalg.svd(self._matrix(coef), compute_uv=False).astype(float)
-        return float(_smooth_abs(singular, self.strength, width / self.order)[0].sum())
+        """Return the lower bound that the multipliers prove."""
+        norm = np.linalg.norm(self._matrix(multipliers.gradient), 2)
+        return self._norm_bound(multipliers, float(norm))
 
     def smooth(self, coef: FloatArray, width: float) -> Smooth:
         """Return the smoothed penalty and its derivatives."""
@@ -182,17 +175,16 @@ class Semidefinite(Penalty):
         size = min(1.0, float(np.sqrt(width / (2.0 * self.strength * self.order))))
         return size * np.eye(self.order).ravel()
 
-    def smooth_value(self, coef: FloatArray, width: float) -> float:
-        """Return penalty and barrier; infinite outside the cone."""
-        eigenvalues = np.linalg.eigvalsh(self._matrix(coef))
-        if eigenvalues[0] <= 0.0:
-            return np.inf
-        return self.value(coef) - width / self.order * float(np.log(eigenvalues).sum())
+    def in_units(self, unit: float) -> Self:
+        """Return the penalty of metrics of rows in units of ``unit``."""
+        return replace(self, strength=self.strength / unit**2)
 
     def smooth(self, coef: FloatArray, width: float) -> Smooth:
-        """Return penalty and barrier with their derivatives."""
+        """Return penalty and barrier with their derivatives; infinite outside the cone."""
         s, nu = self.strength, width / self.order
         eigenvalues, vectors = np.linalg.eigh(self._matrix(coef))
+        if eigenvalues[0] <= 0.0:
+            return Smooth(np.inf, coef, coef, Frame())
         gradient = self._assemble(2.0 * s * eigenvalues - nu / eigenvalues, vectors)
         upper = np.triu_indices(self.order)
         curvature = 2.0 * s + nu / np.outer(eigenvalues, eigenvalues)[upper]
@@ -219,17 +211,7 @@ class Semidefinite(Penalty):
         return np.asarray(0.5 * (half + half.T)).ravel()
 
 
-class _Entries:
-    """The entries themselves."""
-
-    def project(self, rows: FloatArray) -> FloatArray:
-        return rows
-
-    def lift(self, coordinates: FloatArray) -> FloatArray:
-        return coordinates
-
-
-class _Turned:
+class _Turned(Frame):
     """Symmetric and skew parts of ``left' W right``; the former alone for symmetric matrices."""
 
     def __init__(self, left: FloatArray, right: FloatArray, *, symmetric_only: bool) -> None:

@@ -78,7 +78,7 @@ def solve_active(rows: HingeExamples, radius: float, sides: Sides) -> FloatArray
 def _solve_tight(rows: HingeExamples, radius: float, sides: Sides) -> FloatArray | None:
     count = sides.columns.shape[0]
     matrix = _active_matrix(rows, sides)
-    if count == 0 or matrix.shape[0] < count:
+    if count == 0:
         return None
     right = np.ones(matrix.shape[0])
     if sides.binding:
@@ -106,8 +106,6 @@ def solve_multipliers(rows: HingeExamples, sides: Sides, coef: FloatArray) -> Fl
     sides = sides._replace(tight=sides.tight[np.abs(short) <= 10.0 * _ROUNDING])
     dual[sides.tight] = 0.0
     matrix = _active_matrix(rows, sides).T
-    if sides.binding:
-        matrix[:, -1] *= -1.0
     values = lstsq(matrix, -rows.combine(dual)[sides.columns], check_finite=False)[0]
     if sides.binding:
         values = values[:-1]

@@ -51,7 +51,7 @@ from slts.learning.calibration import Validation
 from slts.learning.conformal import HeldOutMargins
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
-from slts.learning.regularized_metric import REGULARIZERS
+from slts.learning.metric import REGULARIZERS
 from slts.models.comparisons import Comparison
 from slts.models.origins import Origins
 from slts.models.representations import REPRESENTATIONS, Representation

@@ -2,7 +2,7 @@
 
 page         `render` and `write_report`, which fill page.html, page.css and page.js
 collect      `collect`: the content of the page as strings, numbers, lists and dicts
-markup       HTML elements used by all sections
+markup       sections.html, with the text of all sections; tables and other elements
 packing      arrays, paths, times and numbers in the short form in which the page holds them
 
 The other files have the content of a part of the page, and the sections that show it:

@@ -14,7 +14,7 @@ import numpy as np
 from slts import __version__
 from slts.models.snippets import SnippetForm
 from slts.plural import count
-from slts.report.markup import Cell, Content, heading, items, table
+from slts.report.markup import Cell, Content, items, section, table
 from slts.report.packing import rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
@@ -189,11 +189,11 @@ def card_section(content: Content) -> str:
     head, text = ["Name", "Value", "Origin"], ["", "text"]
     listed = ", ".join(names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return (
-        heading("card", "Model card")
-        + f'<div class="pair"><div><h3>Model</h3>{table("Model", card["facts"], columns=text)}'
-        f'<p class="note" style="margin-top:.8rem">Classes: {escape(listed)}{more}.</p>'
-        f"<h3>Limits</h3>{items(card['limits'])}"
-        f"<h3>Provenance</h3>{table('Provenance', provenance, columns=text)}</div><div>"
-        f"<h3>Parameters</h3>{table('Parameters', parameters, head=head, columns=text)}</div></div>"
+    return section(
+        "card",
+        facts=table("Model", card["facts"], columns=text),
+        classes=f"{escape(listed)}{more}",
+        limits=items(card["limits"]),
+        provenance=table("Provenance", provenance, columns=text),
+        parameters=table("Parameters", parameters, head=head, columns=text),
     )

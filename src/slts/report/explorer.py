@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from slts._typing import FloatArray, IntArray
-from slts.report.markup import Content, fill, heading, percent
+from slts.report.markup import Content, percent, section
 from slts.report.packing import (
     Bins,
     bin_path,
@@ -308,14 +308,7 @@ def space_section(content: Content) -> str:
         "Rings are landmarks, in the colour of their class." if space["landmarks"] else "",
         f"{n:,} of {given:,} series are shown, misclassified series first." if n < given else "",
     ]
-    return (
-        heading("space", "Similarity space") + f"<p>{' '.join(filter(None, sentences))}</p>"
-        '<p class="note js">Point at a series to see it. Click to select it in the explorer '
-        "below. With the keyboard, the arrow keys walk through all points.</p>"
-        '<noscript><p class="note">The plot needs JavaScript.</p></noscript>'
-        '<div id="scatter" class="js"></div>'
-        '<p class="note js" id="picked" aria-live="polite"></p>'
-    )
+    return section("space", about=" ".join(filter(None, sentences)))
 
 
 def explorer_section(content: Content) -> str:
@@ -345,14 +338,15 @@ def explorer_section(content: Content) -> str:
     if explorer["times"] is None:
         notes.append("Steps count from 0.")
     has_probabilities = explorer["entries"][0]["p"] is not None
-    slots = {
-        "order": "Misclassified series are listed first." if explorer["n_wrong"] else "",
-        "notes": escape(" ".join(notes)),
-        "values": "Probabilities" if has_probabilities else "Scores",
-        "choose": "" if content["references"] is None else ": choose a class to explain",
-        "no_map": "" if explorer["has_maps"] else "hidden",
-        "no_snippets": "hidden" if content["snippets"] is None else "",
-        "no_alignment": "hidden" if content["references"] is None else "",
-        "not_alone": "" if content["references"] is None else "hidden",
-    }
-    return heading("explorer", "Explain a prediction") + fill("explorer.html", slots)
+    no_references = content["references"] is None
+    return section(
+        "explorer",
+        order="Misclassified series are listed first." if explorer["n_wrong"] else "",
+        notes=escape(" ".join(notes)),
+        values="Probabilities" if has_probabilities else "Scores",
+        choose="" if no_references else ": choose a class to explain",
+        no_map="" if explorer["has_maps"] else "hidden",
+        no_snippets="hidden" if content["snippets"] is None else "",
+        no_alignment="hidden" if no_references else "",
+        not_alone="" if no_references else "hidden",
+    )

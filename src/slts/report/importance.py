@@ -11,7 +11,7 @@ import numpy as np
 from slts._typing import FloatArray
 from slts.explanation import ModelSummary
 from slts.models.linear_form import LinearForm
-from slts.report.markup import MOST_COLUMNS, Cell, Content, heading, meter, percent, table
+from slts.report.markup import MOST_COLUMNS, Cell, Content, meter, percent, section, table
 from slts.report.packing import rounded
 
 # Representations and objectives in words.
@@ -111,27 +111,20 @@ def importance_section(content: Content) -> str:
     found = content["importance"]
     if found["channels"] is None and not found["metrics"]:
         return ""
-    html = heading("importance", "Channels and metrics")
-    parts = []
+    story, tables = "", []
     if found["channels"] is not None:
         story, listing = _channels(content)
-        html += story
-        parts.append(listing)
+        tables.append(listing)
     if found["comparisons"]:
-        parts.append(_comparisons(found["comparisons"]))
-    html += f'<div class="beside">{"".join(parts)}</div>' if parts else ""
-    if found["metrics"]:
-        html += (
-            f'<h3>Metrics</h3><p class="note">{_about_metrics(found)} '
-            "<span class='key for'></span>Blue pairs raise the similarity, "
-            "<span class='key against'></span>orange pairs lower it. The largest and the smallest "
-            "pair are named below each map. All maps have the same scale.</p>"
-            '<noscript><p class="note">The maps need JavaScript.</p></noscript>'
-            '<div id="maps" class="js"></div>'
-        )
-    else:
-        html += "<p>The model has no learned metric: it compares each channel only with itself.</p>"
-    return html
+        tables.append(_comparisons(found["comparisons"]))
+    return section(
+        "importance",
+        story=story,
+        tables=f'<div class="beside">{"".join(tables)}</div>' if tables else "",
+        metrics=section("metrics", about=_about_metrics(found))
+        if found["metrics"]
+        else section("no_metrics"),
+    )
 
 
 def _channels(content: Content) -> tuple[str, str]:

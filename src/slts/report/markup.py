@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -23,8 +24,20 @@ def resource(name: str) -> str:
 
 
 def fill(template: str, slots: dict[str, str]) -> str:
-    """Replace the slots of a template file in one pass: inserted text is not searched for slots."""
-    return _SLOT.sub(lambda found: slots[found.group(1)], resource(template))
+    """Replace the slots of a template in one pass: inserted text is not searched for slots."""
+    return _SLOT.sub(lambda found: slots[found.group(1)], template)
+
+
+@cache
+def _templates() -> dict[str, str]:
+    """The parts of sections.html, each after a comment with its name."""
+    parts = re.split(r"<!-- (\w+) -->\n", resource("sections.html"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def section(name: str, **slots: str) -> str:
+    """A part of sections.html with its slots filled; their text must be escaped."""
+    return fill(_templates()[name], slots)
 
 
 @dataclass(frozen=True)
@@ -100,11 +113,6 @@ def meter(share: float, value: str) -> str:
         f'<span class="track"><span class="meter" style="width:{100 * share:.1f}%"></span></span> '
         f"{escape(value)}"
     )
-
-
-def heading(anchor: str, text: str) -> str:
-    """The heading of a section; the label of the section refers to it."""
-    return f'<h2 id="h-{anchor}">{escape(text)}</h2>\n'
 
 
 def items(texts: list[str]) -> str:

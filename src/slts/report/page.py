@@ -77,7 +77,7 @@ def render(content: Content) -> str:
         "content": _embedded(content),
         "script": script,
     }
-    return fill("page.html", slots)
+    return fill(resource("page.html"), slots)
 
 
 def write_report(

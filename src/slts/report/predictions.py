@@ -20,7 +20,7 @@ from slts.guarantees.held_out import HeldOut, Predicted
 from slts.guarantees.overlap import Overlap, held_out_digests
 from slts.learning.calibration import two_sided
 from slts.plural import count
-from slts.report.markup import MOST_COLUMNS, Cell, Content, heading, items, meter, percent, table
+from slts.report.markup import MOST_COLUMNS, Cell, Content, items, meter, percent, section, table
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
 from slts.series.naming import class_name
@@ -264,10 +264,11 @@ def errors_section(content: Content) -> str:
         else:
             story += " No two classes were confused more than once."
     by_class = _confusion_table if len(labels) <= MOST_COLUMNS else _confused_pairs
-    return (
-        heading("errors", "Correct and wrong predictions")
-        + f"<p>{escape(story)}</p>"
-        + f'<div class="beside">{by_class(content)}{_misclassified(content)}</div>'
+    return section(
+        "errors",
+        story=escape(story),
+        by_class=by_class(content),
+        misclassified=_misclassified(content),
     )
 
 
@@ -323,30 +324,25 @@ def _misclassified(content: Content) -> str:
 def certificate_section(content: Content) -> str:
     """The certificate as sentences, or the reason for its absence."""
     certificate = content["certificate"]
-    html = heading("certificate", "Guarantee")
     if not certificate["given"]:
-        return (
-            f'{html}<div class="promise none"><p>Nothing is guaranteed. '
-            f"{escape(certificate['reason'])}</p></div>"
-            '<p class="note" style="margin-top:1rem">A certificate needs labelled series that were '
-            "not used in training: <code>slts.certify(model, X, y)</code>.</p>"
-        )
+        return section("no_certificate", reason=escape(certificate["reason"]))
     first, *others = certificate["bounds"]
-    html += (
-        f'<div class="promise"><p>{escape(first["sentence"])}</p></div>'
-        f'<div class="pair"><div><h3>Checked</h3>{items(first["checked"])}</div>'
-        f"<div><h3>Not checked: your responsibility</h3>{items(first['unchecked'])}</div></div>"
-    )
+    bounds = ""
     if others:
         rows = [
             [b["name"], f"{b['value']:.4f}{' (vacuous)' if b['vacuous'] else ''}", b["sentence"]]
             for b in certificate["bounds"]
         ]
-        bounds = table(
-            "All bounds", rows, head=["Bound", "At most", "Statement"], columns=["", "n", "text"]
-        )
-        html += f"<details><summary>All bounds</summary>{bounds}</details>"
-    return html
+        head, columns = ["Bound", "At most", "Statement"], ["", "n", "text"]
+        listing = table("All bounds", rows, head=head, columns=columns)
+        bounds = f"<details><summary>All bounds</summary>{listing}</details>"
+    return section(
+        "certificate",
+        sentence=escape(first["sentence"]),
+        checked=items(first["checked"]),
+        unchecked=items(first["unchecked"]),
+        bounds=bounds,
+    )
 
 
 def data_section(content: Content) -> str:
@@ -356,33 +352,29 @@ def data_section(content: Content) -> str:
         return ""
     series = count(data["n_series"], "series", "series")
     steps, channels = count(data["n_steps"], "step"), count(data["n_channels"], "channel")
-    return (
-        heading("data", "Data of this report")
-        + f"<p>{series} with {steps} in total and {channels}.</p>"
-        f'<div class="pair"><div>{_histogram(data["lengths"])}</div>'
-        f"<div>{_balance(content)}</div></div>"
-    )
-
-
-def _histogram(lengths: dict[str, Any]) -> str:
-    counts, low, high = lengths["counts"], lengths["low"], lengths["high"]
-    peak = max(counts)
-    bars = "".join(f'<span style="height:{100 * c / peak:.1f}%"></span>' for c in counts)
-    median = f"{lengths['median']:g}"
+    lengths, labelled = data["lengths"], data["counts"] is not None
+    low, high, median = lengths["low"], lengths["high"], f"{lengths['median']:g}"
+    peak = max(lengths["counts"])
+    bars = (f'<span style="height:{100 * c / peak:.1f}%"></span>' for c in lengths["counts"])
     label = (
         f"Histogram of lengths: {low} to {high} steps, median {median}, at most {peak} series in "
         f"one bar"
     )
-    return (
-        f"<h3>Lengths</h3><p>The median length is {median} steps.</p>"
-        f'<div class="histogram" role="img" aria-label="{escape(label)}">'
-        f'<div class="bars">{bars}</div><div class="axis"><span>{low} steps</span>'
-        f"<span>{high}</span></div></div>"
+    title = "Series by class" if labelled else "Predictions by class"
+    return section(
+        "data",
+        counts=f"{series} with {steps} in total and {channels}.",
+        median=median,
+        label=label,
+        bars="".join(bars),
+        low=str(low),
+        high=str(high),
+        title=title,
+        balance=_balance(title, data, content["labels"]),
     )
 
 
-def _balance(content: Content) -> str:
-    data, labels = content["data"], content["labels"]
+def _balance(title: str, data: dict[str, Any], labels: list[str]) -> str:
     labelled = data["counts"] is not None
     counts = data["counts"] if labelled else data["predicted"]
     peak = max(counts) or 1
@@ -392,6 +384,5 @@ def _balance(content: Content) -> str:
         if labelled:
             correct = percent(data["correct"][k] / counts[k]) if counts[k] else "no series"
             rows[-1].append(correct)
-    title = "Series by class" if labelled else "Predictions by class"
     head = ["Class", "Series", "Correct"] if labelled else ["Class", "Series"]
-    return f"<h3>{title}</h3>{table(title, rows, head=head, columns=['', '', 'n'])}"
+    return table(title, rows, head=head, columns=["", "", "n"])

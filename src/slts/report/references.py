@@ -14,7 +14,7 @@ from slts.alignment import Aligner
 from slts.explanation import explain_with, landmark_strength
 from slts.models.linear_form import LinearForm
 from slts.report.importance import shares
-from slts.report.markup import Content, heading, table
+from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, clock, pack, rounded
 from slts.series import SeriesBatch
 from slts.series.channels import transform_rows
@@ -331,14 +331,11 @@ def landmarks_section(content: Content) -> str:
         )
         rows.append([model["classes"][row["class"]], str(row["used"]), heaviest])
     head = ["Class", "Landmarks", f"Largest: series and {'share' if weighted else 'effect'}"]
-    listing = table("Landmarks", rows, head=head, columns=["", "n", "text"])
-    return (
-        heading("landmarks", "Landmarks" + (" and their weights" if weighted else ""))
-        + "<p>A landmark is a training series that the model compares new series with. "
-        f"{escape(_about_shares(model['classes'], weighted=weighted))}</p>"
-        '<p class="note js">The three most important channels of a class are drawn and named.</p>'
-        '<div id="gallery" class="js"></div>'
-        f"<details><summary>Show as a table</summary>{listing}</details>"
+    return section(
+        "landmarks",
+        title="Landmarks" + (" and their weights" if weighted else ""),
+        about=escape(_about_shares(model["classes"], weighted=weighted)),
+        listing=table("Landmarks", rows, head=head, columns=["", "n", "text"]),
     )
 
 

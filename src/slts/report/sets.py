@@ -10,7 +10,7 @@ import numpy as np
 
 from slts.guarantees import LabelSets, prediction_sets
 from slts.plural import count
-from slts.report.markup import Content, heading, percent, table
+from slts.report.markup import Content, percent, section, table
 from slts.report.predictions import Predictions
 
 # The first is shown for single series.
@@ -93,33 +93,25 @@ def sets_section(content: Content) -> str:
         columns=["", *["n"] * 5],
         caption="Number of series by the size of their set.",
     )
-    confidence = percent(1 - sets["alpha"], 0)
-    return (
-        heading("sets", "Prediction sets")
-        + f"<p>A set has the classes that a series may have, so that the true one is in "
-        f"{confidence} (1 - alpha) of the sets, if the series are like those that the sets were "
-        f"calibrated on. Several classes: the series could be any of them. No class: every class "
-        f"is unusual for the series. At most {percent(sets['alpha'], 0)} of such series of known "
-        f"classes have an empty set, and their prediction may still be right. Look at these "
-        f"series; an empty set does not prove that the class is unknown.</p>"
-        f"<p>{escape(sets['guarantee'])}</p>"
-        f"{_other_series(sets)}"
-        f'<div class="beside">{sizes}{_odd_table(sets, labels, labelled)}</div>'
+    return section(
+        "sets",
+        confidence=percent(1 - sets["alpha"], 0),
+        alpha=percent(sets["alpha"], 0),
+        guarantee=escape(sets["guarantee"]),
+        doubt=_doubt(sets),
+        sizes=sizes,
+        odd=_odd_table(sets, labels, labelled),
     )
 
 
-def _other_series(sets: dict[str, Any]) -> str:
+def _doubt(sets: dict[str, Any]) -> str:
     """Say so if far fewer sets than promised have the true class."""
     (one,) = (one for one in sets["sizes"] if one["alpha"] == sets["alpha"])
     alpha, n = one["alpha"], one["none"] + one["one"] + one["several"]
     fewest = 1 - alpha - _DOUBT * sqrt(alpha * (1 - alpha) / n)
     if one["covered"] is None or one["covered"] >= fewest:
         return ""
-    return (
-        f"<p><strong>Only {percent(one['covered'])} of these sets have the true class.</strong> "
-        f"The series differ from those that the sets were calibrated on, so the sets are not "
-        f"reliable here.</p>"
-    )
+    return section("doubtful_sets", covered=percent(one["covered"]))
 
 
 def _odd_table(sets: dict[str, Any], labels: list[str], labelled: bool) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.explanation import snippets_to_show
 from slts.models.snippets import SnippetForm
-from slts.report.markup import Content, heading, table
+from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, pack, rounded
 from slts.report.predictions import Predictions
 from slts.series import SeriesBatch
@@ -193,24 +193,9 @@ def snippets_section(content: Content) -> str:
                 for item in strongest
             ]
     head = ["Class", "Side", "Importance", "Snippet"]
-    listing = table("Snippets", rows, head=head, columns=["", "", "n", "text"])
-    given = "training series" if snippets["of_training"] else "series of this report"
-    about = (
-        f"A snippet is a short piece of a training series: {snippets['n_steps']} steps of some "
-        "channels. The model compares it with every step of a series and counts how often it "
-        "occurs. The number is the importance of the snippet: how much its contribution to the "
-        "score differs between series, on average over the landmarks. The sign says whether it "
-        "counts for the class or against it."
-    )
-    drawn = (
-        "Lines are in the units of the data; the numbers below a name are the range of the "
-        f"snippet. On the right is one of the {given}, in which the snippet adds most: the thick "
-        "line is its closest occurrence, and shades show what it adds at each step. &ldquo;Shape "
-        "only&rdquo; means that level, slope and amplitude do not matter."
-    )
-    return (
-        heading("snippets", "Snippets")
-        + f"<p>{about}</p>"
-        + f'<p class="note js">{drawn}</p><div id="snippet-gallery" class="js"></div>'
-        f"<details><summary>Show as a table</summary>{listing}</details>"
+    return section(
+        "snippets",
+        n_steps=str(snippets["n_steps"]),
+        examples="training series" if snippets["of_training"] else "series of this report",
+        listing=table("Snippets", rows, head=head, columns=["", "", "n", "text"]),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from types import EllipsisType
 from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
@@ -21,6 +22,7 @@ from slts.series.preview import html_preview
 Selection: TypeAlias = slice | Sequence[int] | Sequence[bool] | AnyArray
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class SeriesBatch:
     """An immutable batch of multivariate series, each with its own length.
 
@@ -41,6 +43,17 @@ class SeriesBatch:
         What the user calls each series. Names need not be distinct.
     times : array-like of shape (total steps,), optional
         Time of every step, as numbers or dates. Only pictures use it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_steps, n_channels)
+        Steps of all series, read-only.
+    offsets : ndarray of shape (n_series + 1,)
+        Bounds of the series in `values`, read-only.
+    channel_names : tuple of str or None
+        Names of the channels, if they have names.
+    times : ndarray of shape (n_steps,) or None
+        Time of every step as float64 or datetime64, if the source has one.
 
     Raises
     ------
@@ -71,17 +84,13 @@ class SeriesBatch:
            [1., 3.]])
     """
 
-    __slots__ = (
-        "__weakref__", "_channel_names", "_offsets", "_series_names", "_times", "_values",
-    )  # fmt: skip
+    values: FloatArray
+    offsets: IntArray
+    channel_names: tuple[str, ...] | None
+    _series_names: AnyArray | None
+    times: AnyArray | None
 
     __hash__ = None  # type: ignore[assignment]
-
-    _values: FloatArray
-    _offsets: IntArray
-    _channel_names: tuple[str, ...] | None
-    _series_names: AnyArray | None
-    _times: AnyArray | None
 
     def __init__(
         self,
@@ -115,12 +124,15 @@ class SeriesBatch:
         times: AnyArray | None,
     ) -> None:
         # Views, so that the arrays of the caller stay writeable.
-        self._values = values.view()
-        self._values.flags.writeable = False
-        self._offsets = offsets.view()
-        self._offsets.flags.writeable = False
-        self._channel_names = names
-        self._series_names, self._times = series_names, times
+        values, offsets = values.view(), offsets.view()
+        values.flags.writeable = offsets.flags.writeable = False
+        vars(self).update(
+            values=values,
+            offsets=offsets,
+            channel_names=names,
+            _series_names=series_names,
+            times=times,
+        )
 
     @classmethod
     def from_checked(
@@ -144,7 +156,7 @@ class SeriesBatch:
     def with_values(self, values: FloatArray, channel_names: tuple[str, ...] | None) -> SeriesBatch:
         """Return the same series with other channels, without checks; see `from_checked`."""
         return self.from_checked(
-            values, self._offsets, channel_names, self._series_names, self._times
+            values, self.offsets, channel_names, self._series_names, self.times
         )
 
     def named(self, ids: Sequence[object] | AnyArray) -> SeriesBatch:
@@ -166,10 +178,8 @@ class SeriesBatch:
         >>> slts.as_series(np.zeros((2, 5))).named([17, "left hand"]).series_names
         ('series 17', 'left hand')
         """
-        names = _checked_series_names(ids, self._offsets)
-        return self.from_checked(
-            self._values, self._offsets, self._channel_names, names, self._times
-        )
+        names = _checked_series_names(ids, self.offsets)
+        return self.from_checked(self.values, self.offsets, self.channel_names, names, self.times)
 
     def name_of(self, index: int, source: str) -> str:
         """Return what a message calls a series: its name, else its number in a source."""
@@ -181,15 +191,15 @@ class SeriesBatch:
         """Return the steps of a mask, which has at least one of every series."""
         if keep.all():
             return self
-        lengths = np.add.reduceat(keep, self._offsets[:-1], dtype=np.int64)
-        times = None if self._times is None else self._times[keep]
+        lengths = np.add.reduceat(keep, self.offsets[:-1], dtype=np.int64)
+        times = None if self.times is None else self.times[keep]
         return self.from_checked(
-            self._values[keep], offsets_of(lengths), self._channel_names, self._series_names, times
+            self.values[keep], offsets_of(lengths), self.channel_names, self._series_names, times
         )
 
     def anonymous(self) -> SeriesBatch:
         """Return the same series without names and times."""
-        return self.from_checked(self._values, self._offsets, self._channel_names)
+        return self.from_checked(self.values, self.offsets, self.channel_names)
 
     @classmethod
     def concatenate(cls, batches: Iterable[SeriesBatch]) -> SeriesBatch:
@@ -230,23 +240,8 @@ class SeriesBatch:
         lengths = np.concatenate([part.lengths for part in parts])
         return cls.from_checked(
             values, offsets_of(lengths), names,
-            _joined([part._series_names for part in parts]), _joined([p._times for p in parts]),
+            _joined([part._series_names for part in parts]), _joined([p.times for p in parts]),
         )  # fmt: skip
-
-    @property
-    def values(self) -> FloatArray:
-        """Steps of all series, shape (n_steps, n_channels), read-only."""
-        return self._values
-
-    @property
-    def offsets(self) -> IntArray:
-        """Bounds of the series in `values`, shape (n_series + 1,), read-only."""
-        return self._offsets
-
-    @property
-    def channel_names(self) -> tuple[str, ...] | None:
-        """Names of the channels, if they have names."""
-        return self._channel_names
 
     @property
     def series_names(self) -> tuple[str, ...] | None:
@@ -254,29 +249,24 @@ class SeriesBatch:
         return None if self._series_names is None else tuple(self._series_names.tolist())
 
     @property
-    def times(self) -> AnyArray | None:
-        """Time of every step as float64 or datetime64, shape (n_steps,), if the source has one."""
-        return self._times
-
-    @property
     def lengths(self) -> IntArray:
         """Number of steps of each series."""
-        return np.diff(self._offsets)
+        return np.diff(self.offsets)
 
     @property
     def n_channels(self) -> int:
         """Number of channels, the same for all series."""
-        return int(self._values.shape[1])
+        return int(self.values.shape[1])
 
     @property
     def n_steps(self) -> int:
         """Total number of steps."""
-        return int(self._values.shape[0])
+        return int(self.values.shape[0])
 
     @property
     def n_missing(self) -> IntArray:
         """Number of missing values of each channel."""
-        return np.asarray(np.count_nonzero(np.isnan(self._values), axis=0), dtype=np.int64)
+        return np.asarray(np.count_nonzero(np.isnan(self.values), axis=0), dtype=np.int64)
 
     @property
     def shape(self) -> tuple[int]:
@@ -301,12 +291,12 @@ class SeriesBatch:
 
     def __len__(self) -> int:
         """Return the number of series."""
-        return len(self._offsets) - 1
+        return len(self.offsets) - 1
 
     def __iter__(self) -> Iterator[FloatArray]:
         """Yield each series as a read-only (channels, time) view."""
-        for start, stop in pairwise(self._offsets.tolist()):
-            yield self._values[start:stop].T
+        for start, stop in pairwise(self.offsets.tolist()):
+            yield self.values[start:stop].T
 
     @overload
     def __getitem__(self, key: int | np.integer[Any]) -> FloatArray: ...
@@ -333,7 +323,7 @@ class SeriesBatch:
             if not -len(self) <= index < len(self):
                 raise IndexError(f"series {index} is out of range: the batch has {len(self)}")
             index %= len(self)
-            return self._values[self._offsets[index] : self._offsets[index + 1]].T
+            return self.values[self.offsets[index] : self.offsets[index + 1]].T
         return self._take(self._indices(key))
 
     def _indices(self, key: object) -> IntArray:
@@ -362,23 +352,23 @@ class SeriesBatch:
 
     def _span(self, start: int, stop: int) -> SeriesBatch:
         """Return series start..stop-1, which share memory."""
-        bounds = self._offsets[start : stop + 1]
-        values = self._values[bounds[0] : bounds[-1]]
+        bounds = self.offsets[start : stop + 1]
+        values = self.values[bounds[0] : bounds[-1]]
         names = None if self._series_names is None else self._series_names[start:stop]
-        times = None if self._times is None else self._times[bounds[0] : bounds[-1]]
-        return self.from_checked(values, bounds - bounds[0], self._channel_names, names, times)
+        times = None if self.times is None else self.times[bounds[0] : bounds[-1]]
+        return self.from_checked(values, bounds - bounds[0], self.channel_names, names, times)
 
     def _take(self, indices: IntArray) -> SeriesBatch:
         """Return a copy of some series, in the given order."""
         lengths = self.lengths[indices]
         offsets = offsets_of(lengths)
         # Row r of the result is row r + shift of this batch; shift is constant within a series.
-        rows = np.repeat(self._offsets[indices] - offsets[:-1], lengths)
+        rows = np.repeat(self.offsets[indices] - offsets[:-1], lengths)
         rows += np.arange(offsets[-1])
         return self.from_checked(
-            self._values.take(rows, axis=0), offsets, self._channel_names,
+            self.values.take(rows, axis=0), offsets, self.channel_names,
             None if self._series_names is None else self._series_names[indices],
-            None if self._times is None else self._times[rows],
+            None if self.times is None else self.times[rows],
         )  # fmt: skip
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -393,14 +383,14 @@ class SeriesBatch:
         if not isinstance(other, SeriesBatch):
             return NotImplemented
         return (
-            self._channel_names == other._channel_names
-            and np.array_equal(self._offsets, other._offsets)
-            and np.array_equal(self._values, other._values, equal_nan=True)
+            self.channel_names == other.channel_names
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.values, other.values, equal_nan=True)
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle values, offsets and names; NumPy does not pickle the read-only flag."""
-        own = self._values, self._offsets, self._channel_names, self._series_names, self._times
+        own = self.values, self.offsets, self.channel_names, self._series_names, self.times
         return type(self).from_checked, own
 
     def __repr__(self) -> str:
@@ -410,7 +400,7 @@ class SeriesBatch:
         )
         span = f"{shortest:,}-{longest:,} steps" if shortest < longest else count(longest, "step")
         channels = count(self.n_channels, "channel")
-        size = format_bytes(self._values.nbytes)
+        size = format_bytes(self.values.nbytes)
         n_missing = int(self.n_missing.sum())
         gaps = f", {count(n_missing, 'missing value')}" if n_missing else ""
         return f"SeriesBatch({len(self):,} series, {channels}, {span}, {size}{gaps})"

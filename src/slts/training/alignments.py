@@ -24,7 +24,7 @@ from slts.learning import (
     solve_separator,
     solve_separator_path,
 )
-from slts.learning.regularized_metric import problem_strength
+from slts.learning.metric import problem_strength
 from slts.series import SeriesBatch
 from slts.training.held_out import Split
 

@@ -1,10 +1,13 @@
 // Python bindings. The caller (cpu.py, aligner.py) has validated all arguments.
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <numpy/arrayobject.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -211,36 +214,60 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
         "token"_a.none());
 }
 
-using SeriesArray = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+// A NumPy array (channels, time) of float64 with any strides, read through NumPy's own API: the
+// conversion to an `nb::ndarray` takes as long as a short alignment.
+struct SeriesArray {
+    PyArrayObject* array;
+
+    explicit SeriesArray(nb::handle given) : array(reinterpret_cast<PyArrayObject*>(given.ptr())) {
+        if (!PyArray_CheckExact(given.ptr()) || PyArray_NDIM(array) != 2 ||
+            PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(array))
+            array = nullptr;
+    }
+    std::int64_t channels() const { return PyArray_DIM(array, 0); }
+    std::int64_t steps() const { return PyArray_DIM(array, 1); }
+    double operator()(std::int64_t channel, std::int64_t step) const {
+        return *static_cast<const double*>(PyArray_GETPTR2(array, channel, step));
+    }
+};
 
 // As in settings.py and layouts.py.
 constexpr double kUnitNorm = 1.0 + 1e-6, kLargestNorm = 1e140, kFar = 16.0;
 // Operations of a pair that is aligned in some microseconds.
 constexpr std::int64_t kShortPair = 20'000;
+// Pairs of steps beyond which the caller must check the memory.
+constexpr std::int64_t kLongPair = 1'000'000'000;
 
 // One series of a single pair, read from (channels, time) with any strides.
 struct PairSide {
     std::int64_t steps;
     std::int64_t offsets[2];
-    std::vector<double> rows;   // padded with zeros to whole tiles of columns
-    std::vector<double> shift;  // see AlignmentSettings.shift; empty for affinity
+    double* rows = nullptr;   // padded with zeros to whole tiles of columns
+    double* shift = nullptr;  // see AlignmentSettings.shift; none for affinity
+
+    // Numbers that `read` needs.
+    static std::int64_t size(const SeriesArray& series) {
+        return (series.steps() + kTileColumns - 1) * (series.channels() + 1);
+    }
 
     // Returns false if a value is not finite or the norm of a row is too large.
-    bool read(const SeriesArray& series, bool normalize, Objective objective) {
-        const auto d = static_cast<std::int64_t>(series.shape(0));
-        const std::int64_t to_channel = series.stride(0), to_step = series.stride(1);
-        steps = static_cast<std::int64_t>(series.shape(1));
+    bool read(const SeriesArray& series, bool normalize, Objective objective, double* memory) {
+        const std::int64_t d = series.channels();
+        steps = series.steps();
         offsets[0] = 0, offsets[1] = steps;
-        rows.assign(static_cast<std::size_t>((steps + kTileColumns - 1) * d), 0.0);
-        if (objective != Objective::affinity)
-            shift.assign(static_cast<std::size_t>(steps + kTileColumns - 1), -0.5);
+        const std::int64_t padded = steps + kTileColumns - 1;
+        rows = memory;
+        std::fill(rows + steps * d, rows + padded * d, 0.0);
+        if (objective != Objective::affinity) {
+            shift = memory + padded * d;
+            std::fill(shift, shift + padded, -0.5);
+        }
         const double limit = objective == Objective::cost ? kUnitNorm : kLargestNorm;
         for (std::int64_t i = 0; i < steps; ++i) {
-            double* row = rows.data() + i * d;
-            const double* value = series.data() + i * to_step;
+            double* row = rows + i * d;
             double largest = 0.0, squares = 0.0;
             for (std::int64_t k = 0; k < d; ++k) {
-                row[k] = value[k * to_channel];
+                row[k] = series(k, i);
                 squares += row[k] * row[k];
                 largest = std::max(largest, std::abs(row[k]));
             }
@@ -284,7 +311,7 @@ struct PairSide {
         const auto d = at.size();
         for (std::int64_t i = 0; i < steps; ++i) {
             double squares = 0.0;
-            double* row = rows.data() + static_cast<std::size_t>(i) * d;
+            double* row = rows + static_cast<std::size_t>(i) * d;
             for (std::size_t k = 0; k < d; ++k) {
                 row[k] -= at[k];
                 squares += row[k] * row[k];
@@ -293,46 +320,59 @@ struct PairSide {
         }
     }
 
-    Rows<double> view(std::int64_t d) const {
-        return {rows.data(), shift.empty() ? nullptr : shift.data(), offsets, d, d};
-    }
+    Rows<double> view(std::int64_t d) const { return {rows, shift, offsets, d, d}; }
 };
 
 // Returns the path of one pair, shape (length, 2), its length and the mean affinity. Returns None
 // if a series or a setting is invalid or the band admits no path; the caller finds out which.
 // Avoids the layouts above, because their set-up takes as long as the alignment of a short pair.
-nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize,
-                      int objective_code, int band_kind, double band_parameter) {
-    const auto d = static_cast<std::int64_t>(a.shape(0));
-    const int target_index = selected_target();
-    if (target_index < 0 || objective_code < 0) return nb::none();
-    if (a.shape(0) != b.shape(0) || a.size() == 0 || b.size() == 0) return nb::none();
-    const auto objective = static_cast<Objective>(objective_code);
+// -1 for anything but a name of an objective.
+int objective_code(nb::handle name) {
+    const char* names[] = {"affinity", "cost", "distance"};
+    for (int k = 0; PyUnicode_Check(name.ptr()) && k < 3; ++k)
+        if (PyUnicode_CompareWithASCIIString(name.ptr(), names[k]) == 0) return k;
+    return -1;
+}
+
+nb::object align_pair(nb::handle one, nb::handle other, bool normalize, nb::handle objective_name,
+                      int band_kind, double band_parameter, bool may_be_long,
+                      nb::handle result_type) {
+    const SeriesArray a(one), b(other);
+    const int target_index = selected_target(), code = objective_code(objective_name);
+    if (a.array == nullptr || b.array == nullptr || target_index < 0 || code < 0) return nb::none();
+    const std::int64_t d = a.channels(), n = a.steps(), m = b.steps();
+    if (d == 0 || d != b.channels() || n == 0 || m == 0) return nb::none();
+    if (!may_be_long && n * m > kLongPair) return nb::none();
+    const auto objective = static_cast<Objective>(code);
+    const std::int64_t columns = (m + kTileColumns - 1) / kTileColumns * kTileColumns,
+                       tiles = (n + kTileRows - 1) / kTileRows, only = 0;
+    // One allocation for everything: several would take as long as a short alignment.
+    const std::int64_t in_x = PairSide::size(a), in_y = PairSide::size(b),
+                       n_ends = walk_size(n) + 2 * n, numbers = in_x + in_y + columns + 2 * n;
+    const std::unique_ptr<double[]> memory(new double[static_cast<std::size_t>(
+        numbers + (n_ends + 1) / 2 + (tiles * columns + 7) / 8)]);
     PairSide x, y;
-    if (!x.read(a, normalize, objective) || !y.read(b, normalize, objective)) return nb::none();
+    if (!x.read(a, normalize, objective, memory.get())) return nb::none();
+    if (!y.read(b, normalize, objective, memory.get() + in_x)) return nb::none();
     std::vector<double> centre(static_cast<std::size_t>(d), 0.0);
     if (objective == Objective::distance) {
         centre = y.far_centre(centre.size());
         x.move(centre), y.move(centre);
     }
-    const std::int64_t n = x.steps, m = y.steps,
-                       columns = (m + kTileColumns - 1) / kTileColumns * kTileColumns;
-    const std::int64_t only = 0, tiles = (n + kTileRows - 1) / kTileRows;
     const PackInfo pack{0, 1, 1, columns, 0, 0};
     Job<double> job;
     job.series = x.view(d);
-    job.landmarks = {y.view(d), y.view(d), y.rows.data(), y.shift.data(), &pack, &only, 1};
+    job.landmarks = {y.view(d), y.view(d), y.rows, y.shift, &pack, &only, 1};
     job.series_end = job.pack_end = 1;
     job.band = {static_cast<Band::Kind>(band_kind), band_parameter};
     job.reduction = Reduction::path;
     double total = 0.0;
-    std::vector<double> numbers(static_cast<std::size_t>(columns + 2 * n));
-    std::vector<std::int32_t> ends(static_cast<std::size_t>(walk_size(n) + 2 * n));
-    std::vector<std::uint8_t> moves(static_cast<std::size_t>(tiles * columns));
-    job.work.frontier = numbers.data(), job.work.bounds = numbers.data() + columns;
-    job.work.moves = moves.data(), job.work.ends = ends.data();
+    job.work.frontier = memory.get() + in_x + in_y;
+    job.work.bounds = job.work.frontier + columns;
+    job.work.ends = reinterpret_cast<std::int32_t*>(memory.get() + numbers);
+    job.work.moves = reinterpret_cast<std::uint8_t*>(memory.get() + numbers + (n_ends + 1) / 2);
     job.values = &total;
-    std::int32_t *first = ends.data() + walk_size(n), *last = first + n;
+    std::int32_t *first = job.work.ends + walk_size(n), *last = first + n;
     job.path_first = first, job.path_last = last;
     job.poll = should_stop;
     const Target& target = usable_target(target_index);
@@ -348,8 +388,11 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
 
     std::int64_t length = 0;
     for (std::int64_t i = 0; i < n; ++i) length += last[i] - first[i] + 1;
-    auto* path = new std::int64_t[static_cast<std::size_t>(2 * length)];
-    nb::capsule owner(path, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+    npy_intp shape[] = {length, 2};
+    nb::object array = nb::steal(PyArray_SimpleNew(2, shape, NPY_INT64));
+    if (!array.is_valid()) throw nb::python_error();
+    auto* path =
+        static_cast<std::int64_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
     std::int64_t* cell = path;
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = first[i]; j <= last[i]; ++j, cell += 2) cell[0] = i, cell[1] = j;
@@ -360,15 +403,22 @@ nb::object align_pair(const SeriesArray& a, const SeriesArray& b, bool normalize
             for (std::int64_t k = 0; k < d; ++k)
                 total += (x.rows[c[0] * d + k] + centre[k]) * (y.rows[c[1] * d + k] + centre[k]);
     }
-    const std::size_t shape[] = {static_cast<std::size_t>(length), 2};
-    return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t>(path, 2, shape, owner), length,
-                          total / static_cast<double>(length));
+    // A subclass of tuple, made as `tuple.__new__` makes it.
+    auto* type = reinterpret_cast<PyTypeObject*>(result_type.ptr());
+    nb::object result_tuple = nb::steal(type->tp_alloc(type, 3));
+    if (!result_tuple.is_valid()) throw nb::python_error();
+    PyTuple_SET_ITEM(result_tuple.ptr(), 0, array.release().ptr());
+    PyTuple_SET_ITEM(result_tuple.ptr(), 1, PyLong_FromLongLong(length));
+    PyTuple_SET_ITEM(result_tuple.ptr(), 2,
+                     PyFloat_FromDouble(total / static_cast<double>(length)));
+    return result_tuple;
 }
 
 }  // namespace
 }  // namespace slts
 
 NB_MODULE(_native, m) {
+    if (_import_array() < 0) throw nb::python_error();
     using namespace slts;
     m.doc() = "DTW recurrence and its reductions; see slts.alignment.aligner.";
     nb::class_<CancelToken>(m, "CancelToken").def(nb::init<>()).def("cancel", [](CancelToken& t) {
@@ -383,8 +433,9 @@ NB_MODULE(_native, m) {
         return all;
     });
     m.def("selected_target", &selected_target);
-    m.def("align_pair", &align_pair, "a"_a.noconvert(), "b"_a.noconvert(), "normalize"_a,
-          "objective"_a, "band_kind"_a, "band_parameter"_a);
+    m.def("align_pair", &align_pair, "a"_a.none(), "b"_a.none(), "normalize"_a,
+          "objective"_a.none(), "band_kind"_a, "band_parameter"_a, "may_be_long"_a,
+          "result_type"_a);
     bind_windows(m);
     bind<float>(m, "Rows32", "Landmarks32");
     bind<double>(m, "Rows64", "Landmarks64");
