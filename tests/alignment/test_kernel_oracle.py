@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from slts import DataError, Itakura, align, as_series
 from slts.alignment import Aligner, AlignmentSettings
-from slts.alignment.extension import available_targets
+from slts.alignment.cpu import available_targets
 from slts.alignment.settings import OBJECTIVES
 from tests.alignment.kernel_paths import kernel_paths
 from tests.oracles import dtw

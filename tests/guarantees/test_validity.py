@@ -10,13 +10,13 @@ import pytest
 
 import slts
 from slts.guarantees import bounds, fit_certified
-from slts.guarantees.bound_inputs import compress
 from slts.guarantees.goodness import (
     chosen_landmarks_bound,
     goodness,
     goodness_bound,
     population_goodness,
 )
+from slts.guarantees.split import compress
 from slts.learning import solve_metric, solve_separator
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
-from slts.execution.memory import release_memory
+from slts.execution.memory import ArrayBlock, Spill, StoredBlocks, release_memory
 from slts.execution.progress import Progress, silent
-from slts.execution.spill import ArrayBlock, Spill, StoredBlocks
 from slts.execution.threads import one_blas_thread, thread_count
 
 Result = TypeVar("Result")
