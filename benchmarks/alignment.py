@@ -37,7 +37,7 @@ from peak import peak_rate
 from peers import Peer, importable_peers, peer_versions
 
 import slts
-from slts.alignment.extension import available_targets
+from slts.alignment.cpu import available_targets
 
 CHANNELS = (1, 3, 13, 64)
 LENGTHS = (20, 60, 200, 1000)

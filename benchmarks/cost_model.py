@@ -28,7 +28,7 @@ import slts
 from slts.alignment import Aligner, AlignmentSettings
 from slts.bytesize import parse_bytes
 from slts.execution import ThreadRunner
-from slts.execution.spill import Spill
+from slts.execution.memory import Spill
 from slts.learning.hinge import HingeExamples
 from slts.training.memory_plan import MOST_TUNING, LandmarkWork, MemoryPlan
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from slts.alignment.extension import available_targets
+from slts.alignment.cpu import available_targets
 
 Call = Callable[[], object]
 _SLOW = 5.0

@@ -43,6 +43,11 @@ PARTS = {
     "explanation.py": ["tests/test_explanation.py"],
 }
 EQUIVALENT = Path(__file__).with_name("mutation_equivalent.txt")
+# These files compare real numbers, which are equal only by chance: `<` is `<=` there.
+REAL_NUMBERS = {
+    f"learning/{name}.py"
+    for name in ("constraint_generation", "interior", "penalties", "smoothed_newton", "vertex")
+}
 # Processor time of the tests of one mutant; they take a tenth of it without a mutant.
 MOST_SECONDS = 200
 # Imported before the forks. The package itself is not: every mutant imports it.
@@ -81,6 +86,11 @@ class Mutant:
     function: str | None
     before: str
     after: str
+
+    @property
+    def only_differs_at_equality(self):
+        same = self.before.replace("=", "") == self.after.replace("=", "")
+        return self.file in REAL_NUMBERS and same
 
     def __str__(self):
         return f"{self.file} {self.function or '-'}: {self.before}  =>  {self.after}"
@@ -265,7 +275,8 @@ def main():
     files.remove(PACKAGE / "series" / "preview.py")  # the representation of series in notebooks
     lines = [line.partition("  # ")[0] for line in EQUIVALENT.read_text().splitlines()]
     known = re.compile("|".join(re.escape(line).replace(re.escape("..."), ".*") for line in lines))
-    possible = [m for file in files for m in mutants_of(file) if not known.fullmatch(str(m))]
+    found = [m for file in files for m in mutants_of(file)]
+    possible = [m for m in found if not (m.only_differs_at_equality or known.fullmatch(str(m)))]
     drawn = random.Random(options.seed).sample(possible, options.count)
     failing = [part for part in PARTS if not passes(part)]
     if failing:

@@ -182,7 +182,7 @@ def test_removing_the_steps_of_largest_contribution_hurts_more_than_removing_oth
     model = slts.SLTSClassifier(40, gamma=1e-3, random_state=0, calibration_cv=None)
     model.fit(X[chosen], y[chosen])
     rng = np.random.default_rng(1)
-    shown = rng.permutation(len(X_test))[:400]
+    shown = rng.permutation(len(X_test))[:150]
     without_top, without_random = [], []
     for k in shown:
         x = X_test[k]

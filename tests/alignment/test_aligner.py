@@ -11,7 +11,7 @@ import pytest
 
 from slts import DataError, Itakura, align, as_series
 from slts.alignment import Aligner, AlignmentSettings, cpu
-from slts.alignment.extension import native
+from slts.alignment.cpu import native
 
 
 def noise(rng, count, offset=0.0):

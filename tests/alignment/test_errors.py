@@ -10,7 +10,7 @@ import pytest
 import slts
 from slts import DataError, Itakura, align, aligned_products, as_series, similarity
 from slts.alignment import Aligner, AlignmentSettings
-from slts.alignment.extension import available_targets
+from slts.alignment.cpu import available_targets
 
 GOOD = np.ones((2, 3))
 PAIRWISE = [similarity, aligned_products]

@@ -5,7 +5,7 @@ import pytest
 
 from slts import Itakura, SeriesBatch, align, aligned_products, as_series, similarity
 from slts.alignment import Aligner, AlignmentSettings, cpu
-from slts.alignment.extension import available_targets
+from slts.alignment.cpu import available_targets
 from slts.alignment.settings import OBJECTIVES
 from tests.alignment.kernel_paths import kernel_paths
 from tests.oracles import dtw

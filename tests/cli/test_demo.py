@@ -15,30 +15,35 @@ from slts.execution import progress
 pytestmark = pytest.mark.slow
 
 
-def test_the_demo_reaches_the_accuracy_of_the_paper_and_saves_the_model(tmp_path, run, monkeypatch):
+@pytest.fixture
+def some_data(monkeypatch):
+    """Every fifth recording. The accuracy on all is tested with the estimators."""
     pytest.importorskip("aeon")
+    load = demo._load
+    monkeypatch.setattr(demo, "_load", lambda split: tuple(part[::5] for part in load(split)))
+
+
+def test_the_demo_compares_with_the_paper_and_saves_the_model(
+    some_data, tmp_path, run, monkeypatch
+):
     reports = []
     monkeypatch.setattr(demo, "write_report", lambda *args, **options: reports.append(args))
     out = tmp_path / "demo"
     code, output, messages = run("demo", "--out", out, "--json")
     assert code == 0, messages
-    found = json.loads(output)
-    rows = {row["method"]: row for row in found["methods"]}
+    rows = {row["method"]: row for row in json.loads(output)["methods"]}
     assert list(rows) == ["1NN", "BBS", "SLTS", "local"]
-    assert rows["1NN"]["accuracy"] == pytest.approx(0.938, abs=0.001)
-    assert rows["1NN"]["landmarks"] == 270
-    assert rows["SLTS"]["accuracy"] > 0.96
+    assert min(row["accuracy"] for row in rows.values()) > 0.8
+    assert rows["1NN"]["landmarks"] == 54
     assert rows["SLTS"]["paper"] == 97.1
-    assert rows["local"]["accuracy"] > 0.97
     assert reports[0][1] == out / "report.html"
-    code, output, _ = run("evaluate", out / "model.slts", "japanese_vowels:test", "--json")
-    assert json.loads(output)["accuracy"] == rows["local"]["accuracy"]
+    X_test, y_test = demo._load("test")
+    assert slts.load(out / "model.slts").score(X_test, y_test) == rows["local"]["accuracy"]
 
 
-def test_the_demo_prints_a_table_and_the_path_of_the_report_last(tmp_path, run, monkeypatch):
-    pytest.importorskip("aeon")
-    load = demo._load
-    monkeypatch.setattr(demo, "_load", lambda split: tuple(part[::10] for part in load(split)))
+def test_the_demo_prints_a_table_and_the_path_of_the_report_last(
+    some_data, tmp_path, run, monkeypatch
+):
     classifiers = {name: slts.OneNNClassifier() for name in ("1NN", "BBS")}
     monkeypatch.setattr(demo, "_classifiers", lambda seed: classifiers)
     out = tmp_path / "demo"
@@ -50,7 +55,7 @@ def test_the_demo_prints_a_table_and_the_path_of_the_report_last(tmp_path, run, 
     cells = [row.split("\t") for row in rows]
     assert [(row[0], row[2]) for row in cells] == [("1NN", "93.8"), ("BBS", "97.1")]
     assert re.fullmatch(
-        r"BBS: accuracy \d+\.\d% \(\d+ of 37; 95% interval [\d.]+% to [\d.]+%\); "
+        r"BBS: accuracy \d+\.\d% \(\d+ of 74; 95% interval [\d.]+% to [\d.]+%\); "
         r"SLTS in the paper: 97\.1%",
         line,
     )

@@ -13,6 +13,8 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from slts.cli import main
+
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="reads the peak from /proc"
 )
@@ -47,9 +49,11 @@ def write_file(path, n_series):
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_number_of_series(model, tmp_path):
+def test_memory_does_not_grow_with_the_number_of_series(problem, tmp_path):
     """Readers of other formats are tested in `tests/files/test_batch_memory.py`."""
-    peaks = []
+    peaks, model = [], tmp_path / "m.slts"
+    fit = ["fit", problem[".csv"][0], "--model", model, "--method", "bbs", "--quiet"]
+    assert main([*map(str, fit), "--param", "n_landmarks=9"]) == 0
     for n_series in (2_000, 20_000):
         data = tmp_path / f"{n_series}.parquet"
         write_file(data, n_series)

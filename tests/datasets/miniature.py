@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 
-from slts.datasets import catalogue, download, originals
+from slts.datasets import catalogue, loading, originals
 
 SIGNS = ("alive", "flash-light", "his_hers")
 JV_TEST = (31, 35, 88, 44, 29, 24, 40, 50, 29)
@@ -29,7 +29,7 @@ def shrink(monkeypatch):
         "test_arabic_digit.txt": (1,) * 10,
     }
     monkeypatch.setattr(originals, "_CLASS_SIZES", sizes)
-    for module in (catalogue, originals, download):
+    for module in (catalogue, originals, loading):
         monkeypatch.setattr(module, "ALL_SIGNS", 3)
     for module in (catalogue, originals):
         monkeypatch.setattr(module, "SAMPLES_PER_SIGN", 9)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slts.datasets import catalogue, download, fetch, info, load
+from slts.datasets import catalogue, fetch, info, load, loading
 from slts.errors import DataError
 from slts.execution import silent
 from tests.datasets import miniature
@@ -24,7 +24,7 @@ pytest.importorskip("requests")
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(download, "PAUSE_S", 0.0)
+    monkeypatch.setattr(loading, "PAUSE_S", 0.0)
     with serving() as script:
         monkeypatch.setenv("SLTS_MIRROR", script.base + "/mirror/")
         yield script
@@ -83,7 +83,7 @@ def test_a_download_starts_again_after_a_broken_connection(server, robots, cache
 
 
 def test_a_connection_that_always_breaks_leaves_nothing(server, robots, cache):
-    server.cuts = [1000] * download.ATTEMPTS
+    server.cuts = [1000] * loading.ATTEMPTS
     with pytest.raises(
         ConnectionError, match=r"gave up after 4 attempts: .* ended before the file"
     ):
@@ -219,8 +219,8 @@ def test_progress_counts_every_byte_once(server, robots, monkeypatch):
         assert description == "Downloading robot_failures.zip"
         yield (lambda done, total: calls.append((done, total))) if show else silent
 
-    monkeypatch.setattr(download, "progress_bar", bar)
-    monkeypatch.setattr(download, "_CHUNK", 4096)
+    monkeypatch.setattr(loading, "progress_bar", bar)
+    monkeypatch.setattr(loading, "_CHUNK", 4096)
     fetch("robot_lp1")
     assert {total for _, total in calls} == {len(robots)}
     steps = [0, *(done for done, _ in calls)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slts.execution.spill import Spill, free_disk
+from slts.execution.memory import Spill, free_disk
 
 BYTES = 8 * 10
 

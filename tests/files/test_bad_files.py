@@ -45,7 +45,7 @@ def refused(path, message, **options):
         ("id,x\ra,1\rb,2\r", "first line of .* is not CSV: new-line character"),
         ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
         ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
-        ("id,x\na,1\na,2\nb,NaN\nb,\n", r"series 1 \(id 'b'\): it has no values"),
+        ("id,x\na,1\na,2\nb,NaN\nb,\n", "data.csv: series 'b': it has no values"),
         ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),
         ("id,x\na,1\n,2\n", r"line 3: 'id' \(id\) is missing"),
         ("id,label,x\na,u,1\na,,2\n", r"line 3 \(series 'a'\): 'label' \(label\) is missing"),

@@ -173,7 +173,9 @@ def test_pipelines_have_sets_from_held_out_series(data):
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 2.0, "0.1", True, None, np.nan])
 def test_alpha_is_between_0_and_1(sets, data, alpha):
-    with pytest.raises(ValueError, match=r"'alpha' parameter must be a number between 0 and 1"):
+    with pytest.raises(
+        ValueError, match=r"'alpha' parameter must be a number strictly between 0 and 1"
+    ):
         sets.predict(data[0][:2], alpha)
 
 

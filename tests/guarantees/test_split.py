@@ -6,7 +6,7 @@ from scipy import stats
 
 import slts
 from slts.guarantees import bounds, certify, fit_certified
-from slts.guarantees.bound_inputs import compress
+from slts.guarantees.split import compress
 from slts.learning import solve_separator
 from tests.guarantees.test_certify import make_series
 

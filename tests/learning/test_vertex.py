@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from slts.learning import vertex
+from slts.learning import solve_separator, vertex
 from slts.learning.hinge import HingeExamples
 from slts.learning.interior import L1BallSystem, minimise
 from slts.learning.separator import SeparatorProblem
@@ -192,6 +192,8 @@ def test_the_smallest_separator_is_that_of_all_rows(by_simplex, rng, monkeypatch
     rows = HingeExamples(X, y, np.full(len(y), 1.0 / len(y)))
     if by_simplex:
         monkeypatch.setattr(vertex, "_NORM_TOLS", ())
+    else:
+        monkeypatch.setattr(vertex, "_smallest_program", None)
     start = 30.0 * truth
     # The direction of the start is wrong for some rows, so that others join those near its margin.
     found = smallest_separator(rows, start + 0.1 * rng.normal(size=6))
@@ -201,6 +203,25 @@ def test_the_smallest_separator_is_that_of_all_rows(by_simplex, rng, monkeypatch
     margins = rows.margins(found)
     assert margins.min() >= 1.0 - 1e-9
     assert np.count_nonzero(margins < 1.0 + 1e-9) >= 6
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.02])
+def test_usual_problems_need_no_simplex_method(gamma, monkeypatch):
+    monkeypatch.setattr(vertex, "linprog", None)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows = noisy(rng, 80, 6)
+        size = 10.0 ** rng.uniform(-3, 3)
+        found = solve_separator(
+            size * rows.features, rows.labels, gamma=size * gamma, sample_weight=rows.weights
+        )
+        assert found.vertex
+        assert found.gap <= 1e-6 * found.objective
+        separable = np.sign(rows.features @ rng.normal(size=6))
+        found = solve_separator(size * rows.features, separable, gamma=1e-4 * size)
+        assert found.objective <= 1e-9
+        tight = np.abs(rows.features @ found.coef * size) < 1.0 + 1e-8
+        assert np.count_nonzero(tight) >= np.count_nonzero(found.coef)
 
 
 def test_rows_that_cannot_be_separated_have_no_smallest_separator():

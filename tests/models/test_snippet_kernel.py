@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.alignment.extension import available_targets
+from slts.alignment.cpu import available_targets
 from slts.models.snippets import Snippets
 from slts.series.channels import ChannelScale
 from tests.oracles import windows

@@ -100,7 +100,7 @@ def test_the_series_is_drawn_below_the_map_in_the_colours_of_the_page(local):
         assert line.get_label() == X.channel_names[u]
     # The axis has the times of the user.
     assert below.get_xlabel() == "time"
-    assert below.xaxis.get_major_formatter()(4, 0) == "2.00"
+    assert below.xaxis.get_major_formatter()(4, 0) == "2"
 
 
 def test_a_series_with_gaps_is_drawn_below_its_map(fitted):

@@ -39,6 +39,10 @@ def test_rows_are_normalised_over_what_is_observed():
     constant = append_constant(as_series([[[1.0, 1.0], [1.0, NAN]]]), 3.0).values[:, -1]
     np.testing.assert_allclose(constant, [3.0, 3.0 / np.sqrt(2.0)])
     assert rms_row_norm(as_series([[[1.0, 1.0], [1.0, NAN]]])) == pytest.approx(np.sqrt(2.0))
+    assert rms_row_norm(as_series([[[3e-200, 0.0], [4e-200, 0.0]]])) == pytest.approx(
+        np.sqrt(12.5) * 1e-200
+    )
+    assert rms_row_norm(as_series([[[0.0, 0.0]]])) == 1.0
 
 
 @given(st.integers(0, 1000))

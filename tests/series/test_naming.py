@@ -9,7 +9,7 @@ import pytest
 import slts
 from slts.errors import DataError
 from slts.series import SeriesBatch
-from slts.series.naming import names_of
+from slts.series.naming import class_name, names_of, plain_times
 
 
 @pytest.fixture
@@ -33,6 +33,21 @@ def frame(rng):
 )
 def test_a_number_gets_the_noun_of_its_column(column, expected):
     assert names_of([17], column).tolist() == names_of(["17"], column).tolist() == [expected]
+
+
+def test_only_whole_numbers_and_single_letters_get_a_noun():
+    names = names_of(["7.0", "-2", "7.5", "left"]).tolist()
+    assert names == ["series 7", "series -2", "7.5", "left"]
+    shown = {"3": "class 3", "-1.5": "class -1.5", "a": "class a", "up": "up", "3rd": "3rd"}
+    assert {label: class_name(label) for label in shown} == shown
+
+
+def test_times_are_numbers_moments_or_seconds():
+    assert plain_times(np.array([1, 2])).dtype == np.float64
+    moments = plain_times(np.array(["2024-01-01"], dtype="datetime64[D]"))
+    assert moments.dtype == np.dtype("datetime64[ns]")
+    assert plain_times(np.array([1500], dtype="timedelta64[ms]")).tolist() == [1.5]
+    assert plain_times(np.array(["noon"])) is None
 
 
 def test_a_frame_gives_names_and_times(frame):

@@ -3,6 +3,7 @@
 import logging
 import re
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 import slts
 from slts.bytesize import format_bytes, parse_bytes
-from slts.training import memory_plan
+from slts.training import landmark_fit, memory_plan
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
+from slts.training.sampling import SampleSize
 
 MB, GB = 10**6, 10**9
 USUAL = LandmarkWork(
@@ -133,6 +135,31 @@ def test_how_a_limit_is_divided():
     assert plan_of(2.0 * MB).n_tuning == 500
 
 
+def test_plans_are_the_known_ones():
+    """Sample, alignments, reading, solving and results, in bytes, and how work is cut."""
+    known = {
+        (192000000, 666481920, 268435456, 731161600, 13520000000, 2054, 3495, 6, 110356480): {},
+        (192000000, 85987200, 41943040, 162223776, 6760000000, 500, 218, 1, 0): {
+            "limit": 60.0 * MB, "n_workers": 5, "n_extra": 30, "item": 4,
+        },
+        (192000000, 24000000, 134217728, 96000000, 800000000, 10000, 3495, 1, 2199782272): {
+            "limit": 3.0 * GB, "remote": True, "n_workers": 7, "learns_metric": False,
+            "n_classes": 2, "n_candidates": 50,
+        },
+        (192000000, 9734400000, 268435456, 672000000, 280000000, 5000, 873, 10, 23401600000): {
+            "limit": 40.0 * GB, "n_series": 5000, "n_steps": 10**6, "n_sample": 5000,
+            "n_landmarks": 700,
+        },
+    }  # fmt: skip
+    for numbers, changes in known.items():
+        plan = plan_of(**changes)
+        assert numbers == (
+            plan.sample, plan.tuning, plan.reading, pytest.approx(plan.solving), plan.kept,
+            plan.n_tuning, plan.batch_size, plan.at_once, pytest.approx(plan.resident),
+        )  # fmt: skip
+    assert plan_of(limit=60.0 * MB).enough == pytest.approx(652.7e6, rel=1e-3)
+
+
 def test_the_error_lists_what_needs_memory():
     with pytest.raises(ValueError, match="too small") as caught:
         plan_of(limit=50.0 * MB).check("SLTSClassifier")
@@ -199,6 +226,21 @@ def test_series_that_top_up_rare_classes_are_counted():
     assert plan_of(limit=few.limit, n_extra=300).tuning > few.tuning
 
 
+def test_the_sample_has_a_share_of_the_limit_and_some_series_of_every_class(monkeypatch):
+    def size(**changes):
+        given = {"regularizer": "frobenius", "landmarks": "random", "n_landmarks": None} | changes
+        return landmark_fit._sample_size(SimpleNamespace(**given), 12.0 * GB)
+
+    usual = SampleSize(np.inf, 1.0 * GB, 100, 20)
+    assert size() == size(n_landmarks=100) == size(n_landmarks=[5, 100]) == usual
+    assert size(n_landmarks=0.5) == size(landmarks=[3, 4]) == replace(usual, at_least=1)
+    # Only the Frobenius problem can be solved in parts.
+    assert size(regularizer="nuclear") == SampleSize(np.inf, 12.0 * GB)
+    monkeypatch.setattr(landmark_fit, "MOST_TUNING", 3)
+    codes = np.repeat([0, 1, 0], [30, 5, 30])
+    assert landmark_fit._tuning_positions(codes).tolist() == [*range(20), *range(30, 35)]
+
+
 def test_decisions_of_a_search_are_counted(monkeypatch):
     assert replace(USUAL, n_candidates=7).per_tuning == USUAL.per_tuning + 8 * 10 * 7
     many = plan_of(n_candidates=1000)
@@ -208,8 +250,13 @@ def test_decisions_of_a_search_are_counted(monkeypatch):
     monkeypatch.setattr(MemoryPlan, "make", lambda work, *_: seen.append(work))
     X, y = np.random.default_rng(0).normal(size=(12, 1, 6)), np.arange(12) % 2
     slts.BBSClassifierCV(n_landmarks=[5, 8], gammas=[0.1, 1.0, 10.0], cv=2).fit(X, y)
-    slts.BBSClassifier(n_landmarks=8, calibration_cv=None).fit(X, y)
+    slts.SLTSClassifier(n_landmarks=8, calibration_cv=None).fit(X, y)
     assert [work.n_candidates for work in seen] == [6, 0]
+    shape = {"n_series": 12, "n_steps": 72, "n_channels": 1, "row_width": 2, "n_classes": 2}
+    sample = {"n_sample": 12, "n_extra": 0, "sample_bytes": 576.0, "complete": True}
+    rest = {"n_landmarks": 8, "item": 8, "learns_metric": True, "n_candidates": 0}
+    assert seen[1] == LandmarkWork(**shape, **sample, **rest)
+    assert seen[1].in_memory == 2 * 576 + 12 * 8 * (8 * 4 + 2 * 2 * 4)
 
 
 def test_a_disk_that_is_too_small_is_an_error(monkeypatch):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from slts import SeriesBatch
 from slts.series.source import series_keys
-from slts.training.sampling import Ceilings, Reservoir, SampleSize, shuffled
+from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize, shuffled
 
 LAST = 2**64 - 1
 CLASSES = ("a", "long name", "mid")
@@ -43,7 +43,8 @@ class Problem:
         # Arrays of text are as wide as their longest label.
         labels = np.array(self.labels[index].tolist())
         weights = self.weights[index]
-        reservoir.add(self.keys(index), labels, weights, part, first, self.series(index))
+        where = np.full(len(index), part), first + np.arange(len(index))
+        reservoir.add(Sample(self.keys(index), labels, weights, *where, self.series(index)))
 
     def add_part(self, reservoir, number):
         first = 0
@@ -361,7 +362,8 @@ def test_only_series_that_are_kept_are_copied():
         values = np.random.default_rng(part).normal(size=(15_000, 8))
         batch = SeriesBatch(values, np.arange(0, 15_001, 100))
         keys = series_keys(batch, seed=0)
-        reservoir.add(keys, np.zeros(150, int), np.ones(150), part, 0, batch)
+        where = np.full(150, part), np.arange(150)
+        reservoir.add(Sample(keys, np.zeros(150, int), np.ones(150), *where, batch))
         del values, batch
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()

@@ -1,11 +1,9 @@
 """Alignments: one DTW recurrence, and reductions of its paths.
 
 native/       the recurrence and its reductions in C++, one source for all instruction sets
-extension.py  the native extension and its instruction sets
 cuda/         the same on an NVIDIA GPU
-settings.py   objective, band, normalisation and precision, validated once
-layouts.py    landmarks with their layouts for the kernel, each made once
-cpu.py        blocks of (series, landmarks) mapped over the native kernel
+settings.py   objective, band, normalisation and precision, validated once; layouts of landmarks
+cpu.py        the native extension; blocks of (series, landmarks) mapped over it
 aligner.py    `Aligner`: similarities, products, sums, projections and paths of a set of landmarks
 pairwise.py   the public functions `align`, `similarity`, `aligned_products`
 """

@@ -1,16 +1,17 @@
-"""Alignments on the CPU: blocks of (series, landmarks) mapped over the native kernel."""
+"""Alignments on the CPU: the native extension, and blocks of (series, landmarks) mapped over it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from slts._typing import AnyArray
-from slts.alignment.extension import native, selected_target
-from slts.alignment.layouts import LandmarkLayouts
-from slts.alignment.settings import native_band
+from slts.alignment.settings import LandmarkLayouts, native_band
 from slts.bytesize import format_bytes
 from slts.execution import (
     Block,
@@ -24,7 +25,26 @@ from slts.execution import (
 from slts.series import SeriesBatch
 
 if TYPE_CHECKING:
+    from slts.alignment import _native as native
     from slts.alignment._native import Landmarks, Outcome, Rows
+else:
+    try:
+        from slts.alignment import _native as native
+    except ImportError as error:
+        # Alignments on a GPU work without it, so the import of slts must not fail.
+        _CAUSE = error
+
+        class _Missing:
+            def __getattr__(self, name: str) -> NoReturn:
+                raise ImportError(
+                    f"Alignments on the CPU need the native extension of slts, which cannot be "
+                    f"imported ({_CAUSE}): reinstall slts, or use device='cuda'.",
+                    name="slts.alignment._native",
+                )
+
+        native = _Missing()
+
+__all__ = ["CpuBackend", "available_targets", "native", "require_moves", "selected_target"]
 
 # `Outcome::no_path` in native/job.hpp.
 _NO_PATH = 2
@@ -33,6 +53,36 @@ _BLOCK_OPERATIONS = 2e8
 # Memory for the moves of one thread. Beyond it landmarks are aligned one at a time, because each
 # lane needs its own grid of moves.
 _MOVES_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An instruction set: index in the extension, name, and lanes per precision."""
+
+    index: int
+    name: str
+    width_float32: int
+    width_float64: int
+
+    def width(self, dtype: str) -> int:
+        """Return the number of landmarks that are aligned in lockstep."""
+        return self.width_float32 if dtype == "float32" else self.width_float64
+
+
+@cache
+def available_targets() -> tuple[Target, ...]:
+    """Instruction sets that this processor can run, best first."""
+    return tuple(Target(k, *row) for k, row in enumerate(native.targets()))
+
+
+def selected_target() -> Target:
+    """Return the best target, or the one named by the environment variable ``SLTS_ISA``."""
+    index = native.selected_target()
+    if index >= 0:
+        return available_targets()[index]
+    names = ", ".join(target.name for target in available_targets())
+    wanted = os.environ.get("SLTS_ISA")
+    raise ValueError(f"SLTS_ISA must be one of {names} on this machine. Got {wanted!r} instead.")
 
 
 def moves_bytes(n: int, m: int) -> int:

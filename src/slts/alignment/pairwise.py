@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray
 from slts.alignment.aligner import Aligner, Alignment, align_pair
-from slts.alignment.extension import native
+from slts.alignment.cpu import native
 from slts.alignment.settings import AlignmentSettings, Band, no_path_error
 from slts.errors import DataError
 from slts.execution import progress_bar

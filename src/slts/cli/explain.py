@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from slts.cli.terminal import CommandError, show_json, show_table
 from slts.explanation import Explanation, explain
 from slts.extras import import_extra
 from slts.series import SeriesBatch
+from slts.series.naming import time_texts
 
 _BATCH_SIZE = 1024
 _PICTURES = (".png", ".svg", ".pdf")
@@ -184,24 +184,11 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
         text = model.describe_snippet(k, explanation.channel_names)
         return [text + how, str(np.count_nonzero(explanation.occurrences(k)))]
 
-    terms, times = found["contributions"][c], _times(explanation.series)
+    terms, times = found["contributions"][c], explanation.series.times
+    texts = [] if times is None else time_texts(times)
     show_largest(["channel"], lambda u: [found["channels"][u]], terms.sum(axis=0))
-    head = ["step", "time"] if times else ["step"]
-    show_largest(head, lambda i: [str(i), *times[i : i + 1]], terms.sum(axis=1))
+    head = ["step", "time"] if texts else ["step"]
+    show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1))
     show_largest(["landmark", "similarity"], landmark, found["by_landmark"][c])
     if found["by_snippet"].shape[1]:
         show_largest(["snippet", "steps where it occurs"], snippet, found["by_snippet"][c])
-
-
-def _times(series: SeriesBatch) -> list[str]:
-    """Return the times of the steps, if there are any, as precisely as neighbours need it."""
-    times = series.times
-    if times is None:
-        return []
-    gaps = np.diff(times)
-    if times.dtype.kind == "M":
-        unit = "ns" if (gaps < np.timedelta64(1, "ms")).any() else "ms"
-        return list(map(str, times.astype(f"datetime64[{unit}]")))
-    typical = min(1.0, float(np.median(gaps))) if len(gaps) else 1.0
-    decimals = 2 - math.floor(math.log10(typical or 1.0))
-    return [f"{time:.{decimals}f}".rstrip("0").rstrip(".") for time in times.tolist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -367,9 +367,3 @@ class ColumnFacts:
         if not len(column):
             return "no value in its first rows"
         return f"values of type {self._rows.schema.field(name).type}"
-
-    def all_columns(self, without: Sequence[str] = ()) -> str:
-        """List the names of the columns."""
-        names = [repr(name) for name in self.kinds if name not in without]
-        shown = ", ".join(names[:20])
-        return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown or "none"

@@ -112,7 +112,9 @@ class _Resolver(ColumnFacts):
     def _all_columns(self, without: Sequence[str] = ()) -> str:
         """List the columns of the file; an identifier of several columns is none of them."""
         joined = [str(self._requested.id)] if self._id_columns else []
-        return self.all_columns(without=[*without, *joined])
+        names = [repr(name) for name in self.kinds if name not in (*without, *joined)]
+        shown = ", ".join(names[:20])
+        return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown or "none"
 
     def require_requested(self) -> None:
         """Raise an error if a requested column does not exist or has an unsuitable type."""
@@ -152,16 +154,15 @@ class _Resolver(ColumnFacts):
         if requested.id is None:
             self._refuse_parts_of(id)
         rows = SeriesRows(self.codes(id))
-        free = [name for name in self._free() if name not in self.from_folders]
-        counters = set(self._with_id_names())
+        counters, free = set(self._with_id_names()), self._in_files()
         time = find_time(self, free, rows, requested.time, counters, channels is None)
         self._taken.add(time.column)
         label = self._find_label(rows, (), channels)
         constant: tuple[str, ...] = ()
         if channels is None:
             # Numbers that are constant in every series tell no step.
-            free = [name for name in self._free(NUMERIC) if name not in self.from_folders]
-            constant = tuple(name for name in free if self.is_still(name, rows))
+            numbers = self._in_files(NUMERIC)
+            constant = tuple(name for name in numbers if self.is_still(name, rows))
             channels = self._guess_channels(rows, time, constant)
         return self._columns(time, rows, id, label, channels, constant=constant)
 
@@ -362,7 +363,7 @@ class _Resolver(ColumnFacts):
         return next((n for n in named if self._lists or self.is_unique(n)), None)
 
     def _list_channels(self) -> tuple[str, ...]:
-        found = tuple(n for n in self._free(("list",)) if n not in self.from_folders)
+        found = tuple(self._in_files(("list",)))
         for name in found:
             self._require_numbers(name)
         return found
@@ -381,11 +382,11 @@ class _Resolver(ColumnFacts):
         # A column with a different value in every row does not identify series.
         repeated = [name for name in named if self.repeats(name)]
         contiguous = [name for name in repeated if self.is_contiguous(name)]
-        others = {*self._with_name(LABEL_NAMES, ("text", "integer")), *self.from_folders}
+        labels = set(self._with_name(LABEL_NAMES, ("text", "integer")))
         blocks = [
             name
-            for name in self._free()
-            if name not in others and not is_like_time(self, name) and self.has_blocks(name)
+            for name in self._in_files()
+            if name not in labels and not is_like_time(self, name) and self.has_blocks(name)
         ]
         if all(simplified(name) in PEOPLE for name in contiguous):
             # People may have several series.
@@ -450,10 +451,8 @@ class _Resolver(ColumnFacts):
         named = [name for name in self._named_labels() if name not in steps]
         texts = [
             name
-            for name in self._free(("text",))
-            if name not in self.from_folders
-            and self.n_distinct(name) > 1
-            and self.time_form(name) in (None, "number")
+            for name in self._in_files(("text",))
+            if self.n_distinct(name) > 1 and self.time_form(name) in (None, "number")
         ]
         if rows is not None:
             if named:
@@ -554,7 +553,7 @@ class _Resolver(ColumnFacts):
     def _guess_channels(
         self, rows: SeriesRows, time: Time, constant: Sequence[str]
     ) -> tuple[str, ...]:
-        free = [name for name in self._free() if name not in self.from_folders]
+        free = self._in_files()
         found = tuple(
             name
             for name in free
@@ -591,6 +590,10 @@ class _Resolver(ColumnFacts):
             and name not in self._taken
             and not ROW_NUMBERS.fullmatch(name)
         )
+
+    def _in_files(self, kinds: Sequence[Kind] | None = None) -> list[str]:
+        """Columns without a role that do not come from names of folders."""
+        return [name for name in self._free(kinds) if name not in self.from_folders]
 
     def _with_name(self, names: Sequence[str], kinds: Sequence[Kind]) -> Iterator[str]:
         """Columns with one of the names, in the order of the names."""

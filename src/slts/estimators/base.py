@@ -32,8 +32,13 @@ from slts.estimators.prediction import (
 )
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
 from slts.execution import blas_threads, progress_bar, usable_memory
-from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
-from slts.learning.conformal import HeldOutMargins
+from slts.learning.calibration import (
+    HeldOutMargins,
+    Validation,
+    fit_scale,
+    probabilities,
+    two_sided,
+)
 from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
@@ -60,10 +65,6 @@ class Outputs(NamedTuple):
     labels: npt.NDArray[Any]
     decisions: FloatArray
     probabilities: FloatArray | None
-
-
-def _is_calibrated(self: SeriesClassifier) -> bool:
-    return self._calibrates
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -233,7 +234,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         chances = None if scale is None else probabilities(decisions, scale)
         return Outputs(self._labels(decisions), decisions, chances)
 
-    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._calibrates)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, calibrated on decision values of held-out training series.
 
@@ -379,7 +380,11 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         """Check the training data and return them as a source."""
         name = type(self).__name__
         if is_source(X):
-            self._refuse_labels(y)
+            if y is not None:
+                raise DataError(
+                    "y must be None for a scan, which has labels of its own: name their column "
+                    "with scan_series(..., label='...')."
+                )
             if sample_weight is not None:
                 raise DataError(
                     f"{name} takes no sample_weight with a scan. Use class_weight, or read the "
@@ -451,13 +456,6 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         self.training_digests_ = first_pass.outlines
         self.n_series_in_, self.n_steps_in_ = first_pass.n_series, first_pass.n_steps
         self._remember_channels(first_pass.sample.series)
-
-    def _refuse_labels(self, y: Any) -> None:
-        if y is not None:
-            raise DataError(
-                "y must be None for a scan, which has labels of its own: name their column with "
-                "scan_series(..., label='...')."
-            )
 
 
 def _representable(weights: FloatArray) -> FloatArray:

@@ -25,8 +25,7 @@ from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
 from slts.series.source import Digests
 from slts.training.held_out import HeldOutDecisions, SearchResult
-from slts.training.landmark_fit import LandmarkFit, fit_landmarks
-from slts.training.options import LandmarkOptions
+from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -134,7 +133,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 n_jobs=self.n_jobs,
                 memory_limit=self.memory_limit,
                 seed=self._seed(),
-                verbose=bool(self.verbose),
+                bar=self._progress,
             )
             self._store(fit_landmarks(source, options))
         return self

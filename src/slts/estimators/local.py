@@ -24,7 +24,7 @@ from slts.models.linear_form import LinearForm
 from slts.models.snippets import SnippetForm, Snippets
 from slts.series import SeriesBatch
 from slts.training.local_fit import fit_local
-from slts.training.options import LocalOptions
+from slts.training.local_metrics import LocalOptions
 
 # Series whose features are held at once in prediction.
 _SERIES = 2000
@@ -421,7 +421,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             n_jobs=self.n_jobs,
             memory_limit=self.memory_limit,
             seed=self._seed(),
-            verbose=bool(self.verbose),
+            bar=self._progress,
         )
 
 

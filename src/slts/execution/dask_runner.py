@@ -7,11 +7,12 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from slts.execution.memory import ArrayBlock
 from slts.execution.progress import Progress, silent
-from slts.execution.spill import ArrayBlock
 from slts.execution.task_runner import Result, Start, Task, TaskRunner
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
@@ -88,7 +89,8 @@ class DaskRunner(TaskRunner):
     ) -> Sequence[Any]:
         """See `TaskRunner.keep`; Dask manages the memory and the files of its workers."""
         argument = self._shared_argument(shared)
-        kept = [self._submit(_Listed(task), part, argument, None) for part in parts]
+        listed = partial(_listed, task)
+        kept = [self._submit(listed, part, argument, None) for part in parts]
         self._kept.append(kept)
         try:
             for done, future in enumerate(self._ended(kept), 1):
@@ -167,7 +169,8 @@ class DaskRunner(TaskRunner):
             return self._client.submit(_given, shared, key=self._key("common"), pure=False)
 
     def _submit(self, task: Task[Any], part: Any, shared: Any, mine: Any) -> Any:
-        key = self._key(getattr(task, "__name__", type(task).__name__))
+        named = task.args[0] if isinstance(task, partial) else task
+        key = self._key(getattr(named, "__name__", type(named).__name__))
         payload = getattr(part, "payload", None)
         if payload is None:
             return self._client.submit(task, part, shared, mine, key=key, pure=False)
@@ -182,15 +185,8 @@ class DaskRunner(TaskRunner):
         return f"slts_{name.strip('_')}-{self._run}{self._count:08d}"
 
 
-class _Listed:
-    """A task that returns its blocks as a list."""
-
-    def __init__(self, task: Task[Iterator[ArrayBlock]]) -> None:
-        self._task = task
-        self.__name__ = getattr(task, "__name__", "keep")
-
-    def __call__(self, part: Any, shared: Any, own: Any) -> list[ArrayBlock]:
-        return list(self._task(part, shared, own))
+def _listed(task: Task[Iterator[ArrayBlock]], part: Any, shared: Any, own: Any) -> list[ArrayBlock]:
+    return list(task(part, shared, own))
 
 
 def _given(value: Any) -> Any:

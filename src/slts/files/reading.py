@@ -213,17 +213,21 @@ def iter_series(
 
 def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
     """Choose the form of a source."""
+    if is_path_like(source):
+        return _scan_files(ParquetFiles.at(source), requested)
     if is_collection(source):
         return BagScan(source, requested) if is_bag(source) else scan_frame(source, requested)
     if is_frame(source):
         return _of_table(MemoryTable.of(source, requested))
-    if not is_path_like(source):
-        is_empty = isinstance(source, list | tuple) and not source
-        raise DataError(
-            f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
-            f"Bag, got {'an empty list' if is_empty else type(source).__name__}"
-        )
-    files = ParquetFiles.at(source)
+    is_empty = isinstance(source, list | tuple) and not source
+    raise DataError(
+        f"the source must be a path, a list of paths, a data frame, a Dask DataFrame or a Dask "
+        f"Bag, got {'an empty list' if is_empty else type(source).__name__}"
+    )
+
+
+def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
+    """Choose the form of a source by its name."""
     if not isinstance(files.given, str) or is_pattern(files.given):
         return ParquetScan(files, requested)
     name = files.given

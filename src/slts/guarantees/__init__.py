@@ -3,12 +3,11 @@
 certify.py         `certify`: bounds from held-out series, or from the training sample
 held_out.py        outputs and labels of held-out series from one pass, and bounds from them
 overlap.py         copies among held-out series: of training series, and of each other
-split.py           `fit_certified`: split the series so that every bound applies
+split.py           `fit_certified`: split the series so that every bound applies; compression
 certificate.py     `Certificate` and `Bound`: the results, as text, HTML and plain data
 prediction_sets.py `prediction_sets`: sets of classes with guaranteed coverage
 goodness.py        (epsilon, gamma, tau)-goodness of a similarity, landmarks needed
-statements.py      the formulas applied to a classifier and a sample, and put in words
-bound_inputs.py    what the formulas need to know of a classifier and a sample
+statements.py      what the formulas need of a classifier and a sample; the results in words
 bounds.py          the formulas, as functions of numbers, and upper confidence limits by bisection
 """
 

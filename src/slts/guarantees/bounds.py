@@ -28,13 +28,13 @@ _ROUNDING = 1e-9
 _HALVINGS = 60
 
 
-def check_delta(delta: Any) -> None:
-    """Raise an error if delta is not a probability of failure."""
-    usable = isinstance(delta, numbers.Real) and not isinstance(delta, bool)
-    if not usable or not 0.0 < float(delta) < 1.0:
+def check_probability(name: str, value: Any) -> None:
+    """Raise an error if a parameter is not a number strictly between 0 and 1."""
+    usable = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not usable or not 0.0 < float(value) < 1.0:
         raise ValueError(
-            f"The 'delta' parameter must be a number strictly between 0 and 1. "
-            f"Got {delta!r} instead."
+            f"The '{name}' parameter must be a number strictly between 0 and 1. "
+            f"Got {value!r} instead."
         )
 
 
@@ -225,7 +225,7 @@ def pac_bayes_bound(cosines: FloatArray, delta: float, *, extra: float = 0.0) ->
 
 def choice_of_landmarks(n_landmarks: int, n_used: int) -> float:
     """Logarithm of the price for choosing the used landmarks on the sample."""
-    return log_binomial(n_landmarks, n_used) + math.log(n_landmarks)
+    return float(log_binomial(n_landmarks, n_used)) + math.log(n_landmarks)
 
 
 def compression_bound(
@@ -255,7 +255,7 @@ def compression_bound(
     radius_binds
         Whether the weights also attain the largest L1 norm, so that their signs are needed.
     """
-    choices = choice_of_landmarks(n_landmarks, n_used) + log_binomial(m, n_tight)
+    choices = choice_of_landmarks(n_landmarks, n_used) + float(log_binomial(m, n_tight))
     # Whether the radius binds is one choice in two.
     choices += math.log(2.0) + (n_used * math.log(2.0) if radius_binds else 0.0)
     return binomial_upper(errors, m - n_tight, math.log(delta) - choices)
@@ -298,7 +298,7 @@ def binomial_upper(errors: int, n: int, log_delta: float) -> float:
     if errors >= n:
         return 1.0
     k = np.arange(errors + 1)
-    log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    log_choose = log_binomial(n, k)
     low, high = errors / n, 1.0
     for _ in range(_HALVINGS):
         q = 0.5 * (low + high)
@@ -314,6 +314,7 @@ def binomial_upper(errors: int, n: int, log_delta: float) -> float:
     return high
 
 
-def log_binomial(n: int, k: int) -> float:
-    """Logarithm of the binomial coefficient n over k."""
-    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+def log_binomial(n: int, k: npt.ArrayLike) -> FloatArray:
+    """Logarithm of the binomial coefficient n over k, elementwise."""
+    k = np.asarray(k, dtype=np.float64)
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))

@@ -13,11 +13,18 @@ from slts._typing import AnyArray, IntArray
 from slts.errors import DataError
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import statements
-from slts.guarantees.bound_inputs import BoundInputs, bound_inputs, parameters_of
-from slts.guarantees.bounds import check_delta
+from slts.guarantees.bounds import check_probability
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.held_out import HeldOut, check_batch, check_labels
-from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
+from slts.guarantees.statements import (
+    FIXED_LANDMARKS,
+    INDEPENDENT,
+    UNIT_ROWS,
+    BoundInputs,
+    Conditions,
+    bound_inputs,
+    parameters_of,
+)
 from slts.learning.metric import SQUARED_NORMS, term_of
 from slts.series import SeriesBatch
 from slts.series.source import series_keys
@@ -171,7 +178,10 @@ def training_bounds(
     else:
         unchecked.append("landmarks were chosen by looking only at the series of the pool")
     n_models *= len(getattr(model, "cv_results_", {"params": [None]})["params"])
-    conditions = Conditions(delta, n_models, "training", tuple(checked), tuple(unchecked))
+    conditions = Conditions(
+        model.positive_classes_, certified.labels, delta, n_models, "training", tuple(checked),
+        tuple(unchecked),
+    )  # fmt: skip
     if parameters_of(model)[1] is None:
         return [statements.pac_bayes("separator", model, certified, conditions)]
     stages = ["metric"] if metric_only else ["classifier", "metric"]
@@ -184,7 +194,7 @@ def training_bounds(
 
 def check_parameters(delta: Any, n_models: Any) -> None:
     """Raise an error if delta is not a probability or n_models not a positive int."""
-    check_delta(delta)
+    check_probability("delta", delta)
     is_int = isinstance(n_models, numbers.Integral) and not isinstance(n_models, bool)
     if not is_int or not 1 <= n_models <= _MOST_MODELS:
         # Python refuses to write ints of thousands of digits.

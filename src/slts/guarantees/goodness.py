@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, hstack
 
 from slts._typing import FloatArray
-from slts.guarantees.bounds import check_delta, loss_range
+from slts.guarantees.bounds import check_probability, loss_range
 
 # The paper's theorem requires delta strictly below gamma epsilon/4.
 _BELOW = 0.99
@@ -164,7 +164,7 @@ def goodness_bound(
     largest
         Upper bound on abs(K).
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     spread = loss_range(largest / gamma) ** 2 / m + 4.0 * (largest / gamma) ** 2 / n
     return epsilon + math.sqrt(0.5 * math.log(1.0 / delta) * spread)
 
@@ -188,7 +188,7 @@ def chosen_landmarks_bound(
     largest
         Upper bound on abs(K).
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     complexity = 2.0 * largest / gamma * math.sqrt(2.0 * math.log(n) / m)
     deviation = math.sqrt(math.log(1.0 / delta) / (2.0 * m))
     return epsilon + complexity + loss_range(largest / gamma) * deviation
@@ -206,7 +206,7 @@ def population_goodness(risk: float, radius: float, n: int, delta: float) -> flo
     n, delta
         Number of landmarks, probability of failure.
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     return risk + radius * (1.0 + math.sqrt(2.0 * math.log(1.0 / delta))) / math.sqrt(n)
 
 
@@ -232,7 +232,7 @@ def landmarks_needed(
     >>> landmarks_needed(0.5, 1.0).sharp
     48
     """
-    check_delta(delta)
+    check_probability("delta", delta)
     _check_positive("epsilon", epsilon)
     _check_positive("gamma", gamma)
     _check_tau(tau)

@@ -14,10 +14,9 @@ from slts.estimators.base import SeriesClassifier, check_groups
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
-from slts.guarantees.bound_inputs import signs_of
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
-from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions
+from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions, signs_of
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.source import is_source, pieces
@@ -136,16 +135,14 @@ class HeldOut:
         else:
             checked += self.overlap.statements[0]
             unchecked += self.overlap.statements[1]
-        conditions = Conditions(
-            delta, n_models, "held-out", tuple(checked), tuple(unchecked), self.groups, self.draws
-        )
-        found = [statements.hold_out_error(self.predicted, self.labels, conditions)]
         model, decisions = self.model, self.decisions
+        conditions = Conditions(
+            model.classes_, signs_of(self.labels, model.classes_), delta, n_models, "held-out",
+            tuple(checked), tuple(unchecked), self.groups, self.draws,
+        )  # fmt: skip
+        found = [statements.hold_out_error(self.predicted, self.labels, conditions)]
         if isinstance(model, LandmarkClassifier) and decisions is not None and decisions.ndim == 2:
-            signs = signs_of(self.labels, model.classes_)
-            found.append(
-                statements.hold_out_one_vs_rest(decisions.T, signs, model.classes_, conditions)
-            )
+            found.append(statements.hold_out_one_vs_rest(decisions.T, conditions))
         return found
 
     def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:

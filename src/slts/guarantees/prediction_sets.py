@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError, warn
 from slts.estimators.base import SeriesClassifier
+from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
-from slts.learning.calibration import two_sided
-from slts.learning.conformal import HeldOutMargins
+from slts.learning.calibration import HeldOutMargins, two_sided
 
 # What a set of each size says: no class, one, several.
 FLAGS = ("empty", "single", "several")
@@ -145,7 +145,7 @@ class PredictionSets:
         self, decisions: FloatArray, alpha: float = 0.05, *, per_class: bool = False
     ) -> LabelSets:
         """Predict sets from decision values of the classifier; see `predict`."""
-        check_alpha(alpha)
+        check_probability("alpha", alpha)
         self._warn_if_too_few(alpha, per_class)
         found = self.held_out.p_values(decisions, per_class=per_class)
         return LabelSets(self.model.classes_, float(alpha), found)
@@ -240,18 +240,6 @@ def decisions_of(model: Any, X: Any) -> FloatArray:
             f"{len(model.classes_)} classes: prediction sets need one for each class."
         )
     return decisions
-
-
-def check_alpha(alpha: Any) -> None:
-    """Raise an error if alpha is not strictly between 0 and 1."""
-    if isinstance(alpha, bool) or not np.isscalar(alpha) or not np.isreal(alpha):
-        usable = False
-    else:
-        usable = 0.0 < float(alpha) < 1.0  # type: ignore[arg-type]
-    if not usable:
-        raise ValueError(
-            f"The 'alpha' parameter must be a number between 0 and 1. Got {alpha!r} instead."
-        )
 
 
 def _shares(draws: AnyArray | None) -> FloatArray | None:

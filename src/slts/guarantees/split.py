@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack, qr
 from sklearn.base import clone
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import column_or_1d
@@ -14,19 +15,21 @@ from sklearn.utils.validation import column_or_1d
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.estimators.landmark_classifier import LandmarkClassifier
+from slts.guarantees import bounds as formulas
 from slts.guarantees import statements
-from slts.guarantees.bound_inputs import (
-    BoundInputs,
-    Compression,
-    bound_inputs,
-    compress,
-    parameters_of,
-)
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
 from slts.guarantees.overlap import distinct_draws
-from slts.guarantees.statements import FIXED_LANDMARKS, INDEPENDENT, UNIT_ROWS, Conditions
+from slts.guarantees.statements import (
+    FIXED_LANDMARKS,
+    INDEPENDENT,
+    UNIT_ROWS,
+    BoundInputs,
+    Conditions,
+    bound_inputs,
+    parameters_of,
+)
 from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
 from slts.series.outlines import outline_digests
@@ -35,6 +38,11 @@ from slts.training.held_out import HeldOutDecisions, Split, make_splits
 
 # Folds of the part for separators that probabilities are calibrated on.
 _FOLDS = 3
+# A margin within this distance of one may be tight. The rebuilt weights decide.
+_TIGHT = 1e-6
+# Weights agree if they differ by less than this share of their norm.
+_AGREE = 1e-6
+_BINDING = 1e-9
 
 
 def fit_certified(
@@ -128,8 +136,11 @@ def _certified_on_parts(
         digests=np.unique(outline_digests(batch[second])),
     )  # fmt: skip
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
-    conditions = Conditions(delta, n_models, "second part's", checked, (INDEPENDENT,))
-    bounds = [statements.compression(model, inputs.labels, schemes, conditions)]
+    conditions = Conditions(
+        model.positive_classes_, inputs.labels, delta, n_models, "second part's", checked,
+        (INDEPENDENT,),
+    )  # fmt: skip
+    bounds = [_compression_bound(coef.shape[1], schemes, conditions)]
     if inputs.m >= 8:
         bounds.append(statements.pac_bayes("separator", model, inputs, conditions))
     if parameters_of(model)[1] is not None and model.row_map_.settings.normalize:
@@ -226,3 +237,121 @@ def _require_all_classes(labels: AnyArray, part: IntArray, purpose: str) -> None
             f"{', '.join(map(repr, missing.tolist()))}: give it a larger share, or more series. "
             f"Drawing again until it has all classes would invalidate the bounds."
         )
+
+
+@dataclass(frozen=True)
+class Compression:
+    """A separator as a function of a few examples.
+
+    Attributes
+    ----------
+    coef
+        The rebuilt weights of all landmarks.
+    used
+        Landmarks with a nonzero weight.
+    tight
+        Examples with margin one that determine the weights, given `used` and, if `radius_binds`,
+        the signs.
+    radius_binds
+        Whether ||coef||_1 = 1/gamma is one of the equations.
+    errors
+        Errors on all other examples. A decision value of zero is an error.
+    """
+
+    coef: FloatArray
+    used: IntArray
+    tight: IntArray
+    radius_binds: bool
+    errors: int
+
+
+def compress(
+    K: FloatArray, labels: FloatArray, coef: FloatArray, gamma: float
+) -> Compression | None:
+    """Find examples that determine the weights, rebuild the weights from them, and compare.
+
+    Parameters
+    ----------
+    K
+        Similarities of the examples to the landmarks.
+    labels
+        +1 or -1.
+    coef
+        Weights of the landmarks, a vertex of the linear program of the separator.
+    gamma
+        Margin of the separator.
+
+    Returns
+    -------
+    Compression or None
+        None if the weights cannot be rebuilt. There is no compression bound then.
+    """
+    used = np.flatnonzero(coef)
+    norm = float(np.sum(np.abs(coef)))
+    if len(used) == 0:
+        return None
+    binds = norm * gamma >= 1.0 - _BINDING
+    signs = np.sign(coef[used]) if binds else None
+    rows = labels[:, np.newaxis] * K[:, used]
+    near = np.flatnonzero(np.abs(rows @ coef[used] - 1.0) <= _TIGHT)
+    needed = len(used) - int(binds)
+    tight = near[_independent_rows(rows[near], signs, needed)]
+    if len(tight) < needed:
+        return None
+    values = _solve(rows[tight], signs, 1.0 / gamma)
+    if values is None or np.abs(values - coef[used]).max() > _AGREE * norm:
+        return None
+    rebuilt = np.zeros_like(coef)
+    rebuilt[used] = values
+    wrong = rows @ values <= 0.0
+    errors = int(np.count_nonzero(wrong) - np.count_nonzero(wrong[tight]))
+    return Compression(rebuilt, used, np.sort(tight), binds, errors)
+
+
+def _independent_rows(rows: FloatArray, signs: FloatArray | None, count: int) -> IntArray:
+    """Up to `count` rows that are linearly independent of each other and of `signs`."""
+    if count == 0 or len(rows) == 0:
+        return np.empty(0, dtype=np.int64)
+    if signs is not None:
+        rows = rows - np.outer(rows @ signs, signs) / (signs @ signs)
+    pivots = qr(rows.T, mode="r", pivoting=True)[1]
+    return np.asarray(pivots[:count], dtype=np.int64)
+
+
+def _solve(rows: FloatArray, signs: FloatArray | None, radius: float) -> FloatArray | None:
+    """Weights with margin one on `rows` and, if their signs are given, with L1 norm `radius`."""
+    right = np.ones(len(rows))
+    if signs is not None:
+        rows, right = np.vstack([rows, signs]), np.append(right, radius)
+    # Similarities and signs have different units.
+    scale = np.abs(rows).max(axis=1)
+    if not np.all(scale > 0.0):
+        return None
+    _, _, values, info = lapack.dgesv(rows / scale[:, np.newaxis], right / scale)
+    return np.asarray(values) if info == 0 else None
+
+
+def _compression_bound(
+    n_landmarks: int, schemes: Sequence[Compression | None], conditions: Conditions
+) -> Bound:
+    """Compression bound on the 0-1 error of separators learned on the sample."""
+    m, values = conditions.labels.shape[1], []
+    for scheme in schemes:
+        if scheme is None:
+            values.append(1.0)
+            continue
+        n_used, n_tight = len(scheme.used), len(scheme.tight)
+        value = formulas.compression_bound(
+            scheme.errors, m, n_landmarks, n_used, n_tight, conditions.share,
+            radius_binds=scheme.radius_binds,
+        )  # fmt: skip
+        values.append(value)
+    found = zip(conditions.classes, schemes, strict=True)
+    return conditions.join(
+        "compression",
+        values,
+        n_used=[None if scheme is None else len(scheme.used) for scheme in schemes],
+        n_tight=[None if scheme is None else len(scheme.tight) for scheme in schemes],
+        not_rebuilt=[str(label) for label, scheme in found if scheme is None],
+        multiclass=statements.multiclass(values),
+    )

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import Aligner
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import bounds
-from slts.guarantees.bound_inputs import BoundInputs, Compression, parameters_of
 from slts.guarantees.certificate import Bound, Bounded
+from slts.series import SeriesBatch
 
 INDEPENDENT = "the series are independent draws from the population of future series"
 INDEPENDENT_GROUPS = (
@@ -25,6 +26,91 @@ UNIT_ROWS = "rows have at most unit length, so every Z has norm at most 1"
 _ONE_VS_REST = 'the classifier\'s "is it this class or not"'
 _EQUAL_WEIGHTS = "the classifier with equal weights of all landmarks"
 
+# Size of the aligned products held in memory at once.
+_BLOCK_BYTES = 64 * 2**20
+
+
+def parameters_of(model: LandmarkClassifier) -> tuple[float, float | None]:
+    """Return gamma and lam of a fitted classifier; lam is None where no metric was learned."""
+    return model.fit_params_["gamma"], model.fit_params_.get("lam")
+
+
+def signs_of(labels: AnyArray, classes: AnyArray) -> FloatArray:
+    """+1 where a label is the class of a one-vs-rest problem, else -1; (problems, labels)."""
+    return np.stack([np.where(labels == positive, 1.0, -1.0) for positive in classes])
+
+
+@dataclass(frozen=True)
+class BoundInputs:
+    """Margins, similarities and sizes of a sample under every one-vs-rest problem.
+
+    Attributes
+    ----------
+    labels
+        +1 or -1, shape (problems, series).
+    margins
+        l_i <M, Z_i>/gamma, shape (problems, series).
+    squares
+        ||Z_i||_F^2, shape (problems, series).
+    similarities
+        K_M, shape (problems, series, landmarks).
+    product_squares
+        ||T_ij||_F^2, shape (series, landmarks).
+    """
+
+    labels: FloatArray
+    margins: FloatArray
+    squares: FloatArray
+    similarities: FloatArray
+    product_squares: FloatArray
+
+    @property
+    def m(self) -> int:
+        """Number of series."""
+        return int(self.labels.shape[1])
+
+    @property
+    def losses(self) -> FloatArray:
+        """Hinge losses of M, shape (problems, series)."""
+        return np.maximum(0.0, 1.0 - self.margins)
+
+    def take(self, indices: IntArray) -> BoundInputs:
+        """The inputs of some of the series."""
+        return BoundInputs(
+            self.labels[:, indices],
+            self.margins[:, indices],
+            self.squares[:, indices],
+            self.similarities[:, indices],
+            self.product_squares[indices],
+        )
+
+
+def bound_inputs(
+    model: LandmarkClassifier, batch: SeriesBatch, labels: AnyArray, landmark_labels: AnyArray
+) -> BoundInputs:
+    """Align a sample with the landmarks, block by block, and keep what the bounds need."""
+    rows, landmarks = model.row_map_(batch), model.row_map_(model.landmarks_)
+    m, n, d, n_problems = len(rows), len(landmarks), rows.n_channels, len(model.coef_)
+    metrics = np.asarray(model.metrics_).reshape(n_problems, d * d)
+    landmark_signs = signs_of(landmark_labels, model.positive_classes_) / n
+    scores, squares = np.empty((m, n_problems)), np.empty((m, n_problems))
+    similarities, product_squares = np.empty((n_problems, m, n)), np.empty((m, n))
+    step = max(1, _BLOCK_BYTES // (8 * n * d * d))
+    aligner = Aligner(landmarks, model.row_map_.settings, model.device, model.n_jobs)
+    for begin in range(0, m, step):
+        part = slice(begin, begin + step)
+        T = aligner.products(rows[part])
+        flat = T.astype(np.float64, copy=False).reshape(len(T), n, d * d)
+        Z = landmark_signs @ flat
+        scores[part] = np.einsum("ice,ce->ic", Z, metrics)
+        squares[part] = np.einsum("ice,ice->ic", Z, Z)
+        similarities[:, part] = np.moveaxis(flat @ metrics.T, 2, 0)
+        product_squares[part] = np.einsum("ije,ije->ij", flat, flat)
+    signs = signs_of(labels, model.positive_classes_)
+    margins = signs * scores.T / parameters_of(model)[0]
+    # Rounding may push the norm of a unit matrix above 1.
+    return BoundInputs(signs, margins, np.minimum(squares, 1.0).T, similarities, product_squares)
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -32,6 +118,8 @@ class Conditions:
 
     Attributes
     ----------
+    classes, labels
+        Positive class of each one-vs-rest problem, and +1 or -1, shape (problems, series).
     delta
         Probability of failure of each bound.
     n_models
@@ -47,6 +135,8 @@ class Conditions:
         are copies of others; None otherwise.
     """
 
+    classes: AnyArray
+    labels: FloatArray
     delta: float
     n_models: int
     source: str
@@ -68,24 +158,20 @@ class Conditions:
         larger of both bounds holds in both cases. A draw is wrong if one of its copies is.
         """
         if self.groups is None:
-            found = [np.flatnonzero(wrong)]
-            sizes = [len(wrong)]
+            counts = [(int(np.count_nonzero(wrong)), len(wrong))]
             if self.draws is not None:
-                found.append(np.unique(self.draws[wrong]))
-                sizes.append(int(self.draws.max()) + 1)
-            return max(
-                bounds.clopper_pearson(len(errors), n, delta)
-                for errors, n in zip(found, sizes, strict=True)
-            )
+                counts.append((len(np.unique(self.draws[wrong])), int(self.draws.max()) + 1))
+            return max(bounds.clopper_pearson(errors, n, delta) for errors, n in counts)
         return max(
             bounds.group_error_bound(*bounds.mean_over_groups(wrong, of), delta)
             for of in (self.groups, self.draws)
             if of is not None
         )
 
-    def share(self, n_problems: int) -> float:
+    @property
+    def share(self) -> float:
         """Probability of failure of one one-vs-rest problem of one model."""
-        return self.delta / (self.n_models * n_problems)
+        return self.delta / (self.n_models * len(self.classes))
 
     @property
     def new_series(self) -> str:
@@ -103,8 +189,6 @@ class Conditions:
         self,
         name: str,
         values: Sequence[float],
-        classes: AnyArray,
-        labels: FloatArray,
         *,
         what: Bounded = "0-1 error",
         subject: str = _ONE_VS_REST,
@@ -112,12 +196,11 @@ class Conditions:
     ) -> Bound:
         """Join the bounds of all one-vs-rest problems into one: the largest.
 
-        `values` and `classes` have one entry per problem, `labels` (+1 or -1) have the shape
-        (problems, series). `subject` is what may be wrong, in the sentence about an error.
+        `subject` is what may be wrong, in the sentence about an error.
         """
         worst = float(max(values))
         if what == "0-1 error":
-            positive = np.array([self.rate(signs > 0.0) for signs in labels])
+            positive = np.array([self.rate(signs > 0.0) for signs in self.labels])
             trivial, constant = np.minimum(positive, 1.0 - positive), "a constant prediction"
             claim = f"{subject} is wrong on at most {worst:.2%} of {self.new_series}."
         else:
@@ -131,12 +214,17 @@ class Conditions:
         elif vacuous.any():
             claim += f" It says nothing for {np.count_nonzero(vacuous)} of them."
         common = {
-            "by_class": by_class(classes, values),
+            "by_class": self.by_class(values),
             "mean": float(np.mean(values)),
             "trivial": float(trivial.min()),
-            "n": labels.shape[1],
+            "n": self.labels.shape[1],
         }
         return self.state(name, what, worst, bool(vacuous.any()), claim, {**common, **details})
+
+    def by_class(self, values: Sequence[float]) -> dict[str, float]:
+        """The value of every one-vs-rest problem by the name of its class."""
+        names = map(str, self.classes)
+        return {name: float(value) for name, value in zip(names, values, strict=True)}
 
 
 def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions) -> Bound:
@@ -165,15 +253,12 @@ def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions)
     )
 
 
-def hold_out_one_vs_rest(
-    decisions: FloatArray, labels: FloatArray, classes: AnyArray, conditions: Conditions
-) -> Bound:
+def hold_out_one_vs_rest(decisions: FloatArray, conditions: Conditions) -> Bound:
     """Bound for the sign of every decision value, as `hold_out_error`; (problems, series)."""
-    wrong = labels * decisions <= 0.0
-    delta = conditions.share(len(classes))
-    values = [conditions.error_bound(events, delta) for events in wrong]
+    wrong = conditions.labels * decisions <= 0.0
+    values = [conditions.error_bound(events, conditions.share) for events in wrong]
     errors = np.count_nonzero(wrong, axis=1).tolist()
-    return conditions.join("hold-out error, one-vs-rest", values, classes, labels, errors=errors)
+    return conditions.join("hold-out error, one-vs-rest", values, errors=errors)
 
 
 def metric_bounds(
@@ -183,10 +268,10 @@ def metric_bounds(
 
     `training` are all training series, `certified` those that the landmarks are independent of.
     """
-    classes, (gamma, lam) = model.positive_classes_, parameters_of(model)
+    gamma, lam = parameters_of(model)
     assert lam is not None
     m, n, d = certified.m, training.m, model.metrics_.shape[-1]
-    given = (gamma, lam, conditions.share(len(classes)))
+    given = (gamma, lam, conditions.share)
     gaps = [report.gap for report in model.reports_ if report.stage == "metric"]
     norms, sizes = np.linalg.norm(model.metrics_, axis=(1, 2)), certified.squares.mean(axis=1)
     risks, all_risks = certified.losses.mean(axis=1).tolist(), training.losses.mean(axis=1)
@@ -207,10 +292,8 @@ def metric_bounds(
         conditions.join(
             name,
             values,
-            classes,
-            certified.labels,
             what="hinge risk of M",
-            risk_by_class=by_class(classes, risks),
+            risk_by_class=conditions.by_class(risks),
             **remarks.get(name, {}),
         )
         for name, values in found.items()
@@ -219,13 +302,12 @@ def metric_bounds(
 
 def hold_out_hinge(model: LandmarkClassifier, inputs: BoundInputs, conditions: Conditions) -> Bound:
     """Hoeffding's bound for metrics that are independent of the sample."""
-    classes, gamma = model.positive_classes_, parameters_of(model)[0]
-    delta, norms = conditions.share(len(classes)), np.linalg.norm(model.metrics_, 2, axis=(1, 2))
+    gamma, norms = parameters_of(model)[0], np.linalg.norm(model.metrics_, 2, axis=(1, 2))
     values = [
-        bounds.hold_out_hinge_bound(risk, norm, inputs.m, gamma, delta)
+        bounds.hold_out_hinge_bound(risk, norm, inputs.m, gamma, conditions.share)
         for risk, norm in zip(inputs.losses.mean(axis=1), norms, strict=True)
     ]
-    return conditions.join("hold-out hinge", values, classes, inputs.labels, what="hinge risk of M")
+    return conditions.join("hold-out hinge", values, what="hinge risk of M")
 
 
 def pac_bayes(
@@ -236,8 +318,7 @@ def pac_bayes(
     The stage ``"metric"`` is the sign of <M, Z>; ``"classifier"``, a metric and a separator both
     learned on the sample; ``"separator"``, a separator whose metric is independent of the sample.
     """
-    classes, values = model.positive_classes_, []
-    delta = conditions.share(len(classes))
+    values, delta = [], conditions.share
     for c, coef in enumerate(model.coef_):
         n_used, value = int(np.count_nonzero(coef)), 1.0
         if stage == "metric":
@@ -249,48 +330,8 @@ def pac_bayes(
         values.append(value)
     name = f"PAC-Bayes, {stage}"
     if stage == "metric":
-        return conditions.join(name, values, classes, inputs.labels, subject=_EQUAL_WEIGHTS)
-    return conditions.join(name, values, classes, inputs.labels, multiclass=_multiclass(values))
-
-
-def compression(
-    model: LandmarkClassifier,
-    labels: FloatArray,
-    schemes: Sequence[Compression | None],
-    conditions: Conditions,
-) -> Bound:
-    """Compression bound on the 0-1 error of separators learned on the sample."""
-    classes, (n_landmarks, m) = model.positive_classes_, (model.coef_.shape[1], labels.shape[1])
-    delta = conditions.share(len(classes))
-    values = [
-        1.0
-        if scheme is None
-        else bounds.compression_bound(
-            scheme.errors,
-            m,
-            n_landmarks,
-            len(scheme.used),
-            len(scheme.tight),
-            delta,
-            radius_binds=scheme.radius_binds,
-        )
-        for scheme in schemes
-    ]
-    return conditions.join(
-        "compression",
-        values,
-        classes,
-        labels,
-        n_used=[None if scheme is None else len(scheme.used) for scheme in schemes],
-        n_tight=[None if scheme is None else len(scheme.tight) for scheme in schemes],
-        not_rebuilt=[str(c) for c, s in zip(classes, schemes, strict=True) if s is None],
-        multiclass=_multiclass(values),
-    )
-
-
-def by_class(classes: AnyArray, values: Sequence[float]) -> dict[str, float]:
-    """The value of every one-vs-rest problem by the name of its class."""
-    return {str(name): float(value) for name, value in zip(classes, values, strict=True)}
+        return conditions.join(name, values, subject=_EQUAL_WEIGHTS)
+    return conditions.join(name, values, multiclass=multiclass(values))
 
 
 def _cosines(stage: str, model: LandmarkClassifier, inputs: BoundInputs, c: int) -> FloatArray:
@@ -309,7 +350,7 @@ def _cosines(stage: str, model: LandmarkClassifier, inputs: BoundInputs, c: int)
     return np.asarray(scores / np.where(lengths > 0.0, lengths, np.inf))
 
 
-def _multiclass(values: Sequence[float]) -> float:
+def multiclass(values: Sequence[float]) -> float:
     """Bound for the predicted class: it is wrong only if one of the signs is wrong."""
     return min(1.0, float(np.sum(values)))
 

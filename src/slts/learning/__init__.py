@@ -1,17 +1,16 @@
 """The learning problems: arrays in, frozen solutions out. Convex solves have a duality gap.
 
-metric.py         hinge loss + squared Frobenius norm: the matrix M of the similarity
+metric.py         hinge loss + penalty: the matrix M of the similarity
 separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
 logdet.py         LDMLT: the step for a triplet, and rankings by distance
 loo_ridge.py      ridge regression on inner products, its penalty by exact leave-one-out
 blas.py           products of large matrices by one library
 local.py          local metrics by that regression, and their number of phases
-calibration.py    probabilities from held-out decision values
-conformal.py      p-values of classes from held-out decision values
+calibration.py    accuracy, probabilities and p-values from held-out decision values
 
 Metric and separator, for rows in memory and for rows in parts (on disk, on other machines):
 
-hinge.py                  the rows of a hinge loss, and equal rows in it
+hinge.py                  the rows of a hinge loss, problems, points with certificates
 constraint_generation.py  solve on the rows that decide, certify on all rows
 row_queries.py            what is asked about the rows, and the replies
 interior.py               interior-point method: steps, and Newton equations of each problem

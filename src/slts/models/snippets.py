@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment.extension import native, selected_target
+from slts.alignment.cpu import native, selected_target
 from slts.execution import Block, map_blocks, partition, thread_count
 from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale

@@ -47,8 +47,7 @@ from slts.estimators.parameters import (
     dict_of,
     one_of,
 )
-from slts.learning.calibration import Validation
-from slts.learning.conformal import HeldOutMargins
+from slts.learning.calibration import HeldOutMargins, Validation
 from slts.learning.local import Choice
 from slts.learning.logdet import LogDetSolution
 from slts.learning.metric import REGULARIZERS

@@ -8,6 +8,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray
 from slts.extras import LazyModule
+from slts.series.naming import time_texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,23 +65,12 @@ def time_axis(ax: Axes, times: AnyArray | None) -> None:
     ax.set_xlabel("step" if times is None else "time")
     if times is None:
         return
-    dates = times.dtype.kind == "M"
-    decimals = 0 if dates or np.ptp(times) >= 1000 else 1 if np.ptp(times) >= 100 else 2
-    unit = "s"
-    if dates and times[-1] - times[0] >= np.timedelta64(1, "D"):
-        unit = "D"
-    elif dates and times[-1] - times[0] < np.timedelta64(1, "m"):
-        unit = "ms"
-
-    def text(step: float, _: int) -> str:
-        k = round(step)
-        if not 0 <= k < len(times):
-            return ""
-        if dates:
-            return str(times[k].astype(f"datetime64[{unit}]")).split("T")[-1]
-        return f"{times[k]:.{decimals}f}"
-
-    ax.xaxis.set_major_formatter(ticker.FuncFormatter(text))
+    texts = time_texts(times)
+    if times.dtype.kind == "M":
+        days = times[-1] - times[0] >= np.timedelta64(1, "D")
+        texts = [text.split("T")[0 if days else -1] for text in texts]
+    labels = dict(enumerate(texts))
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: labels.get(round(x), "")))
 
 
 def channel_labels(names: tuple[str, ...] | None, count: int) -> list[str]:

@@ -26,9 +26,9 @@
       : size >= 0.01 ? size.toFixed(size >= 1 ? 2 : 3) : size.toExponential(1);
     return (value < 0 ? "−" : "") + text;
   };
-  // Two digits are enough for a range.
   /** Decimals so that rows of a sum have three digits at the largest value. */
   const decimalsFor = (size) => (size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4);
+  // Two digits are enough for a range.
   const brief = (value) => (value < 0 ? "−" : "") + String(Number(Math.abs(value).toPrecision(2)));
   const plus = (value) => (value > 0 ? "+" : "") + number(value);
   const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);

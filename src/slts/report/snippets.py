@@ -107,7 +107,6 @@ class DrawnSnippets:
         gallery, rows, added = self._gallery(predictions)
         drawn = {k: snippets.prominent_rows(k, _MOST_ROWS) for k in self.named}
         return {
-            "count": len(snippets),
             "n_steps": snippets.n_steps,
             "position": list(drawn),
             "text": [model.describe_snippet(k) for k in drawn],

@@ -54,6 +54,8 @@ class SeriesBatch:
         Names of the channels, if they have names.
     times : ndarray of shape (n_steps,) or None
         Time of every step as float64 or datetime64, if the source has one.
+    n_steps, n_channels : int
+        Total number of steps, and number of channels, the same for all series.
 
     Raises
     ------
@@ -89,6 +91,8 @@ class SeriesBatch:
     channel_names: tuple[str, ...] | None
     _series_names: AnyArray | None
     times: AnyArray | None
+    n_steps: int
+    n_channels: int
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -127,12 +131,9 @@ class SeriesBatch:
         values, offsets = values.view(), offsets.view()
         values.flags.writeable = offsets.flags.writeable = False
         vars(self).update(
-            values=values,
-            offsets=offsets,
-            channel_names=names,
-            _series_names=series_names,
-            times=times,
-        )
+            values=values, offsets=offsets, channel_names=names, _series_names=series_names,
+            times=times, n_steps=values.shape[0], n_channels=values.shape[1],
+        )  # fmt: skip
 
     @classmethod
     def from_checked(
@@ -252,16 +253,6 @@ class SeriesBatch:
     def lengths(self) -> IntArray:
         """Number of steps of each series."""
         return np.diff(self.offsets)
-
-    @property
-    def n_channels(self) -> int:
-        """Number of channels, the same for all series."""
-        return int(self.values.shape[1])
-
-    @property
-    def n_steps(self) -> int:
-        """Total number of steps."""
-        return int(self.values.shape[0])
 
     @property
     def n_missing(self) -> IntArray:

@@ -150,7 +150,7 @@ def usable(
     skip
         Leave out series that cannot be used.
     place
-        Where the series of a number is, for messages; by default its number and identifier.
+        Where the series of a number is, for messages; by default its identifier, or its number.
     """
     dataset = replace(dataset, series=trim_padding(dataset.series))
     values, offsets = dataset.series.values, dataset.series.offsets
@@ -170,8 +170,9 @@ def usable(
             of = of if steps is None else f"({steps[step]!r})"
             reason = f"step {step} {of} is infinite{' or not a number' if skip else ''}"
         if not skip:
-            named = "" if id is None else f" (id {id!r})"
-            where = place(position) if place else f"{dataset.source}: series {position}{named}"
+            # Batches are parts of a table: a number would not be that of the whole.
+            named = f"{dataset.source}: series {position if id is None else repr(id)}"
+            where = named if place is None else place(position)
             raise DataError(f"{where}: {reason}; correct it, or leave the series out")
         unusable.append(Unusable(position, id, reason))
     return replace(dataset[observed & ~infinite], unusable=tuple(unusable))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -13,6 +14,8 @@ _NUMBER = re.compile(r"[-+]?\d+(\.0*)?")
 # The end of a column's name that says "identifier": recording_id, RecordingID, id.
 _IDENTIFIER = re.compile(r"(^|[\s_.-]+)(id|identifier|index|key|no|nr|number)$", re.IGNORECASE)
 _CAPITAL_ID = re.compile(r"(?<=[a-z])(ID|Id)$")
+# Precision of dates in seconds, coarsest first.
+_UNITS = {"D": 86400.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 def names_of(ids: Sequence[object] | AnyArray, column: str | None = None) -> AnyArray:
@@ -53,3 +56,25 @@ def plain_times(times: AnyArray) -> AnyArray | None:
     if kind == "M":
         return times.astype("datetime64[ns]")
     return times / np.timedelta64(1, "s") if kind == "m" else None
+
+
+def time_texts(times: AnyArray) -> list[str]:
+    """Return times as text, as precisely as it takes to tell neighbouring steps apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slts.series.naming import time_texts
+    >>> time_texts(np.array([0.0, 0.5, 1.000000001]))
+    ['0', '0.5', '1']
+    >>> time_texts(np.array(["2024-03-01T12:00:00", "2024-03-01T12:00:20"], "datetime64[ns]"))
+    ['2024-03-01T12:00:00', '2024-03-01T12:00:20']
+    """
+    gaps = np.sort(np.diff(times))
+    gap = gaps[len(gaps) // 2] if len(gaps) else None
+    if times.dtype.kind == "M":
+        seconds = 0.0 if gap is None else gap / np.timedelta64(1, "s")
+        unit = next((unit for unit, size in _UNITS.items() if seconds >= size), "ns")
+        return list(map(str, times.astype(f"datetime64[{unit}]")))
+    decimals = 2 - math.floor(math.log10(min(1.0, gap or 1.0)))
+    return [f"{time:.{decimals}f}".rstrip("0").rstrip(".") for time in times.tolist()]

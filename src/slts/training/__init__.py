@@ -3,8 +3,7 @@
 source.py                  series in parts: arrays and scans; which workers read the parts
 sampling.py                a sample by hashes of the series
 first_pass.py              count series and classes, draw the sample
-options.py                 checked parameters
-landmark_choice.py         landmarks given as indices, or chosen in the sample
+landmark_choice.py         shared parameters; landmarks given, or chosen in the sample
 held_out.py                splits from `cv`; choose parameters by held-out accuracy
 memory_plan.py             estimate the memory, decide what is held in memory
 alignments.py              alignments in memory, and one-vs-rest learning from them

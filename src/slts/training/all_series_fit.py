@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 
@@ -151,7 +150,7 @@ def left_out_decisions(
 
 def learn_logdet_metric(
     batch: SeriesBatch,
-    labels: npt.ArrayLike,
+    codes: IntArray,
     *,
     n_cycles: int = 8,
     triplets_per_series: float = 20.0,
@@ -173,8 +172,8 @@ def learn_logdet_metric(
     ----------
     batch
         Series whose rows are compared as they are, without normalisation.
-    labels
-        One integer per series.
+    codes
+        Class of each series.
     n_cycles
         Largest number of cycles.
     triplets_per_series
@@ -202,7 +201,7 @@ def learn_logdet_metric(
     LogDetSolution
         The metric with the smallest disorder, which may be M = I.
     """
-    learner = _Learner(batch, _class_numbers(labels, len(batch)), margin, device, n_jobs, progress)
+    learner = _Learner(batch, codes, margin, device, n_jobs, progress)
     rng = check_random_state(random_state)
     ranking = learner.rank(ranking_limit, rng)
     disorder = [ranking.disorder]
@@ -277,15 +276,3 @@ def _path_differences(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the differences a_i - b_j along the path, shape (d, path length)."""
     path = align(a, b, objective="distance", normalize=False).path
     return a[:, path[:, 0]] - b[:, path[:, 1]]
-
-
-def _class_numbers(labels: npt.ArrayLike, n_series: int) -> IntArray:
-    array = np.asarray(labels)
-    if array.shape != (n_series,) or array.dtype.kind not in "iu":
-        raise DataError(
-            f"'labels' must be {n_series} integers, one per series. Got shape {array.shape} and "
-            f"dtype {array.dtype} instead."
-        )
-    if n_series == 0:
-        raise DataError("'batch' has no series. Pass at least one series.")
-    return array.astype(np.int64)

@@ -309,7 +309,8 @@ def _count(
         _check_labels(labels, part)
         weights = np.ones(len(series)) if piece.weights is None else piece.weights
         keys, used = series_keys(series, seed), weights > 0.0
-        reservoir.add(keys, labels, weights, number, n_series, series, piece.groups)
+        parts, positions = np.full(len(keys), number), n_series + np.arange(len(keys))
+        reservoir.add(Sample(keys, labels, weights, parts, positions, series, piece.groups))
         outlines.add(np.stack([keys, outline_digests(series)])[:, used])
         if requires_unique_ids:
             digests.append(digests_in(piece))

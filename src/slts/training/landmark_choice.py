@@ -1,24 +1,39 @@
-"""The landmarks of a classifier: given as indices, or chosen in the sample."""
+"""What all fits over landmarks share: parameters; landmarks given, or chosen in the sample."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
-from slts.execution import TaskRunner
+from slts.execution import Bar, TaskRunner
 from slts.landmarks import check_landmarks, choose_in_order
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, fetch
-from slts.training.options import FitOptions
 
 # K-medoids needs all pairs: it chooses among this many series.
 _MEDOID_POOL = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Parameters that all classifiers over landmarks have; `owner` names it in messages."""
+
+    owner: str
+    n_landmarks: Any
+    landmarks: Any
+    class_weight: Any
+    device: str
+    n_jobs: int | None
+    memory_limit: Any
+    seed: int
+    bar: Bar
 
 
 def choose_landmarks(

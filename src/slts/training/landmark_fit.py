@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.alignment import Aligner
+from slts.alignment import Aligner, AlignmentSettings
 from slts.bytesize import format_bytes
 from slts.errors import warn
 from slts.execution import TaskRunner
@@ -26,12 +26,12 @@ from slts.training.alignments import SampleAlignments
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.held_out import SearchResult, Split, held_out_decisions, search
 from slts.training.landmark_choice import (
+    FitOptions,
     choose_landmarks,
     landmark_positions,
     warn_about_missing_classes,
 )
 from slts.training.memory_plan import MOST_TUNING, SAMPLE_SHARE, LandmarkWork, MemoryPlan
-from slts.training.options import LandmarkOptions
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
 from slts.training.sampling import SampleSize
 from slts.training.source import memory_limit, task_runner
@@ -42,6 +42,23 @@ _MOST_LANDMARKS, _LANDMARK_SHARE = 100, 0.5
 _SAMPLED_PER_CLASS = 20
 # Folds to calibrate the chosen parameters on if `cv` is a hold-out fraction.
 _CALIBRATION_FOLDS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkOptions(FitOptions):
+    """Parameters of a classifier over landmarks, checked.
+
+    `parameters` are the candidates to choose from, `cv_name` is the parameter that gives `cv`.
+    """
+
+    learns_metric: bool
+    regularizer: str
+    parameters: Sequence[dict[str, float]]
+    cv: Any
+    cv_name: str
+    scale: str | None
+    homogeneous: bool | str
+    settings: AlignmentSettings
 
 
 @dataclass(frozen=True)
@@ -215,9 +232,13 @@ def _plan(
     n_landmarks: int,
 ) -> MemoryPlan | None:
     """Return how parts are held in memory; None if all alignments fit."""
-    n_counts = len(_landmark_counts(options, first_pass, n_landmarks))
-    work = LandmarkWork.count(
-        first_pass, row_width=row_width, n_landmarks=n_landmarks, dtype=options.settings.dtype,
+    sample, n_counts = first_pass.sample, len(_landmark_counts(options, first_pass, n_landmarks))
+    work = LandmarkWork(
+        n_series=first_pass.n_series, n_steps=first_pass.n_steps,
+        n_channels=sample.series.n_channels, row_width=row_width,
+        n_classes=len(first_pass.classes), n_landmarks=n_landmarks, n_sample=sample.n_uniform,
+        n_extra=len(sample) - sample.n_uniform, sample_bytes=float(sample.series.values.nbytes),
+        complete=first_pass.complete, item=np.dtype(options.settings.dtype).itemsize,
         learns_metric=options.learns_metric,
         n_candidates=0 if options.cv is None else n_counts * len(options.parameters),
     )  # fmt: skip

@@ -33,12 +33,12 @@ from slts.training.landmark_choice import (
 from slts.training.local_metrics import (
     CANDIDATES,
     JUDGES,
+    LocalOptions,
     LocalSolution,
     LocalTraining,
     learn_local_metrics,
     training_bytes,
 )
-from slts.training.options import LocalOptions
 from slts.training.partitioned_ridge import PartitionedRidge, one_vs_rest
 from slts.training.sampling import SampleSize, shuffled
 from slts.training.source import memory_limit, task_runner

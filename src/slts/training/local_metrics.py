@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner
+from slts.alignment import Aligner, AlignmentSettings
 from slts.learning.blas import matmul
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
@@ -23,7 +23,7 @@ from slts.models.comparisons import (
 from slts.models.representations import Representation
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, SnippetForm, Snippets
 from slts.series import SeriesBatch
-from slts.training.options import LocalOptions
+from slts.training.landmark_choice import FitOptions
 from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summing_bytes
 from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
@@ -33,6 +33,27 @@ _SNIPPET_SHARES = 2.0, 0.25
 CANDIDATES, JUDGES = 3, 1000
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions(FitOptions):
+    """Parameters of `LocalSLTSClassifier`, checked."""
+
+    n_landmarks_per_class: int | None
+    n_snippets: int
+    representations: tuple[str, ...]
+    settings: tuple[AlignmentSettings, ...]
+    metrics: str
+    phases: tuple[int, ...]
+    n_components: int
+    metric_rank: int
+    max_length: int | None
+    penalties: FloatArray
+
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons: representations times objectives."""
+        return len(self.representations) * len(self.settings)
 
 
 def training_bytes(

@@ -6,12 +6,9 @@ import logging
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from slts.bytesize import format_bytes
 from slts.execution import TaskRunner, free_disk
 from slts.learning import MetricProblem, SeparatorProblem, rows_in_memory
-from slts.training.first_pass import FirstPass
 
 _LOGGER = logging.getLogger("slts")
 
@@ -69,35 +66,6 @@ class LandmarkWork:
     item: int
     learns_metric: bool
     n_candidates: int = 0
-
-    @classmethod
-    def count(
-        cls,
-        first_pass: FirstPass,
-        *,
-        row_width: int,
-        n_landmarks: int,
-        dtype: str,
-        learns_metric: bool,
-        n_candidates: int,
-    ) -> LandmarkWork:
-        """Take the numbers from a first pass."""
-        sample = first_pass.sample
-        return cls(
-            n_series=first_pass.n_series,
-            n_steps=first_pass.n_steps,
-            n_channels=sample.series.n_channels,
-            row_width=row_width,
-            n_classes=len(first_pass.classes),
-            n_landmarks=n_landmarks,
-            n_sample=sample.n_uniform,
-            n_extra=len(sample) - sample.n_uniform,
-            sample_bytes=float(sample.series.values.nbytes),
-            complete=first_pass.complete,
-            item=np.dtype(dtype).itemsize,
-            learns_metric=learns_metric,
-            n_candidates=n_candidates,
-        )
 
     @property
     def _square(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -34,6 +35,8 @@ from slts.training.memory_plan import MemoryPlan
 from slts.training.source import pieces
 
 Solution = TypeVar("Solution")
+# Features of some problems, from the class sums or similarities of a block.
+Features: TypeAlias = Callable[[npt.NDArray[Any], Iterable[int]], Iterator[npt.NDArray[Any]]]
 # Codes, weights, and class sums or similarities.
 AlignedBlock: TypeAlias = tuple[npt.NDArray[np.integer[Any]], FloatArray, npt.NDArray[Any]]
 
@@ -146,7 +149,8 @@ class PartitionedAlignments:
             )
             for c in sample.positives
         }  # fmt: skip
-        found = self._solve(solvers, kept, _ClassSumFeatures(sample.n_landmarks, d * d), progress)
+        features = partial(_class_sum_features, n_landmarks=sample.n_landmarks)
+        found = self._solve(solvers, kept, features, d * d, progress)
         self.runner.release(kept)
         return [replace(found[c], metric=found[c].metric.reshape(d, d)) for c in sample.positives]
 
@@ -164,8 +168,8 @@ class PartitionedAlignments:
             for k, c in enumerate(sample.positives)
         }  # fmt: skip
         column = {c: k if metrics is not None else 0 for k, c in enumerate(sample.positives)}
-        features = _SimilarityFeatures(column, sample.n_landmarks)
-        found = self._solve(solvers, kept, features, progress)
+        features = partial(_similarity_features, column=column)
+        found = self._solve(solvers, kept, features, sample.n_landmarks, progress)
         separators: list[SeparatorSolution] = [found[c] for c in sample.positives]
         coef = np.stack([separator.coef for separator in separators])
         positive = any(self.runner.map(_some_decision_is_positive, kept, coef))
@@ -186,13 +190,15 @@ class PartitionedAlignments:
         self,
         solvers: Mapping[int, Generator[Query, list[Reply], Solution]],
         kept: Sequence[Any],
-        features: _ClassSumFeatures | _SimilarityFeatures,
+        features: Features,
+        n_columns: int,
         progress: Progress,
     ) -> dict[int, Solution]:
         """Solve some problems at a time; they share each pass over the parts, and the memory."""
 
         def ask(queries: Mapping[int, Query]) -> dict[int, list[Reply]]:
-            replies = list(self.runner.map(_answer, kept, (features, queries), lambda part: part))
+            shared = features, n_columns, queries
+            replies = list(self.runner.map(_answer, kept, shared, lambda part: part))
             return {c: [reply[c] for reply in replies] for c in queries}
 
         solved: dict[int, Solution] = {}
@@ -206,30 +212,20 @@ class PartitionedAlignments:
         return solved
 
 
-@dataclass(frozen=True)
-class _ClassSumFeatures:
-    """Features Z of a metric problem, from class sums."""
-
-    n_landmarks: int
-    n_columns: int
-
-    def of(self, sums: npt.NDArray[Any], problems: Iterable[int]) -> Iterator[npt.NDArray[Any]]:
-        total = sums.sum(axis=1)
-        for c in problems:
-            Z = one_vs_rest_features(sums, c, self.n_landmarks, total=total)
-            yield Z.reshape(len(sums), -1)
+def _class_sum_features(
+    sums: npt.NDArray[Any], problems: Iterable[int], n_landmarks: int
+) -> Iterator[npt.NDArray[Any]]:
+    """Yield the features Z of each metric problem, from class sums."""
+    total = sums.sum(axis=1)
+    for c in problems:
+        yield one_vs_rest_features(sums, c, n_landmarks, total=total).reshape(len(sums), -1)
 
 
-@dataclass(frozen=True)
-class _SimilarityFeatures:
-    """Features of a separator problem: similarities under its metric."""
-
-    column: Mapping[int, int]
-    n_columns: int
-
-    def of(self, K: npt.NDArray[Any], problems: Iterable[int]) -> Iterator[npt.NDArray[Any]]:
-        for c in problems:
-            yield K[:, self.column[c]]
+def _similarity_features(
+    K: npt.NDArray[Any], problems: Iterable[int], column: Mapping[int, int]
+) -> Iterator[npt.NDArray[Any]]:
+    """Yield the features of each separator problem: similarities under its metric."""
+    return (K[:, column[c]] for c in problems)
 
 
 def _some_decision_is_positive(blocks: Iterable[AlignedBlock], coef: FloatArray, _: None) -> bool:
@@ -238,18 +234,18 @@ def _some_decision_is_positive(blocks: Iterable[AlignedBlock], coef: FloatArray,
 
 def _answer(
     blocks: Iterable[AlignedBlock],
-    shared: tuple[_ClassSumFeatures | _SimilarityFeatures, Mapping[int, Query]],
+    shared: tuple[Features, int, Mapping[int, Query]],
     part: int,
 ) -> dict[int, Reply]:
     """Answer the queries of all problems in one pass over a part."""
-    features, queries = shared
+    features, n_columns, queries = shared
     nothing = np.empty(0)
-    blank = HingeExamples(np.empty((0, features.n_columns)), nothing, nothing)
+    blank = HingeExamples(np.empty((0, n_columns)), nothing, nothing)
     found: dict[int, list[Any]] = {c: [query.answer(blank, part)] for c, query in queries.items()}
     first = 0
     for codes, weights, numbers in blocks:
         check_stopped()
-        for c, rows in zip(queries, features.of(numbers, queries), strict=True):
+        for c, rows in zip(queries, features(numbers, queries), strict=True):
             labels = np.where(codes == c, 1.0, -1.0)
             found[c].append(queries[c].answer(HingeExamples(rows, labels, weights), part, first))
         first += len(codes)

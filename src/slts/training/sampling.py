@@ -83,20 +83,21 @@ class Sample:
     parts: IntArray
     positions: IntArray
     series: SeriesBatch
-    n_uniform: int
     groups: AnyArray | None = None
+    n_uniform: int = 0
 
     def __len__(self) -> int:
         """Return the number of distinct series."""
         return len(self.keys)
 
-    def take(self, index: IntArray, n_uniform: int) -> Sample:
+    def take(self, index: IntArray, n_uniform: int = 0) -> Sample:
         """Return some of the series."""
-        return Sample(
-            self.keys[index], self.labels[index], self.weights[index], self.parts[index],
-            self.positions[index], self.series[index], n_uniform,
-            None if self.groups is None else self.groups[index],
-        )  # fmt: skip
+        taken: dict[str, Any] = {
+            name: None if value is None else value[index]
+            for name, value in vars(self).items()
+            if name != "n_uniform"
+        }
+        return Sample(**taken, n_uniform=n_uniform)
 
     def first(self, count: int, per_class: int) -> Sample:
         """Return the first `count` series, topped up to `per_class` series of every class."""
@@ -143,30 +144,12 @@ class Reservoir:
         """Whether no series was dropped."""
         return bool(self.ceilings.uniform == _LAST)
 
-    def add(
-        self,
-        keys: Digests,
-        labels: AnyArray,
-        weights: FloatArray,
-        part: int,
-        first: int,
-        series: SeriesBatch,
-        groups: AnyArray | None = None,
-    ) -> None:
-        """Add a batch of series; `first` is the position of the first one in its part."""
-        index = self.ceilings.admit(keys, labels)
-        index = index[weights[index] > 0.0]
-        if not len(index):
-            return
-        where = np.full(len(index), part)
-        chosen = series if len(index) == len(series) else series[index]
-        of_chosen = None if groups is None else groups[index]
-        self._hold(
-            Sample(
-                keys[index], labels[index], weights[index], where, first + index, chosen, 0,
-                of_chosen,
-            )
-        )  # fmt: skip
+    def add(self, batch: Sample) -> None:
+        """Add a batch of series."""
+        index = self.ceilings.admit(batch.keys, batch.labels)
+        index = index[batch.weights[index] > 0.0]
+        if len(index):
+            self._hold(batch if len(index) == len(batch) else batch.take(index))
 
     def merge(self, other: Reservoir) -> None:
         """Add the series that another reservoir kept."""
@@ -275,15 +258,14 @@ def _take_from(samples: list[Sample], index: IntArray) -> Sample:
         if len(own) == len(sample):
             taken.append(sample)
         elif len(own):
-            taken.append(sample.take(own, 0))
+            taken.append(sample.take(own))
     joined = taken[0] if len(taken) == 1 else _joined(taken)
     if (order == np.arange(len(order))).all():
         return joined
-    return joined.take(np.argsort(order), 0)
+    return joined.take(np.argsort(order))
 
 
 def _joined(samples: list[Sample]) -> Sample:
     names = _FIELDS if samples[0].groups is None else (*_FIELDS, "groups")
-    arrays = {name: _concatenated(samples, name) for name in names}
-    series = SeriesBatch.concatenate(sample.series for sample in samples)
-    return Sample(**arrays, series=series, n_uniform=0)
+    arrays: dict[str, Any] = {name: _concatenated(samples, name) for name in names}
+    return Sample(**arrays, series=SeriesBatch.concatenate(sample.series for sample in samples))
