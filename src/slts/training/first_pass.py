@@ -240,15 +240,6 @@ def count_and_sample(
     )
 
 
-def read_everything(
-    source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress = silent
-) -> FirstPass:
-    """Read all series into memory: a first pass whose sample is complete."""
-    return count_and_sample(
-        source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress
-    )
-
-
 def class_weights(given: Any, classes: AnyArray, totals: FloatArray) -> FloatArray:
     """Return the weight of a series by its class, from scikit-learn's `class_weight`."""
     if isinstance(given, str) and given == "balanced":
