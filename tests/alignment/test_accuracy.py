@@ -23,5 +23,5 @@ def test_japanese_vowels(dtype):
 @pytest.mark.slow
 def test_arabic_digits(arabic_digits):
     train, train_labels, test, test_labels = arabic_digits
-    found = correct(train, train_labels, test, test_labels, n_jobs=-1)
-    assert found == 2083
+    # Every fourth test series; 2083 of all 2200 are correct.
+    assert correct(train, train_labels, test[::4], test_labels[::4], n_jobs=-1) == 521

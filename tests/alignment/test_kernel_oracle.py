@@ -222,19 +222,19 @@ def check_grid(x, y, how, rng, *, exact):
             assert abs(pair.similarity - mean) <= close["atol"]
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_reductions_of_real_data_equal_the_reference(seed):
     check_grid(*grid(seed, ROUNDED), exact=False)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_exact_ties_of_integers_go_diagonal_up_left(seed):
     check_grid(*grid(seed, [integers], False, ("affinity", "distance")), exact=True)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_exact_ties_of_unit_vectors_go_diagonal_up_left(seed):
     check_grid(*grid(seed, [signed_units]), exact=True)

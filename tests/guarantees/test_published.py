@@ -52,7 +52,7 @@ def test_arabic_digits(data_folder):
     distinct = np.sort(np.unique(keys, return_index=True)[1])
     X, y, new = X[distinct], y[distinct], ~np.isin(keys_test, keys)
     X_test, y_test = X_test[new], y_test[new]
-    estimator = slts.SLTSClassifier(50, gamma=1e-3, lam=0.1, calibration_cv=None, random_state=0)
+    estimator = slts.SLTSClassifier(30, gamma=1e-3, lam=0.1, calibration_cv=None, random_state=0)
     model, certificate = fit_certified(estimator, X, y, shares=(0.2, 0.5, 0.3), random_state=0)
     held_out = certify(model, X_test, y_test)
     for found in (certificate, held_out):

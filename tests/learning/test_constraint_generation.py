@@ -95,7 +95,7 @@ KINDS = [
 ]
 # Few rows are solved at once, so all strengths are tried; many rows take longer.
 FEW = [(50, 1), (50, 7), (40, 100)]
-MANY = [((6000, 1), (0, 2)), ((9000, 5), (0, 2)), ((20_000, 12), (1, 3))]
+MANY = [((6000, 1), (0, 2)), ((12_000, 12), (1, 3))]
 
 
 @pytest.fixture
@@ -399,9 +399,7 @@ def test_separable_rows_get_the_smallest_separator(rng: np.random.Generator, gam
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "gamma"), [("noisy", 0.5), ("weights", 0.05), ("duplicated", 0.5), ("zero rows", 0.05)]
-)
+@pytest.mark.parametrize(("kind", "gamma"), [("weights", 0.05), ("duplicated", 0.5)])
 def test_separators_in_parts_are_those_of_the_full_program(
     rng: np.random.Generator, kind: str, gamma: float
 ) -> None:
@@ -568,16 +566,13 @@ def test_bad_parameters_and_rows_are_named(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_equal_rows_cost_no_more_than_one(
-    rng: np.random.Generator, searches: list[int], dtype: Any
-) -> None:
-    rows = one_class_of_equal_rows(rng, 30_000, dtype)
+def test_equal_rows_cost_no_more_than_one(rng: np.random.Generator, searches: list[int]) -> None:
+    rows = one_class_of_equal_rows(rng, 15_000, np.float32)
     X, y, w = merged_by_hand(rows)
-    assert len(y) < 20_000
+    assert len(y) < 10_000
     plane = solve_separator(X, y, gamma=0.1, sample_weight=w)
     matrix = solve_metric(X, y, gamma=0.5, lam=0.1, sample_weight=w)
-    sample, parts = sample_of(rows, slice(None, None, 10)), Parts(rows, range(1500, 30_000, 1500))
+    sample, parts = sample_of(rows, slice(None, None, 10)), Parts(rows, range(1500, 15_000, 1500))
     ways: dict[str, Any] = {
         "in memory": lambda: solve_separator(*rows[:2], gamma=0.1),
         "in parts": lambda: separator_of(rows, sample, parts, 0.1),
@@ -597,7 +592,7 @@ def test_equal_rows_cost_no_more_than_one(
             assert found.objective == pytest.approx(plane.objective, rel=1e-6), way
             assert found.vertex, way
         if "parts" in way:
-            assert searches[-1] < 10_000, way
+            assert searches[-1] < 6000, way
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.0, 0.05), (0.2, 0.2), (0.4, 0.2)])

@@ -156,6 +156,13 @@ def test_scaling_similarities_scales_gamma(rng: np.random.Generator, unit: float
     np.testing.assert_allclose(unit * scaled.coef, plain.coef, rtol=1e-6, atol=1e-9)
 
 
+def test_similarities_that_cannot_be_inverted_are_zero(rng: np.random.Generator) -> None:
+    K, labels = rng.normal(size=(12, 4)), np.tile([1.0, -1.0], 6)
+    found = solve_separator(1e-311 * K, labels, gamma=1e-2)
+    assert found.objective == pytest.approx(1.0)
+    assert np.isfinite(found.coef).all()
+
+
 def test_weights_act_as_repetitions_and_zero_as_absence(rng: np.random.Generator) -> None:
     K, labels = noisy_problem(rng, 40, 6)
     weight = rng.integers(0, 3, size=40)

@@ -53,6 +53,8 @@ def test_of_many_channels_the_prominent_ones_are_named():
     values = snippets.values_of(k) - snippets.scale.centre[snippets.channels_of(k), np.newaxis]
     if snippets.shape_only[k]:
         values = np.diff(values, 2, axis=1)
+    if snippets.by_strength[k]:
+        values = values - values.mean(axis=1, keepdims=True)
     scaled = values / snippets.scale.spread[snippets.channels_of(k), np.newaxis]
     sizes = np.linalg.norm(scaled, axis=1)
     assert sizes[rows].min() >= np.delete(sizes, rows).max()

@@ -20,7 +20,7 @@ def target(request, monkeypatch):
 
 
 def make(rng, count, channels, *, dilations, n_steps=11, n_thresholds=4):
-    """Random snippets in units with an offset, half of them compared by their shape."""
+    """Random snippets in units with an offset, compared by values, shape and strength in turn."""
     widths = rng.integers(1, channels + 1, size=count)
     own = [np.sort(rng.permutation(channels)[:width]) for width in widths]
     scale = ChannelScale(rng.normal(size=channels), rng.uniform(0.5, 2.0, channels), squash=False)
@@ -29,12 +29,16 @@ def make(rng, count, channels, *, dilations, n_steps=11, n_thresholds=4):
         size=(len(which), n_steps)
     )
     near = 2.0 * n_steps * widths[:, None] * np.linspace(0.6, 1.2, n_thresholds)
+    by_strength = np.arange(count) % 3 == 2
+    # Near steps of the right sign: the distance to an exaggeration is about its squared norm.
+    near[by_strength] = 1e4 * widths[by_strength, None] + 100 * np.linspace(-2, 2, n_thresholds)
     return Snippets(
         values=values,
         first=np.append(0, np.cumsum(widths)),
         channels=which,
         dilations=np.sort(rng.choice(dilations, size=count)).astype(np.int64),
-        shape_only=np.arange(count) % 2 == 0,
+        shape_only=np.arange(count) % 3 == 0,
+        by_strength=by_strength,
         thresholds=near,
         shares=np.zeros_like(near),
         series=np.zeros(count, dtype=np.int64),
@@ -148,6 +152,19 @@ def test_flat_parts_have_no_shape(target):
     np.testing.assert_allclose(found[0], 0.0, atol=1e-12)
     own = windows.bends(values[1] / snippets.scale.spread[0])
     np.testing.assert_allclose(found[1], np.sum(own**2), rtol=1e-9)
+
+
+def test_strong_copies_are_nearest_at_any_level(target):
+    rng = np.random.default_rng(8)
+    snippets = replace(make(rng, 1, 1, dilations=[1]), by_strength=np.ones(1, dtype=bool))
+    snippets = replace(snippets, shape_only=np.zeros(1, dtype=bool))
+    own, spread = snippets.values[0], snippets.scale.spread[0]
+    moves = own - own.mean()
+    found = [
+        all_distances(snippets, (level * spread + size * moves)[:, np.newaxis])[0, 5]
+        for level, size in ((0, 2), (3, 2), (3, 1), (0, 1), (0, 0), (0, -1), (0, -2))
+    ]
+    assert found[0] < found[1] < found[3] < found[2] < found[4] < found[5] < found[6]
 
 
 def test_values_far_out_of_range_are_far_away(target):

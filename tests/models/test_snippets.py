@@ -77,7 +77,9 @@ def test_channels_and_dilations_are_those_of_the_series(case):
         assert (np.diff(channels) > 0).all()
         assert set(channels) <= set(range(batch.n_channels))
     assert set(drawn.channels) == set(range(batch.n_channels))
-    assert {True, False} == set(drawn.shape_only)
+    ways = np.stack([~drawn.shape_only & ~drawn.by_strength, drawn.shape_only, drawn.by_strength])
+    assert (ways.sum(axis=0) == 1).all()
+    assert ways.any(axis=1).all()
     assert drawn.longest == (None if len(set(batch.lengths)) == 1 else longest)
 
 
@@ -168,8 +170,8 @@ def test_copies_are_equal(case):
 def test_every_stored_number_is_counted():
     drawn = Snippets.draw(make_batch([20, 30], 2), np.array([0, 1]), 5, seed=0)
     rows = drawn.first[-1]
-    # Values and channels by row; `first`; six arrays by snippet; the scale.
-    assert drawn.n_numbers == rows * (LENGTH + 1) + 6 + 4 * 5 + 2 * drawn.thresholds.size + 2 * 2
+    # Values and channels by row; `first`; seven arrays by snippet; the scale.
+    assert drawn.n_numbers == rows * (LENGTH + 1) + 6 + 5 * 5 + 2 * drawn.thresholds.size + 2 * 2
 
 
 # -- attribution

@@ -30,6 +30,9 @@ def distances(x, snippets, k):
         windows = (x[steps, channel] - scale.centre[channel]) / scale.spread[channel]
         if snippets.shape_only[k]:
             own, windows = bends(own), bends(windows)
+        if snippets.by_strength[k]:
+            own = own - own.mean()
+            own = 100.0 * own / np.sqrt(np.sum(own**2) + _FLAT)
         total += np.sum((windows - own) ** 2, axis=1)
     return total
 

@@ -375,6 +375,7 @@ NUMBERS = [
     ("LocalSLTSClassifier", "snippets_.thresholds", (0, 0), 1e9, "thresholds .* ascend"),
     ("LocalSLTSClassifier", "snippets_.thresholds", (0, 0), np.nan, "thresholds has NaN"),
     ("LocalSLTSClassifier", "snippets_.values", (0, 0), np.inf, "values has NaN"),
+    ("LocalSLTSClassifier", "snippets_.by_strength", ..., True, "not by both"),
     ("LocalSLTSClassifier", "snippets_.series", (0,), -1, "not negative"),
     ("LocalSLTSClassifier", "snippets_.scale.spread", (0,), 0.0, "positive"),
     ("LocalSLTSClassifier", "snippet_coef_", (0, 0, 0, 0), np.nan, "snippet_coef_ has NaN"),

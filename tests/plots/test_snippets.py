@@ -51,6 +51,7 @@ def test_snippets_are_drawn_strongest_first_in_the_units_of_the_data(waves):
         side = "for" if weights[k] > 0 else "against"
         assert text.startswith(f"{side} wave, {weights[k]:+.2g}: ")
         assert ("level, slope and amplitude do not matter" in text) == snippets.shape_only[k]
+        assert ("occurs where steps follow it strongly" in text) == snippets.by_strength[k]
         names = [model.channel_names_in_[u] for u in snippets.channels_of(k)]
         assert [ax.get_ylabel() for ax in axes] == names
         for ax, values in zip(axes, snippets.values_of(k), strict=True):

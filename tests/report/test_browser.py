@@ -366,7 +366,7 @@ def test_snippets_are_drawn_with_examples(open_page, local_file):
         assert example.locator(".cell").count() > 0
         assert "training series" in figures.nth(k).locator("figcaption").first.inner_text()
     tags = page.locator("#snippet-gallery .tag").all_inner_texts()
-    assert set(tags) <= {"shape only"}
+    assert set(tags) == {"shape only", "by strength"}
 
 
 def at_step(page):

@@ -313,6 +313,7 @@ def test_the_strongest_snippets_are_those_of_summarize(three):
                 assert found["position"][j] == k
                 assert found["text"][j] == model.snippets_.describe(k, three.X.channel_names)
                 assert found["shape_only"][j] == model.snippets_.shape_only[k]
+                assert found["by_strength"][j] == model.snippets_.by_strength[k]
                 drawn = model.snippets_.prominent_rows(k, 3)
                 assert found["channels"][j] == model.snippets_.channels_of(k)[drawn].tolist()
                 exact = model.snippets_.values_of(k)[drawn].ravel()

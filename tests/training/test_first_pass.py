@@ -9,7 +9,7 @@ import pytest
 import slts
 from slts import DataError
 from slts.execution import ThreadRunner
-from slts.training.first_pass import class_weights, count_and_sample, fetch, read_everything
+from slts.training.first_pass import class_weights, count_and_sample, fetch
 from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource
 
@@ -70,7 +70,7 @@ def source_of(*labels, **options):
 
 
 def everything(source, n_jobs=1):
-    return read_everything(source, ThreadRunner(n_jobs), seed=0)
+    return count_and_sample(source, ThreadRunner(n_jobs), SampleSize(), seed=0)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -204,8 +204,8 @@ def test_wrong_weights_of_classes_are_errors(given):
 
 def test_progress_counts_the_parts():
     seen = []
-    read_everything(
-        source_of(["a"], ["b"], ["a"]), ThreadRunner(2), seed=0,
+    count_and_sample(
+        source_of(["a"], ["b"], ["a"]), ThreadRunner(2), SampleSize(), seed=0,
         progress=lambda done, total: seen.append((done, total)),
     )  # fmt: skip
     assert seen == [(1, 3), (2, 3), (3, 3)]

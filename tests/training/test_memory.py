@@ -42,19 +42,30 @@ PROGRAM = """
 import sys
 import numpy as np
 import slts
+from slts.files import parquet_parts
 
 def status(name):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1000 for line in lines if line.startswith(name))
 
+# The file is small, but is to be read in parts.
+parquet_parts.is_small = lambda n_bytes: sys.argv[3] == "slts"
 scan = slts.scan_series(sys.argv[1], id="id", label="label")
 # Import everything that learning needs.
 scan.parts()
 slts.BBSClassifier(4).fit(np.arange(8.0).reshape(4, 1, 2) - 4, [0, 1, 0, 1])
 before = status("VmRSS")
-slts.SLTSClassifier(
-    100, gamma=1e-3, memory_limit=int(sys.argv[2]), n_jobs=1, random_state=0
-).fit(scan)
+how = {"memory_limit": int(sys.argv[2]), "random_state": 0}
+if sys.argv[3] == "slts":
+    model = slts.SLTSClassifier(100, gamma=1e-3, n_jobs=1, **how)
+else:
+    from slts.training import local_fit
+
+    local_fit._ANCHORS = 400
+    model = slts.LocalSLTSClassifier(
+        n_snippets=20, representations="values", n_phases=1, n_jobs=8, **how
+    )
+model.fit(scan)
 print(status("VmHWM") - before)
 """
 
@@ -73,13 +84,14 @@ def write(path, n_series):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read memory from")
-def test_a_fit_keeps_to_its_limit(tmp_path):
+@pytest.mark.parametrize("method", ["slts", "local, eight threads"])
+def test_a_fit_keeps_to_its_limit(method, tmp_path):
     write(tmp_path / "train.parquet", 12_000)
     # All products are almost three times the limit: 12,000 x 100 x 6 x 6 numbers.
     assert 2.8 * LIMIT < 12_000 * 100 * 36 * 8
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "train.parquet"), str(LIMIT)],
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "train.parquet"), str(LIMIT), method],
         capture_output=True, text=True, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ import slts
 from slts.execution import ThreadRunner
 from slts.models.snippets import Snippets
 from slts.training import landmark_fit, local_fit, local_metrics, memory_plan
-from slts.training.first_pass import class_weights, read_everything
+from slts.training.first_pass import class_weights, count_and_sample
 from slts.training.local_metrics import learn_local_metrics
 from slts.training.partitioned_ridge import one_vs_rest
 from slts.training.sampling import SampleSize
@@ -318,9 +318,8 @@ def test_the_local_classifier_learns_from_all_parts(more, tmp_path, local_in_par
             model.held_out_margins_.margins, models[0].held_out_margins_.margins, atol=1e-9
         )
     (training, representations, options), found = local_in_parts[0]
-    every = read_everything(
-        ArraySource(slts.as_series(more[0]), more[1]), ThreadRunner(1), seed=options.seed
-    )
+    source = ArraySource(slts.as_series(more[0]), more[1])
+    every = count_and_sample(source, ThreadRunner(1), SampleSize(), seed=options.seed)
     known = {x.tobytes(): k for k, x in enumerate(every.sample.series)}
     sampled = np.array([known[x.tobytes()] for x in training.batch])
     assert len(sampled) < 0.8 * len(known)

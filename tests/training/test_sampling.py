@@ -119,7 +119,7 @@ def check(problem, size, sample):
 
 def assert_not_risen(before, after):
     assert after.uniform <= before.uniform
-    for label, key in (before.by_class or {}).items():
+    for label, key in before.by_class.items():
         assert after.by_class[label] <= key
 
 

@@ -102,6 +102,11 @@ def test_pairs_of_indices_refer_to_x():
         splits_of(pairs[1:], np.zeros(5, int), indices=indices, n_series=50)
 
 
+def test_what_is_no_split_is_named():
+    with pytest.raises(ValueError, match=r"'cv' parameter must be an int.*Got \[1\] instead"):
+        splits_of([1], np.zeros(5, int), indices=np.arange(5), n_series=5)
+
+
 @pytest.mark.parametrize("cv", [PredefinedSplit([0, 1] * 5), [(np.arange(5), np.arange(5, 10))]])
 def test_indices_need_series_in_memory(cv):
     with pytest.raises(ValueError, match="'cv' parameter must not hold indices of series"):

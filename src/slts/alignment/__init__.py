@@ -2,8 +2,7 @@
 
 native/       the recurrence and its reductions in C++, one source for all instruction sets
 cuda/         the same on an NVIDIA GPU
-settings.py   objective, band, normalisation and precision, validated once
-layouts.py    landmarks with their layouts for the kernel, each made once
+settings.py   objective, band, normalisation and precision, validated once; layouts of landmarks
 cpu.py        the native extension; blocks of (series, landmarks) mapped over it
 aligner.py    `Aligner`: similarities, products, sums, projections and paths of a set of landmarks
 pairwise.py   the public functions `align`, `similarity`, `aligned_products`

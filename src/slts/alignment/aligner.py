@@ -13,8 +13,7 @@ from slts._typing import FloatArray, IntArray
 from slts.alignment.cpu import CpuBackend, native, require_moves, selected_target
 from slts.alignment.cuda.backend import CudaBackend
 from slts.alignment.cuda.device import check_device, runs_on_cuda
-from slts.alignment.layouts import LandmarkLayouts, moved
-from slts.alignment.settings import AlignmentSettings, Band, native_band
+from slts.alignment.settings import AlignmentSettings, Band, LandmarkLayouts, moved, native_band
 from slts.execution import Progress, silent
 from slts.series import SeriesBatch
 

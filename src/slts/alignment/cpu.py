@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from slts._typing import AnyArray
-from slts.alignment.layouts import LandmarkLayouts
-from slts.alignment.settings import native_band
+from slts.alignment.settings import LandmarkLayouts, native_band
 from slts.bytesize import format_bytes
 from slts.execution import (
     Block,

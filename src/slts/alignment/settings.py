@@ -1,4 +1,4 @@
-"""Settings of an alignment: objective, band, normalisation, precision.
+"""Settings of an alignment: objective, band, normalisation, precision; landmarks laid out for them.
 
 A band says which cells (i, j) of the grid a path may use.
 """
@@ -6,9 +6,11 @@ A band says which cells (i, j) of the grid a path may use.
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,13 +19,17 @@ from slts.errors import DataError
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.missing import leave_out_missing
 
-# In the order of `Objective` in native/job.hpp.
+# Mean rows this many standard deviations from the origin are subtracted (as in module.cpp).
+_FAR_SPREADS = 16.0
+# As in `objective_code` of native/module.cpp.
 OBJECTIVES = ("affinity", "cost", "distance")
 DTYPES = ("float64", "float32")
 # Products of such rows, summed along any path, are finite, so -inf always means "no path".
 _LARGEST_NORM = {"float64": 1e140, "float32": 1e14}
 # `Band::Kind` in native/job.hpp, BAND in cuda/kernel.cu.
 _NONE, _SAKOE_CHIBA, _ITAKURA = range(3)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +165,63 @@ def _dtype_name(dtype: Any) -> Any:
 def _squared_norms(batch: SeriesBatch) -> FloatArray:
     norms: FloatArray = np.einsum("ij,ij->i", batch.values, batch.values)
     return norms
+
+
+class LandmarkLayouts:
+    """Landmarks, settings, basis, and the layouts that the backends make on first use."""
+
+    def __init__(
+        self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None = None
+    ) -> None:
+        self.landmarks, self.settings, self.basis = landmarks, settings, basis
+        self.longest = int(landmarks.lengths.max(initial=0))
+        self._made: dict[Hashable, Any] = {}
+        self._lock = Lock()
+
+    def match(
+        self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None
+    ) -> bool:
+        """Whether these are the layouts of the given landmarks."""
+        same = self.landmarks is landmarks and self.basis is basis
+        return same and self.settings == settings
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the layout of this key. The first call makes it, other threads wait for it."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            layout: T = self._made[key]
+            return layout
+
+    def centred(self) -> tuple[LandmarkLayouts, FloatArray | None]:
+        """Layouts for sums of squared distances, and the row to subtract from the series, if any.
+
+        Subtracting one row from both sides changes no distance, but a.b - |a|^2/2 - |b|^2/2 is
+        accurate only near the origin. Rows near the origin are left as they are, so that exact ties
+        stay exact. Costs of unit rows need no centre.
+        """
+        if self.settings.objective != "distance":
+            return self, None
+
+        def make() -> tuple[LandmarkLayouts, FloatArray | None]:
+            values = self.landmarks.values
+            if not len(values):
+                return self, None
+            centre: FloatArray = values.mean(axis=0)
+            spread = float(np.sqrt(np.mean((values - centre) ** 2)))
+            if float(np.abs(centre).max()) <= _FAR_SPREADS * spread:
+                return self, None
+            return LandmarkLayouts(moved(self.landmarks, centre), self.settings), centre
+
+        return self.get("centred", make)
+
+    def no_path(self, series: SeriesBatch, p: int, q: int) -> DataError:
+        """Make the error for a band that admits no path between series p and landmark q."""
+        n, m = int(series.lengths[p]), int(self.landmarks.lengths[q])
+        one, other = series.name_of(p, "X"), self.landmarks.name_of(q, "Y")
+        return no_path_error(self.settings.band, one, n, other, m)
+
+
+def moved(batch: SeriesBatch, centre: FloatArray) -> SeriesBatch:
+    """Subtract one row from every row."""
+    return batch.with_values(batch.values - centre, batch.channel_names)

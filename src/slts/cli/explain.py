@@ -180,9 +180,10 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
         return [found["landmark_names"][j], f"{found['similarities'][j]:.4f}"]
 
     def snippet(k: int) -> list[str]:
-        how = ", shape only" if model.snippets_.shape_only[k] else ""
         text = model.describe_snippet(k, explanation.channel_names)
-        return [text + how, str(np.count_nonzero(explanation.occurrences(k)))]
+        text += ", shape only" if model.snippets_.shape_only[k] else ""
+        text += ", by strength" if model.snippets_.by_strength[k] else ""
+        return [text, str(np.count_nonzero(explanation.occurrences(k)))]
 
     terms, times = found["contributions"][c], explanation.series.times
     texts = [] if times is None else time_texts(times)

@@ -45,8 +45,9 @@ from slts.series import SeriesBatch, as_series
 from slts.series.dataset import first_missing
 from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
-from slts.training.first_pass import FirstPass, read_everything
+from slts.training.first_pass import FirstPass, count_and_sample
 from slts.training.held_out import HeldOutDecisions
+from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource, is_source, task_runner
 
 T = TypeVar("T")
@@ -445,7 +446,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                 f"instead."
             )
         with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
-            first_pass = read_everything(source, runner, seed=self._seed(), progress=progress)
+            first_pass = count_and_sample(
+                source, runner, SampleSize(), seed=self._seed(), progress=progress
+            )
         origins = Origins.of(first_pass.sample.series, first_pass.indices, first_pass.codes)
         self._remember(first_pass, origins)
         return first_pass

@@ -66,7 +66,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Number of landmarks of each class, or all its series if it has fewer. Give this or
         `n_landmarks`. Landmarks that are chosen without regard to class are as many in total.
     n_snippets
-        Number of snippets. Three times as many are drawn, equally from all classes, and those with
+        Number of snippets. Four times as many are drawn, equally from all classes, and those with
         the largest coefficients are kept. 0 leaves them out.
     landmarks
         ``"random"`` draws equally from all classes; ``"kmedoids"`` and ``"dselect"`` choose as

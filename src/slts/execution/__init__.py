@@ -1,8 +1,7 @@
 """Who runs the work: this thread, several threads, or a cluster.
 
 threads.py      how many threads there are, ours and those of BLAS
-blocks.py       cut a (rows x columns) grid of weighted work into blocks, run a task on each
-task_runner.py  run tasks on the parts of a source, and keep what they compute
+task_runner.py  run tasks on the parts of a source, keep what they compute; blocks of a grid of work
 dask_runner.py  the same on the workers of a Dask cluster
 memory.py       how much memory this process may use; arrays in temporary files beyond a limit
 progress.py     progress bars, and lines of progress for logs
@@ -10,11 +9,17 @@ progress.py     progress bars, and lines of progress for logs
 Knows nothing of alignments: work is a callable, its size is a number.
 """
 
-from slts.execution.blocks import Block, map_blocks, partition
 from slts.execution.dask_runner import DaskRunner
 from slts.execution.memory import free_disk, release_memory, usable_memory
 from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
-from slts.execution.task_runner import TaskRunner, ThreadRunner, check_stopped
+from slts.execution.task_runner import (
+    Block,
+    TaskRunner,
+    ThreadRunner,
+    check_stopped,
+    map_blocks,
+    partition,
+)
 from slts.execution.threads import blas_threads, few_threads, one_blas_thread, thread_count
 
 __all__ = [

@@ -49,11 +49,15 @@ def few_threads(n_jobs: int | None) -> int:
 
 @contextmanager
 def blas_threads(n_jobs: int | None) -> Iterator[None]:
-    """Give BLAS as many threads as `n_jobs` means; None leaves it as it is."""
+    """Give BLAS as many threads as `n_jobs` means, at most one per core; None leaves it as it is.
+
+    Threads of BLAS spin while they wait, so more of them than cores take many times as long.
+    """
     if n_jobs is None:
         yield
         return
-    own = object(), thread_count(n_jobs)
+    n_threads = thread_count(n_jobs)
+    own = object(), n_threads if n_threads == 1 else min(n_threads, cpu_count())
     # Limits hold for the whole process, so those of several threads may overlap in any order.
     with _LOCK:
         limiter = _libraries().limit(limits=own[1], user_api="blas")

@@ -212,7 +212,9 @@ class _SeparatorSolver:
     """Interior-point steps on rows in units of their largest entry, then the step to a vertex."""
 
     def __init__(self, problem: SeparatorProblem, rows: HingeExamples) -> None:
-        self._unit = max(float(np.max(rows.features)), -float(np.min(rows.features))) or 1.0
+        largest = max(float(np.max(rows.features)), -float(np.min(rows.features)))
+        # The inverse of a smaller number is infinite.
+        self._unit = largest if largest >= np.finfo(np.float64).tiny else 1.0
         self._rows = rows.scaled(1.0 / self._unit)
         self._problem = SeparatorProblem(problem.radius * self._unit)
         self._known = self._problem.closed_form(self._rows)

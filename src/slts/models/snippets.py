@@ -2,9 +2,10 @@
 
 A snippet is a window of a training series: a few steps, `dilation` apart, in some channels. Around
 every step of a series, as many steps are compared with it by their squared distance; beyond its
-ends a series keeps its first and last value, and gaps are interpolated. The snippet occurs at a
-step if the distance is below a threshold, of which it has several. What the classifier sees is how
-often it occurs: the share of the steps, and the count relative to the longest training series.
+ends a series keeps its first and last value, and gaps are interpolated. Some snippets are compared
+by their values, some by their shape, some by how strongly the steps follow them. A snippet occurs
+at a step if the distance is below a threshold, of which it has several. What the classifier sees is
+how often it occurs: the share of the steps, and the count relative to the longest training series.
 
 In the terms of alignments: a landmark of one step is aligned with every step of a series, and its
 aligned product is the mean of the series' rows. Here a row says which snippets occur at the step.
@@ -33,11 +34,16 @@ _QUANTILES = (0.05, 0.1, 0.25, 0.5)
 N_THRESHOLDS = len(_QUANTILES)
 # Features for each threshold: shares, and counts if lengths differ.
 MOST_KINDS = 2
-_MOST_CHANNELS = 9
-_SHAPE_SHARE = 0.5
+# Most channels of a snippet, and of one that is compared by strength: strengths add up, and noise
+# of other channels hides that of one.
+_MOST_CHANNELS, _MOST_FOLLOWED = 9, 3
+# The steps nearest to a snippet that is so much larger are those that follow it most, whatever else
+# they do. Squared distances are still rounded by less than `_ROUNDING`.
+_EXAGGERATION = 100.0
 # Channels that a description names.
 _MOST_NAMED = 4
-# Added to the mean square of second differences, as in native/window_job.hpp.
+# Added to the mean square of second differences, as in native/window_job.hpp, and to the squared
+# norm of what is exaggerated.
 _FLAT = 1e-2
 # Distances are rounded; those at a threshold must not depend on it.
 _ROUNDING = 1e-9
@@ -68,6 +74,9 @@ class Snippets:
     shape_only
         Whether only second differences are compared, scaled to unit mean square: level, slope and
         amplitude do not count.
+    by_strength
+        Whether a snippet occurs where steps follow it strongly: they are compared with a
+        hundredfold exaggeration of how it moves around its mean, so that level hardly counts.
     thresholds
         Largest squared distances at which a snippet occurs, shape (snippets, thresholds).
     shares
@@ -87,6 +96,7 @@ class Snippets:
     channels: IntArray
     dilations: IntArray
     shape_only: npt.NDArray[np.bool_]
+    by_strength: npt.NDArray[np.bool_]
     thresholds: FloatArray
     shares: FloatArray
     series: IntArray
@@ -98,9 +108,9 @@ class Snippets:
     def draw(cls, batch: SeriesBatch, codes: IntArray, count: int, seed: int) -> Snippets:
         """Draw snippets equally from all classes.
 
-        Dilations are log-uniform up to the longest series, and so are numbers of channels. Half of
-        the snippets are compared by their shape only. `series` are positions in the batch, and
-        `shares` are not known yet.
+        Dilations are log-uniform up to the longest series, and so are numbers of channels. A third
+        of the snippets are compared by their shape only, and a third by strength. `series` are
+        positions in the batch, and `shares` are not known yet.
         """
         rng = np.random.default_rng(seed)
         scale = ChannelScale.fit(batch, "standard")
@@ -108,8 +118,9 @@ class Snippets:
         lengths, longest = batch.lengths, int(batch.lengths.max())
         octaves = np.log2(max(1.0, (longest - 1) / (LENGTH - 1)))
         dilations = np.sort(2.0 ** rng.uniform(0.0, octaves, count)).astype(np.int64)
-        most = min(_MOST_CHANNELS, batch.n_channels)
-        widths = (2.0 ** rng.uniform(0.0, np.log2(most + 1), count)).astype(np.int64)
+        kinds = rng.integers(0, 3, count)
+        most = np.where(kinds == 2, _MOST_FOLLOWED, _MOST_CHANNELS).clip(max=batch.n_channels)
+        widths = (2.0 ** rng.uniform(0.0, np.log2(most + 1))).astype(np.int64)
         members = [np.flatnonzero(codes == c) for c in range(int(codes.max()) + 1)]
         # Classes in random order, each as often as the others.
         order = rng.permutation(np.arange(count) % len(members))
@@ -129,7 +140,8 @@ class Snippets:
             first=np.append(0, np.cumsum(widths)),
             channels=np.concatenate(channels),
             dilations=dilations,
-            shape_only=rng.random(count) < _SHAPE_SHARE,
+            shape_only=kinds == 1,
+            by_strength=kinds == 2,
             thresholds=np.zeros((count, N_THRESHOLDS)),
             shares=np.zeros((count, N_THRESHOLDS)),
             series=series,
@@ -170,11 +182,14 @@ class Snippets:
     def prominent_rows(self, snippet: int, most: int) -> IntArray:
         """Return the rows of `values_of` to show first, in ascending order of their channels.
 
-        They are farthest from the mean of their channel, or bend most if only the shape counts.
+        They are farthest from the mean of their channel, bend most if only the shape counts, or
+        move most if strength counts.
         """
         spread = self.scale.spread[self.channels_of(snippet), np.newaxis]
         if self.shape_only[snippet]:
             shown = np.diff(self.values_of(snippet), 2, axis=1)
+        elif self.by_strength[snippet]:
+            shown = _around_mean(self.values_of(snippet))
         else:
             centre = self.scale.centre[self.channels_of(snippet), np.newaxis]
             shown = self.values_of(snippet) - centre
@@ -253,6 +268,7 @@ class Snippets:
         """Return some snippets, in ascending order."""
         widths = np.diff(self.first)
         rows = np.flatnonzero(np.repeat(np.isin(np.arange(len(self)), which), widths))
+        ways = "shape_only", "by_strength"
         return replace(
             self,
             values=self.values[rows],
@@ -260,7 +276,7 @@ class Snippets:
             channels=self.channels[rows],
             **{
                 name: getattr(self, name)[which]
-                for name in ("dilations", "shape_only", "thresholds", "shares", "series", "starts")
+                for name in ("dilations", *ways, "thresholds", "shares", "series", "starts")
             },
         )
 
@@ -300,10 +316,13 @@ class Snippets:
         centre, spread = self.scale.centre, self.scale.spread
         own = ChannelScale(centre[self.channels], spread[self.channels], squash=False)
         rows = np.ascontiguousarray(own(self.values.T).T)
-        shapes = np.repeat(self.shape_only, np.diff(self.first))
+        shapes, far = np.repeat([self.shape_only, self.by_strength], np.diff(self.first), axis=1)
         bends = np.diff(rows[shapes], 2, axis=1)
         rows[shapes] = 0.0
         rows[shapes, 1:-1] = bends / np.sqrt(np.mean(bends**2, axis=1, keepdims=True) + _FLAT)
+        moves = _around_mean(rows[far])
+        size = np.sqrt(np.sum(moves**2, axis=1, keepdims=True) + _FLAT)
+        rows[far] = _EXAGGERATION * moves / size
         return native.Windows(
             rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds,
             centre, spread,
@@ -474,6 +493,11 @@ class SnippetForm:
                     gap = int(dilations[same.start])
                     _spread_under_windows(terms, mixed.reshape(terms.shape), gap, snippets.n_steps)
         return give_to_observed(terms.transpose(2, 1, 0), series), np.concatenate(by_snippet).T
+
+
+def _around_mean(values: FloatArray) -> FloatArray:
+    """Return each row minus its mean."""
+    return np.asarray(values - values.mean(axis=1, keepdims=True))
 
 
 def _row_quantiles(values: FloatArray) -> FloatArray:

@@ -184,6 +184,10 @@ def _check_snippets(snippets: Snippets) -> None:
         f"snippets must have an odd number of steps, {_SHORTEST_SNIPPET} to {_LONGEST_SNIPPET}",
     )
     require((np.diff(snippets.thresholds) >= 0).all(), "thresholds of snippets must ascend")
+    require(
+        not (snippets.shape_only & snippets.by_strength).any(),
+        "snippets must be compared by their shape only or by strength, not by both",
+    )
     require(not snippets.scale.squash, "the scale of snippets must be linear")
 
 
@@ -194,6 +198,7 @@ _SNIPPETS = _record(
     channels=array("int64", _SNIPPET_ROWS),
     dilations=array("int64", _SNIPPET_AXIS),
     shape_only=array("bool", _SNIPPET_AXIS),
+    by_strength=array("bool", _SNIPPET_AXIS),
     thresholds=array("float64", _SNIPPET_AXIS, "thresholds"),
     shares=array("float64", _SNIPPET_AXIS, "thresholds"),
     series=where(array("int64", _SNIPPET_AXIS), "not negative", lambda v: v.min() >= 0),

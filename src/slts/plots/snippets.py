@@ -97,7 +97,7 @@ def plot_snippets(
         name = f"series {one.example}" if names is None else names[one.example]
         text = f"adds {sign * one.adds:+.2g} in {name}"
         grid[0, 1].set_title(text, fontsize="x-small", loc="right")
-        if not form.snippets.shape_only[k]:
+        if not (form.snippets.shape_only[k] or form.snippets.by_strength[k]):
             for left, right in grid:
                 limits = np.array([left.get_ylim(), right.get_ylim()])
                 left.set_ylim(limits[:, 0].min(), limits[:, 1].max())
@@ -111,6 +111,8 @@ def _title(model: Any, k: int, label: Any, weight: float, width: float) -> str:
     lines = fill(f"{side} {label}, {weight:+.2g}: {text}", int(_LETTERS * width))
     if model.snippets_.shape_only[k]:
         lines += "\nshape only: level, slope and amplitude do not matter"
+    if model.snippets_.by_strength[k]:
+        lines += "\nby strength: occurs where steps follow it strongly, at any level"
     return lines
 
 

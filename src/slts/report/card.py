@@ -95,8 +95,9 @@ def _numbers_of_snippets(form: SnippetForm) -> list[Any]:
     snippets = form.snippets
     scale = [snippets.scale.centre, snippets.scale.spread]
     places = [snippets.first, snippets.channels, snippets.dilations]
-    how = [snippets.shape_only, snippets.thresholds, snippets.longest or 0]
-    return [snippets.values, *scale, *places, *how, form.coef]
+    how = [snippets.shape_only, snippets.by_strength]
+    limits = [snippets.thresholds, snippets.longest or 0]
+    return [snippets.values, *scale, *places, *how, *limits, form.coef]
 
 
 def data_fingerprint(batch: SeriesBatch, labels: Any) -> str:

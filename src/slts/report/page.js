@@ -310,7 +310,11 @@
     return svg;
   };
   const rowsOf = (flat, count) => Array.from({ length: count }, (_, r) => flat.subarray((r * flat.length) / count, ((r + 1) * flat.length) / count));
-  const shapeNote = (j) => (snippets.shape_only[j] ? h("span", { class: "tag", title: "Level, slope and amplitude do not matter." }, "shape only") : null);
+  const tag = (text, title) => h("span", { class: "tag", title }, text);
+  const shapeNote = (j) => {
+    if (snippets.shape_only[j]) return tag("shape only", "Level, slope and amplitude do not matter.");
+    return snippets.by_strength[j] ? tag("by strength", "Occurs where steps follow it strongly, at any level.") : null;
+  };
 
   /** A snippet with the names of its channels, and beside it the series of an example. */
   const snippetFigure = (j, side, heading, example = null) => {
@@ -327,9 +331,10 @@
     let beside = null;
     if (example) {
       const rows = rowsOf(example.rows, channels.length);
-      // The shape alone is compared: level and amplitude may differ.
-      const wider = rows.map((row, r) => (snippets.shape_only[j] ? spanOf(row) : spanOf(row, parts[r])));
-      if (!snippets.shape_only[j]) spans = wider;
+      // Levels may differ unless values are compared.
+      const anyLevel = snippets.shape_only[j] || snippets.by_strength[j];
+      const wider = rows.map((row, r) => (anyLevel ? spanOf(row) : spanOf(row, parts[r])));
+      if (!anyLevel) spans = wider;
       const bin = (step) => Math.floor((Math.min(Math.max(step, 0), example.length - 1) * example.bins) / example.length);
       const reach = snippets.dilation[j] * Math.floor(snippets.n_steps / 2);
       const peak = largest(example.added) || 1;

@@ -112,6 +112,7 @@ class DrawnSnippets:
             "text": [model.describe_snippet(k) for k in drawn],
             "channels": [snippets.channels_of(k)[own].tolist() for k, own in drawn.items()],
             "shape_only": [bool(snippets.shape_only[k]) for k in drawn],
+            "by_strength": [bool(snippets.by_strength[k]) for k in drawn],
             "dilation": [int(snippets.dilations[k]) for k in drawn],
             "values": pack([snippets.values_of(k)[own] for k, own in drawn.items()], bits=16),
             "gallery": gallery,

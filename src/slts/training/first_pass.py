@@ -27,6 +27,7 @@ from slts.series.source import Digests, Part, SeriesSource, series_keys
 from slts.training.held_out import Split, make_splits
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
 from slts.training.source import (
+    READER_BYTES,
     ArraySource,
     RepeatedIdentifiers,
     digests_in,
@@ -38,6 +39,11 @@ from slts.training.source import (
 
 # Most training series whose digests are kept: 8 MB. Of more, those with the smallest keys.
 MOST_DIGESTS = 1_000_000
+
+
+# Copies of a part while it is read, drawn from and handed over, and the memory for those of all
+# threads, as a multiple of the sample.
+_COPIES, _READING = 4, 6
 
 
 @dataclass(frozen=True)
@@ -185,6 +191,11 @@ def count_and_sample(
     if in_memory:
         # Nothing is read, and hashes of short series are mostly Python.
         runner = ThreadRunner(few_threads(runner.n_workers))
+    elif source.n_bytes and not runner.is_remote:
+        # Every thread holds what it reads.
+        per_thread = READER_BYTES + _COPIES * source.n_bytes / len(parts)
+        at_once = _READING * size.n_bytes / per_thread
+        runner = ThreadRunner(int(min(runner.n_workers, max(1.0, at_once))))
     form: _Form | None = None
     totals, offsets, n_steps = Counter[Any](), [0], 0
     results = runner.map(
@@ -226,15 +237,6 @@ def count_and_sample(
         in_memory,
         # Their order must not tell the order of the series.
         np.sort(outlines.take()[1]),
-    )
-
-
-def read_everything(
-    source: SeriesSource, runner: TaskRunner, *, seed: int, progress: Progress = silent
-) -> FirstPass:
-    """Read all series into memory: a first pass whose sample is complete."""
-    return count_and_sample(
-        source, runner, SampleSize(np.inf, np.inf), seed=seed, progress=progress
     )
 
 

@@ -192,7 +192,13 @@ def _splits_of_indices(cv: Any, name: str, indices: IntArray | None, n_series: i
             f"{cv!r} instead; use an int, a hold-out fraction, or a splitter such as "
             f"StratifiedKFold."
         )
-    splits = list(check_cv(cv).split(np.zeros((n_series, 1))))
+    try:
+        splits = [(train, test) for train, test in check_cv(cv).split(np.zeros((n_series, 1)))]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The '{name}' parameter must be an int, a hold-out fraction, a splitter, or pairs of "
+            f"indices (train, test). Got {cv!r} instead: {error}."
+        ) from error
     found = [[np.flatnonzero(np.isin(indices, side)) for side in split] for split in splits]
     usable = [(train, test) for train, test in found if len(train) and len(test)]
     if not usable:

@@ -53,7 +53,7 @@ _MOST_GROUPS = 32
 _ANCHORS = 2000
 # Most series that are learned from in memory. Beyond, a sample of fewer series, some of each
 # class, decides everything but the coefficients. Its share of the memory.
-_MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 8
+_MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 16
 # Anchors are drawn independently of landmarks, which are the series with the smallest keys.
 _ANCHOR_PURPOSE = 2
 

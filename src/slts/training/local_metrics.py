@@ -28,9 +28,9 @@ from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summi
 from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weights of the snippets for each comparison with whole landmarks, one of which is chosen.
-_SNIPPET_SHARES = 2.0, 0.25
+_SNIPPET_SHARES = 16.0, 2.0, 0.25
 # Snippets are chosen from this many times as many, by a fit to at most so many series.
-CANDIDATES, JUDGES = 3, 1000
+CANDIDATES, JUDGES = 4, 1000
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
@@ -356,10 +356,10 @@ def _choose(
             gram = gram.plus(occurring, share)
         return gram.solve(judges.targets, judges.weights, options.penalties)
 
-    few, *more = options.phases
-    by_share = {share: fit(few, share) for share in shares}
-    share = min(shares, key=lambda share: by_share[share].error)
-    fits = {few: by_share[share], **{n: fit(n, share) for n in more}}
+    tried = {(n, share): fit(n, share) for n in options.phases for share in shares}
+    # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
+    weight = {n: min(shares, key=lambda share: tried[n, share].error) for n in options.phases}
+    fits = {n: tried[n, share] for n, share in weight.items()}
     n_phases, selection = choose_phases(
         fits, judges.targets, judges.codes, judges.weights, options.penalties
     )
@@ -367,7 +367,7 @@ def _choose(
     if counted is not None:
         order = np.argsort(-counted.effects(fits[n_phases].weights), kind="stable")
         snippets = counted.snippets.subset(np.sort(order[: options.n_snippets]))
-    return _Chosen(n_phases, snippets, share, fits[n_phases].left_out, selection)
+    return _Chosen(n_phases, snippets, weight[n_phases], fits[n_phases].left_out, selection)
 
 
 def _count(title: str, counted: SnippetFeatures, options: LocalOptions) -> FeatureGram:

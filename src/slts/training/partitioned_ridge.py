@@ -8,16 +8,18 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Bar, TaskRunner, ThreadRunner
+from slts.execution import Bar, TaskRunner, ThreadRunner, release_memory
 from slts.learning.loo_ridge import NormalEquations
 from slts.models.comparisons import Comparison, with_rows
 from slts.models.snippets import SnippetForm
 from slts.series import SeriesBatch
 from slts.series.source import Part, SeriesSource
-from slts.training.source import BATCH, pieces
+from slts.training.source import BATCH, READER_BYTES, pieces
 
 # Copies of a batch of series while it is read and mapped; features and coordinates exist twice.
 _COPIES, _BLOCKS = 6, 2
+# Matrices of sums for each task: while it adds, and of a finished one that waits for earlier parts.
+_SUMS = 5
 # Share of the memory for one batch, with all that is computed from it.
 _BATCH_SHARE = 1 / 10
 
@@ -106,6 +108,8 @@ class PartitionedRidge:
 
     def sum(self, coordinates: Coordinates) -> NormalEquations:
         """Add up the normal equations of all parts; the order of the parts decides the order."""
+        # What the fit to the sample has freed.
+        release_memory()
         parts, runner = self.source.parts(), self.runner
         n, n_features = len(coordinates.shift), coordinates.n_features
         per_series = _COPIES * self.series_bytes + _BLOCKS * 8 * (2 * n + n_features)
@@ -115,7 +119,8 @@ class PartitionedRidge:
         else:
             # Every task has its own sums: with little memory, threads share the series of a task.
             room = self.memory - 8 * n * n - coordinates.n_bytes
-            at_once = max(1, int(room / (batch_size * per_series + 3 * 8 * n * n)))
+            per_task = READER_BYTES + batch_size * per_series + _SUMS * 8 * n * n
+            at_once = max(1, int(room / per_task))
             at_once = min(runner.n_workers, len(parts), at_once)
             coordinates = coordinates.with_jobs(max(1, runner.n_workers // at_once))
             runner = ThreadRunner(at_once)

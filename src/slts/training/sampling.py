@@ -8,7 +8,7 @@ parts. A series that occurs twice with the same label is one series of weight tw
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from slts.hashing import mixed
 from slts.series import SeriesBatch
 from slts.series.source import Digests
 
-_LAST = np.uint64(2**64 - 1)
+_FIRST, _LAST = np.uint64(0), np.uint64(2**64 - 1)
 # Fewest series of every class; the bytes are shared by this many classes, or by all if more.
 _FEWEST_PER_CLASS, _CLASSES = 2, 20
 # Arrays of a sample with one number per series.
@@ -32,30 +32,29 @@ def shuffled(keys: Digests, purpose: int) -> IntArray:
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Keys above which a series cannot be in the sample."""
+    """Keys above which a series cannot be in the sample, nor top up its class."""
 
     uniform: np.uint64 = _LAST
-    # None if classes are not topped up.
-    by_class: Mapping[Any, np.uint64] | None = None
+    by_class: Mapping[Any, np.uint64] = field(default_factory=dict)
+    # Of classes that are not in `by_class`.
+    other_classes: np.uint64 = _LAST
+
+    def of_class(self, label: Any) -> np.uint64:
+        """Return the key above which no series tops up a class."""
+        return self.by_class.get(label, self.other_classes)
 
     def lowered(self, other: Ceilings) -> Ceilings:
         """Return the lower of both ceilings everywhere."""
-        by_class = self.by_class
-        if by_class is not None:
-            known = dict(by_class)
-            for label, key in (other.by_class or {}).items():
-                known[label] = min(known.get(label, _LAST), key)
-            by_class = known
-        return Ceilings(min(self.uniform, other.uniform), by_class)
+        labels = {*self.by_class, *other.by_class}
+        by_class = {label: min(self.of_class(label), other.of_class(label)) for label in labels}
+        return Ceilings(min(self.uniform, other.uniform), by_class, self.other_classes)
 
     def admit(self, keys: Digests, labels: AnyArray) -> IntArray:
         """Return the positions of series that can still be in the sample."""
         admitted = keys <= self.uniform
-        if self.by_class is None:
-            return np.flatnonzero(admitted)
-        for label in np.unique(labels):
-            ceiling = self.by_class.get(label.item(), _LAST)
-            admitted |= (labels == label) & (keys <= ceiling)
+        if self.other_classes > 0:
+            for label in np.unique(labels):
+                admitted |= (labels == label) & (keys <= self.of_class(label.item()))
         return np.flatnonzero(admitted)
 
 
@@ -111,7 +110,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How large a sample may be.
+    """How large a sample may be: as large as all series, unless limits are given.
 
     Attributes
     ----------
@@ -124,8 +123,8 @@ class SampleSize:
         if the classes together would need more than `n_bytes` again.
     """
 
-    n_series: float
-    n_bytes: float
+    n_series: float = np.inf
+    n_bytes: float = np.inf
     at_least: int = 1
     per_class: int = 0
 
@@ -137,7 +136,7 @@ class Reservoir:
         self._size = size
         self._held: list[Sample] = []
         self._set_thresholds(0, 0.0)
-        self.ceilings = ceilings or Ceilings(by_class={} if size.per_class else None)
+        self.ceilings = ceilings or Ceilings(other_classes=_LAST if size.per_class else _FIRST)
 
     @property
     def complete(self) -> bool:
@@ -184,10 +183,10 @@ class Reservoir:
         if n_uniform < len(keys):
             highest = min(highest, keys[n_uniform] - np.uint64(1))
         kept = np.arange(len(keys)) < n_uniform
-        by_class = dict(self.ceilings.by_class or {})
+        by_class = dict(self.ceilings.by_class)
         classes = np.unique(labels) if self._size.per_class else labels[:0]
         for label in classes:
-            ceiling = by_class.get(label.item(), _LAST)
+            ceiling = self.ceilings.of_class(label.item())
             members = np.flatnonzero((labels == label) & (keys <= ceiling))
             count = self._top_up(sizes[members], len(classes))
             kept[members[:count]] = True
@@ -196,7 +195,7 @@ class Reservoir:
             elif len(members) > count:
                 # A smaller series with a smaller key might still fit.
                 by_class[label.item()] = min(ceiling, keys[members[count]] - np.uint64(1))
-        self.ceilings = Ceilings(highest, by_class if self._size.per_class else None)
+        self.ceilings = replace(self.ceilings, uniform=highest, by_class=by_class)
         found = replace(
             _take_from(self._held, order[kept]), weights=weights[kept], n_uniform=n_uniform
         )

@@ -23,6 +23,8 @@ from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
 # Series that are read at a time.
 BATCH = 1024
+# What a thread that reads files holds, however little it reads: buffers, and freed memory.
+READER_BYTES = 20 * 2**20
 # Arrays are cut into 16 parts, into fewer if these are small, into more if they are large.
 _ARRAY_PARTS, _LEAST_BYTES, _MOST_SERIES = 16, 2**19, 2**15
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from slts import as_series
 from slts.alignment.cuda.backend import CudaBackend
-from slts.alignment.layouts import LandmarkLayouts
-from slts.alignment.settings import AlignmentSettings
+from slts.alignment.settings import AlignmentSettings, LandmarkLayouts
 from tests.oracles import dtw
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}

@@ -10,7 +10,7 @@ import slts
 from slts import Itakura, as_series
 from slts.alignment.cuda import programs
 from slts.alignment.cuda.backend import CudaBackend
-from slts.alignment.layouts import LandmarkLayouts
+from slts.alignment.settings import LandmarkLayouts
 from tests.alignment.cuda.parity import check_parity, ragged, settings
 
 OBJECTIVES = ("affinity", "cost", "distance")

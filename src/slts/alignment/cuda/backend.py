@@ -26,8 +26,7 @@ from slts.alignment.cuda.programs import (
     program,
     whole_lines,
 )
-from slts.alignment.layouts import LandmarkLayouts
-from slts.alignment.settings import native_band
+from slts.alignment.settings import LandmarkLayouts, native_band
 from slts.execution import Progress, partition, silent
 from slts.series import SeriesBatch
 

@@ -231,7 +231,7 @@ struct SeriesArray {
     }
 };
 
-// As in settings.py and layouts.py.
+// As in settings.py.
 constexpr double kUnitNorm = 1.0 + 1e-6, kLargestNorm = 1e140, kFar = 16.0;
 // Operations of a pair that is aligned in some microseconds.
 constexpr std::int64_t kShortPair = 20'000;
