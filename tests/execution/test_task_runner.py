@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import ThreadRunner, check_stopped, threads
+from slts.execution import ThreadRunner, check_stopped
 from slts.execution.task_runner import Stopped
 
 # Long enough for any machine: only a test that fails waits so long.
@@ -144,12 +144,6 @@ def test_blas_starts_no_threads_inside_threads():
         assert found == [{1}] * 4
         assert blas_threads() == {2}
         assert list(ThreadRunner(1).map(lambda *_: blas_threads(), range(1))) == [{2}]
-
-
-def test_blas_has_at_most_one_thread_per_core(monkeypatch):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
-    with threads.blas_threads(8):
-        assert max(blas_threads()) <= 2
 
 
 def test_blas_threads_are_restored_after_an_error():

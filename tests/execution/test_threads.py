@@ -3,7 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import ThreadRunner, blas_threads, few_threads
+from slts.execution import ThreadRunner, blas_threads, few_threads, threads
 
 
 def now():
@@ -11,7 +11,8 @@ def now():
 
 
 @pytest.fixture(autouse=True)
-def two_at_first():
+def two_at_first(monkeypatch):
+    monkeypatch.setattr(threads, "cpu_count", lambda: 4)
     with threadpool_limits(2, user_api="blas"):
         if now() != {2}:
             pytest.skip("needs a BLAS whose threads can be limited")
@@ -24,6 +25,12 @@ def test_blas_has_the_threads_of_n_jobs_and_one_inside_our_threads():
         assert now() == {3}
         assert list(ThreadRunner(2).map(lambda *_: now(), range(3))) == [{1}] * 3
         assert now() == {3}
+
+
+def test_blas_has_at_most_one_thread_per_core(monkeypatch):
+    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    with blas_threads(8):
+        assert now() == {2}
 
 
 def test_work_that_is_mostly_python_has_few_threads():

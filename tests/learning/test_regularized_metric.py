@@ -259,8 +259,8 @@ def test_a_finer_tolerance_is_reached():
     [
         ({"regularizer": "ridge"}, "'regularizer'"),
         ({"regularizer": None}, "'regularizer'"),
-        ({"pairs": [(0.0, 1.0)]}, "'gamma' and 'lam'"),
-        ({"pairs": [(1.0, np.inf)]}, "'gamma' and 'lam'"),
+        ({"pairs": [(0.0, 1.0)]}, "'gamma' must be positive"),
+        ({"pairs": [(1.0, np.inf)]}, "'lam' must be positive"),
         ({"Z": np.zeros((60, 3, 4))}, "'Z'"),
         ({"Z": np.full((60, 4, 4), np.nan)}, "'Z'"),
         ({"labels": np.zeros(60)}, "'labels'"),

@@ -77,12 +77,12 @@ def test_a_sample_is_cut_to_what_fits_in_memory(simple_needs, monkeypatch):
     assert simple_needs[-1][2]["is_sample"]
     with pytest.raises(ValueError, match=r"too small: .*a sample of 12 series needs 139 kB"):
         _cap_sample_to_memory(first_pass, OPTIONS, 12.0 * each - 1)
-    # Series that are large beside what is computed from them: an eighth of the memory is theirs.
+    # Series that are large beside what is computed from them: a sixteenth of the memory is theirs.
     monkeypatch.setattr(local_fit, "training_bytes", lambda *_, **__: 0.0)
-    assert len(_cap_sample_to_memory(first_pass, OPTIONS, 50 * 480 * 8.0).sample) in (49, 50)
+    assert len(_cap_sample_to_memory(first_pass, OPTIONS, 50 * 480 * 16.0).sample) in (49, 50)
     # A sample has a limit of its own.
     monkeypatch.setattr(local_fit, "_MOST_SAMPLED", 30)
-    assert len(_cap_sample_to_memory(first_pass, OPTIONS, 90 * 480 * 8.0).sample) in (29, 30)
+    assert len(_cap_sample_to_memory(first_pass, OPTIONS, 90 * 480 * 16.0).sample) in (29, 30)
     assert _cap_sample_to_memory(first_pass, OPTIONS, 1e9) is first_pass
 
 
@@ -163,15 +163,16 @@ class GivenCoordinates:
         (2520 * 10 * 50, (4, 1, 3, 50)),
         (1e12, (4, 1, 3, 1024)),
         (1.0, (1, 4, 3, 1)),
-        # Beside the coefficients and one matrix, each task has its batch and three matrices.
-        (8000 + 800 + 2 * (4 * 2520 + 2400) + 90_000, (4, 1, 3, 4)),
-        (8000 + 800 + 2 * (1 * 2520 + 2400), (2, 2, 3, 1)),
-        (8000 + 800 + 2 * (1 * 2520 + 2400) - 1, (1, 4, 3, 1)),
+        # Beside the coefficients and one matrix, each task has its batch and five matrices.
+        (8000 + 800 + 2 * (4 * 2520 + 4000) + 90_000, (4, 1, 3, 5)),
+        (8000 + 800 + 2 * (1 * 2520 + 4000), (2, 2, 3, 1)),
+        (8000 + 800 + 2 * (1 * 2520 + 4000) - 1, (1, 4, 3, 1)),
     ],
 )
 def test_batches_and_threads_of_the_sums_fit_in_memory(memory, expected, monkeypatch):
     monkeypatch.setattr(Runs, "seen", [])
     monkeypatch.setattr(partitioned_ridge, "ThreadRunner", Runs)
+    monkeypatch.setattr(partitioned_ridge, "READER_BYTES", 0)
     source = SimpleNamespace(parts=lambda: range(9))
     ridge = PartitionedRidge(
         source, SimpleNamespace(is_remote=False, n_workers=4), np.arange(3), np.ones(3),

@@ -14,6 +14,7 @@ problems share each pass over rows in parts (:func:`solve_together`).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -118,9 +119,7 @@ def _answer_in_blocks(query: Query, rows: HingeExamples) -> Reply:
     """Answer for rows in memory, block by block: replies may copy most rows of a block."""
     replies, step = [], max(1, _BLOCK_ELEMENTS // rows.n_columns)
     for first in range(0, rows.n_rows, step):
-        part = slice(first, first + step)
-        block = HingeExamples(rows.features[part], rows.labels[part], rows.weights[part])
-        replies.append(query.answer(block, first=first))
+        replies.append(query.answer(rows.part(slice(first, first + step)), first=first))
     return type(replies[0]).merged(replies)  # type: ignore[arg-type]
 
 
@@ -381,11 +380,7 @@ class ConstraintGeneration:
         if not self._in_memory:
             # Equal rows are sent as one, so only distinct rows count.
             first = np.unique(row_keys(self._sample.take(slice(None))), return_index=True)[1]
-            self._counted = HingeExamples(
-                self._sample.features[first],
-                self._sample.labels[first],
-                self._sample.weights[first],
-            )
+            self._counted = self._sample.part(first)
         coef, error = self._guess()
         return (yield from self._refine(coef, error))
 
@@ -484,4 +479,4 @@ def _sample_by_weight(rows: HingeExamples, count: int) -> HingeExamples:
     light = np.minimum(weights, weights.sum() / count)
     chance = np.minimum(1.0, weights * (count / light.sum()))
     drawn = np.random.default_rng(0).random(rows.n_rows) < chance
-    return HingeExamples(rows.features[drawn], rows.labels[drawn], (weights / chance)[drawn])
+    return replace(rows.part(drawn), weights=(weights / chance)[drawn])

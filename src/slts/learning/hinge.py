@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -118,11 +118,23 @@ class HingeExamples:
         rows = self.features * (factor * self.labels)[:, None]
         return HingeExamples(rows, np.ones(self.n_rows), self.weights)
 
+    def part(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> HingeExamples:
+        """Return some of the rows with their weights."""
+        return HingeExamples(self.features[index], self.labels[index], self.weights[index])
+
     def subset(self, index: npt.NDArray[np.intp]) -> HingeExamples:
         """Return some of the rows; their weights are scaled to keep the sum of all weights."""
-        weights = self.weights[index]
-        weights = weights * (self.weights.sum() / weights.sum())
-        return HingeExamples(self.features[index], self.labels[index], weights)
+        part = self.part(index)
+        return replace(part, weights=part.weights * (self.weights.sum() / part.weights.sum()))
+
+    def longest(self) -> float:
+        """Return the length of the longest row, or one if all rows are zero."""
+        square = max(float(np.einsum("ij,ij->i", rows, rows).max()) for _, rows in self._blocks())
+        if not np.isfinite(square):
+            raise ValueError(
+                "The squared norms of the rows must be finite. Scale the features down."
+            )
+        return float(np.sqrt(square)) or 1.0
 
     def loss(self, margins: FloatArray) -> float:
         """Return the weighted hinge loss."""
@@ -136,6 +148,13 @@ class HingeExamples:
         for start in range(0, self.n_rows, step):
             part = slice(start, start + step)
             yield part, self.features[part].astype(np.float64)
+
+
+def check_positive(name: str, *values: float) -> None:
+    """Raise an error if a parameter is not positive and finite."""
+    for value in values:
+        if not (np.isfinite(value) and value > 0.0):
+            raise ValueError(f"The '{name}' must be positive and finite. Got {value!r} instead.")
 
 
 class Multipliers(NamedTuple):

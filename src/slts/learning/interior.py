@@ -273,7 +273,8 @@ class _L1System(System):
         """Factorise ``rows' D rows + diag``."""
         self._ratio = self.primal / self.dual
         self._metric = 1.0 / self._ratio[: self._edge].reshape(self._per_row, -1).sum(axis=0)
-        self._total = self._ratio[self._halves].reshape(2, -1).sum(axis=0)
+        plus, minus = self._ratio[self._halves].reshape(2, -1)
+        self._total = plus + minus
         self._factor = Factor(weighted_gram(self._rows, self._metric), 1.0 / self._total)
         self._row_residual = self.margins - 1.0 - self._excess(self.primal)
         prices = np.concatenate([self.price - self._gradient, self.price + self._gradient])
@@ -290,10 +291,10 @@ class _L1System(System):
         change = self._rows @ coef
         multiplier = self._metric * (right - change)
         gradient = multiplier @ self._rows
-        dual = np.full_like(scaled, price)
-        dual[: self._edge] = np.concatenate([multiplier, -multiplier])[: self._edge]
-        # In this order: price and gradient cancel, and the residual may be tiny.
-        dual[self._halves] += np.concatenate([-gradient, gradient])
+        of_rows = [multiplier, -multiplier][: self._per_row]
+        slack = np.full(scaled.size - self._halves.stop, price)
+        dual = np.concatenate([*of_rows, price - gradient, price + gradient, slack])
+        # The residual is added last: it may be tiny, and price and gradient cancel.
         dual[self._halves] += self._price_residual
         primal = scaled - self._ratio * dual
         if self._per_row == 2:

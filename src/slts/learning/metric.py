@@ -30,6 +30,7 @@ from slts.learning.hinge import (
     HingeTerm,
     Multipliers,
     Solution,
+    check_positive,
     ray_minimiser,
 )
 from slts.learning.interior import SquaredNormSystem, minimise
@@ -39,7 +40,6 @@ from slts.learning.smoothed_newton import minimise_smoothed
 REGULARIZERS = ("frobenius", "nuclear", "l1", "mahalanobis")
 # Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
 SQUARED_NORMS = ("frobenius", "mahalanobis")
-_NORM_CHUNK = 4096
 _EXACT = 1e-12
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
@@ -164,7 +164,9 @@ def solve_metric_path(
             f"The 'regularizer' parameter of solve_metric_path must be one of {REGULARIZERS}. "
             f"Got {regularizer!r} instead."
         )
-    check_pairs(pairs)
+    for gamma, lam in pairs:
+        check_positive("gamma", gamma)
+        check_positive("lam", lam)
     Z = np.asarray(Z)
     if regularizer != "frobenius" and (Z.ndim != 3 or Z.shape[1] != Z.shape[2]):
         raise ValueError(f"The 'Z' must have shape (n_series, d, d). Got {Z.shape} instead.")
@@ -209,7 +211,7 @@ def _newton_path(
     rows: HingeExamples, penalties: Sequence[Penalty], tol: float, max_iter: int
 ) -> list[Certified]:
     """Solve each problem on rows in units of the longest one."""
-    unit = largest_row_norm(rows)
+    unit = rows.longest()
     rows = rows.scaled(1.0 / unit)
     return [
         minimise_smoothed(rows, penalty.in_units(unit), tol, max_iter).in_units(unit)
@@ -246,7 +248,8 @@ def metric_in_parts(
     ConvergenceWarning
         If the gap stays above ``tol``.
     """
-    check_pairs([(gamma, lam)])
+    check_positive("gamma", gamma)
+    check_positive("lam", lam)
     problem = MetricProblem(problem_strength(gamma, lam, "frobenius"))
     point = yield from solve_in_parts(
         problem, sample, n_rows, tol=tol, max_iter=max_iter, most_bytes=most_bytes
@@ -280,26 +283,6 @@ def _report(
         strength = problem_strength(gamma, lam, regularizer)
         found.warn_if_open(f"{regularizer} metric for {product}={strength:g}", tol)
     return found
-
-
-def check_pairs(pairs: Sequence[tuple[float, float]]) -> None:
-    """Raise an error if a parameter is not positive and finite."""
-    for gamma, lam in pairs:
-        if not (np.isfinite([gamma, lam]).all() and gamma > 0.0 and lam > 0.0):
-            raise ValueError(
-                f"The 'gamma' and 'lam' must be positive and finite. Got {(gamma, lam)!r} instead."
-            )
-
-
-def largest_row_norm(rows: HingeExamples) -> float:
-    """Return the length of the longest row, or one if all rows are zero."""
-    longest = 0.0
-    for begin in range(0, rows.n_rows, _NORM_CHUNK):
-        part = rows.features[begin : begin + _NORM_CHUNK].astype(np.float64, copy=False)
-        longest = max(longest, float(np.max(np.einsum("ij,ij->i", part, part))))
-    if not np.isfinite(longest):
-        raise ValueError("The squared norms of the rows must be finite. Scale the features down.")
-    return float(np.sqrt(longest)) or 1.0
 
 
 @dataclass(frozen=True)
@@ -345,7 +328,7 @@ class _MetricSolver:
     def __init__(
         self, problem: MetricProblem, rows: HingeExamples, start: FloatArray | None
     ) -> None:
-        self._unit = largest_row_norm(rows)
+        self._unit = rows.longest()
         self._rows = rows.scaled(1.0 / self._unit)
         self._problem = MetricProblem(problem.strength / self._unit**2)
         self._known = self._problem.closed_form(self._rows)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 from slts._typing import FloatArray
 from slts.errors import warn
 from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
-from slts.learning.hinge import Certified, HingeExamples, HingeProblem, Multipliers, Solution
+from slts.learning.hinge import (
+    Certified,
+    HingeExamples,
+    HingeProblem,
+    Multipliers,
+    Solution,
+    check_positive,
+)
 from slts.learning.interior import L1BallSystem, minimise
 from slts.learning.vertex import (
     read_sides,
@@ -52,18 +60,10 @@ class SeparatorSolution(Solution):
 
 
 def solve_separator(
-    K: npt.NDArray[np.floating],
-    labels: npt.ArrayLike,
-    *,
-    gamma: float,
-    sample_weight: npt.ArrayLike | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 200,
+    K: npt.NDArray[np.floating], labels: npt.ArrayLike, *, gamma: float, **options: Any
 ) -> SeparatorSolution:
-    """Solve for one ``gamma``; see :func:`solve_separator_path`."""
-    return solve_separator_path(
-        K, labels, gammas=[gamma], sample_weight=sample_weight, tol=tol, max_iter=max_iter
-    )[0]
+    """Solve for one ``gamma``; `options` are those of :func:`solve_separator_path`."""
+    return solve_separator_path(K, labels, gammas=[gamma], **options)[0]
 
 
 def solve_separator_path(
@@ -102,7 +102,7 @@ def solve_separator_path(
     ConvergenceWarning
         If a gap stays above ``tol``.
     """
-    check_gammas(gammas)
+    check_positive("gamma", *gammas)
     rows = HingeExamples.build(K, labels, sample_weight, name="K")
     found: dict[float, SeparatorSolution] = {}
     point: Certified | None = None
@@ -135,19 +135,12 @@ def separator_in_parts(
     The parameters, except ``gamma``, are those of
     :func:`slts.learning.constraint_generation.solve_in_parts`.
     """
-    check_gammas([gamma])
+    check_positive("gamma", gamma)
     problem = SeparatorProblem(1.0 / gamma)
     point = yield from solve_in_parts(
         problem, sample, n_rows, tol=tol, max_iter=max_iter, most_bytes=most_bytes
     )
     return problem.report(point, gamma, tol)
-
-
-def check_gammas(gammas: Sequence[float]) -> None:
-    """Raise an error if a margin is not positive and finite."""
-    for gamma in gammas:
-        if not (np.isfinite(gamma) and gamma > 0.0):
-            raise ValueError(f"The 'gammas' must be positive and finite. Got {gamma!r} instead.")
 
 
 @dataclass(frozen=True)
