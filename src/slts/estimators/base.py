@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from threading import RLock
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
@@ -47,10 +47,12 @@ from slts.series.naming import class_name
 from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, count_and_sample
 from slts.training.held_out import HeldOutDecisions
+from slts.training.landmark_choice import FitOptions
 from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource, is_source, task_runner
 
 T = TypeVar("T")
+Options = TypeVar("Options", bound=FitOptions)
 # Weights that are this much smaller than the largest are lost in its rounding.
 _WEIGHT_RANGE = 1e-15
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
@@ -320,6 +322,12 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             self.probability_scale_ = fit_scale(*held_out)
             decisions, codes, weights = held_out
             self.held_out_margins_ = HeldOutMargins.of(decisions, codes, weights / weights.mean())
+
+    def _options(self, kind: type[Options], **derived: Any) -> Options:
+        """Return the parameters as `training` takes them: derived ones, others as they are."""
+        derived |= {"owner": type(self).__name__, "seed": self._seed(), "bar": self._progress}
+        names = {field.name for field in fields(kind)} - set(derived)
+        return kind(**derived, **{name: getattr(self, name) for name in names})
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

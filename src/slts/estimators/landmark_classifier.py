@@ -116,24 +116,12 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         """
         with self._fitting():
             source = self._training_source(X, y, sample_weight, groups)
-            options = LandmarkOptions(
-                owner=type(self).__name__,
-                learns_metric=self.learns_metric,
-                regularizer=self.regularizer,
+            options = self._options(
+                LandmarkOptions,
                 parameters=self._candidates(),
-                n_landmarks=self.n_landmarks,
-                landmarks=self.landmarks,
                 cv=getattr(self, self._cv_name),
                 cv_name=self._cv_name,
-                scale=self.scale,
-                homogeneous=self.homogeneous,
-                class_weight=self.class_weight,
                 settings=AlignmentSettings(self.objective, self.band, self.normalize, self.dtype),
-                device=self.device,
-                n_jobs=self.n_jobs,
-                memory_limit=self.memory_limit,
-                seed=self._seed(),
-                bar=self._progress,
             )
             self._store(fit_landmarks(source, options))
         return self

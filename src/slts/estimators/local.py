@@ -198,7 +198,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         """
         with self._fitting():
             source = self._training_source(X, y, sample_weight)
-            fit = fit_local(source, self._options())
+            fit = fit_local(source, self._checked_options())
             self._remember(fit.first_pass, fit.origins)
             self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
             self.groups_, self.group_names_ = fit.groups, fit.group_names
@@ -393,7 +393,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         for begin in range(0, len(batch), _SERIES):
             yield slice(begin, begin + _SERIES), form
 
-    def _options(self) -> LocalOptions:
+    def _checked_options(self) -> LocalOptions:
         """Return the parameters as `fit_local` takes them."""
         per_class = self.n_landmarks_per_class
         if per_class is not None and self.n_landmarks is not None:
@@ -402,26 +402,16 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
                 f"LocalSLTSClassifier can be given. Got {self.n_landmarks!r} and {per_class!r}."
             )
         objectives = _several(self.objective)
-        return LocalOptions(
-            owner=type(self).__name__,
-            n_landmarks=self.n_landmarks,
-            n_landmarks_per_class=per_class,
+        return self._options(
+            LocalOptions,
             n_snippets=int(self.n_snippets),
-            landmarks=self.landmarks,
-            representations=_several(self.representations),
-            settings=tuple(AlignmentSettings(o, self.band, normalize=False) for o in objectives),
-            metrics=self.metrics,
-            phases=(1, 3) if self.n_phases == "auto" else (int(self.n_phases),),
             n_components=int(self.n_components),
             metric_rank=int(self.metric_rank),
             max_length=None if self.max_length is None else int(self.max_length),
+            representations=_several(self.representations),
+            settings=tuple(AlignmentSettings(o, self.band, normalize=False) for o in objectives),
+            phases=(1, 3) if self.n_phases == "auto" else (int(self.n_phases),),
             penalties=np.unique(np.asarray(self.penalties, dtype=np.float64)),
-            class_weight=self.class_weight,
-            device=self.device,
-            n_jobs=self.n_jobs,
-            memory_limit=self.memory_limit,
-            seed=self._seed(),
-            bar=self._progress,
         )
 
 
