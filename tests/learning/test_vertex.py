@@ -185,7 +185,7 @@ def test_without_a_program_nothing_is_found(monkeypatch, rng):
 
 @pytest.mark.parametrize("by_simplex", [False, True])
 def test_the_smallest_separator_is_that_of_all_rows(by_simplex, rng, monkeypatch):
-    X = rng.uniform(-1.0, 1.0, size=(2000, 6))
+    X = rng.uniform(-1.0, 1.0, size=(8000, 6))
     truth = rng.normal(size=6)
     far = np.abs(X @ truth) > 0.1
     X, y = X[far], np.sign(X[far] @ truth)
@@ -194,9 +194,17 @@ def test_the_smallest_separator_is_that_of_all_rows(by_simplex, rng, monkeypatch
         monkeypatch.setattr(vertex, "_NORM_TOLS", ())
     else:
         monkeypatch.setattr(vertex, "_smallest_program", None)
-    start = 30.0 * truth
-    # The direction of the start is wrong for some rows, so that others join those near its margin.
-    found = smallest_separator(rows, start + 0.1 * rng.normal(size=6))
+    # The rows of smallest margin at the start are not those that decide, so others join.
+    sizes: list[int] = []
+    solve = vertex._smallest_on
+    monkeypatch.setattr(
+        vertex,
+        "_smallest_on",
+        lambda rows, index, at: sizes.append(index.size) or solve(rows, index, at),
+    )
+    found = smallest_separator(rows, 30.0 * truth * [1.0, 0.8, 1.2, 1.0, 0.9, 1.1])
+    assert sizes == sorted(set(sizes))
+    assert sizes[0] == 500 < sizes[1]
     A = rows.take(slice(None))
     known = linprog(np.ones(12), A_ub=np.hstack([-A, A]), b_ub=-np.ones(len(A)), method="highs")
     assert np.abs(found).sum() == pytest.approx(known.fun, rel=1e-9)

@@ -398,3 +398,12 @@ def test_later_rows_that_contradict_the_guess_are_an_error(monkeypatch):
         pytest.raises(DataError, match="but it varies in series 'r5'"),
     ):
         as_series(changed)
+
+
+def test_an_index_of_three_levels_and_an_infinite_value_are_errors():
+    levels = pd.MultiIndex.from_product([[0, 1], [0, 1], [0, 1, 2]])
+    with pytest.raises(DataError, match="an index of 3 levels, expected one level, or two"):
+        as_series(pd.DataFrame({"x": np.arange(12.0)}, index=levels))
+    table = pd.DataFrame({"id": [0, 0, 1, 1], "t": [0, 1, 0, 1], "x": [0.0, 1.0, 2.0, np.inf]})
+    with pytest.raises(DataError, match="infinite"):
+        as_series(table, id="id", time="t", channels=["x"])
