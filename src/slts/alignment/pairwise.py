@@ -63,7 +63,7 @@ def align(
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
     if band is None:
-        # The kernel takes arrays (channels, time) of float64, and checks while it reads them.
+        # The kernel takes arrays of float64, and checks while it reads them.
         aligned = native.align_pair(a, b, bool(normalize), objective, 0, 0.0, False, Alignment)
         if aligned is not None:
             return aligned
