@@ -141,6 +141,9 @@ def _newton(
 def _solve_identity_plus(A: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Solve ``(I + A'A) x = right`` on the smaller side; return x and A x, free of cancellation."""
     n, p = A.shape
+    if n == 0:
+        # LAPACK takes no empty right-hand side.
+        return right, np.empty(0)
     if n >= p:
         solution = Factor(A.T @ A, 1.0).solve(right)
         return solution, A @ solution
