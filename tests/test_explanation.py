@@ -167,8 +167,10 @@ def test_other_models_raise_an_error(fitted):
         slts.summarize(search, X)
 
 
-def test_several_series_raise_an_error(fitted):
+def test_a_list_of_one_series_is_explained_and_several_raise_an_error(fitted):
     model, X, _ = fitted
+    one = explain(model, X[0])
+    np.testing.assert_array_equal(explain(model, [X[0]]).contributions, one.contributions)
     for several in (slts.as_series(X[:2]), X[:2]):
         with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2"):
             explain(model, several)

@@ -423,3 +423,12 @@ class TestDigits:
         rows, columns = found.path.T
         total = np.sum((X[0][:, rows] - X[1][:, columns]) ** 2)
         np.testing.assert_allclose(total, near[0, 1], rtol=1e-9)
+
+
+def test_one_channel_needs_no_axis(rng):
+    a, b = rng.normal(size=(2, 30))
+    for objective in OBJECTIVES:
+        found = align(a[::2], b[::-1], objective=objective)
+        expected = align([a[::2].tolist()], [b[::-1].tolist()], objective=objective)
+        assert found.path.tolist() == expected.path.tolist()
+        assert found.similarity == expected.similarity

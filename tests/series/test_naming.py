@@ -9,6 +9,7 @@ import pytest
 import slts
 from slts.errors import DataError
 from slts.series import SeriesBatch
+from slts.series.dataset import Dataset
 from slts.series.naming import class_name, names_of, plain_times
 
 
@@ -109,3 +110,13 @@ def test_selections_keep_names_and_times(frame):
 def test_names_and_times_must_fit_the_series(given, message):
     with pytest.raises(DataError, match=message):
         SeriesBatch(np.zeros((3, 1)), [0, 1, 3], **given)
+
+
+def test_a_slice_of_a_dataset_has_all_that_belongs_to_its_series():
+    series = slts.as_series(np.zeros((3, 5)))
+    given = {"labels": np.arange(3), "ids": np.array(["a", "b", "c"]), "groups": np.arange(3) % 2}
+    some = Dataset(series, **given, weights=np.arange(3.0))[1:]
+    assert (some.labels.tolist(), some.ids.tolist()) == ([1, 2], ["b", "c"])
+    assert (some.groups.tolist(), some.weights.tolist()) == ([1, 0], [1.0, 2.0])
+    none = Dataset(series)[1:]
+    assert [none.labels, none.ids, none.groups, none.weights] == [None] * 4

@@ -13,7 +13,7 @@ from slts.models.snippets import MOST_KINDS, N_THRESHOLDS
 from slts.training import local_fit, local_metrics, partitioned_ridge, snippet_features
 from slts.training.first_pass import count_and_sample
 from slts.training.local_fit import _cap_sample_to_memory, _landmarks_per_class, stratified
-from slts.training.partitioned_ridge import PartitionedRidge, summing_bytes
+from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summing_bytes
 from slts.training.sampling import SampleSize
 from slts.training.snippet_features import snippet_bytes
 from slts.training.source import ArraySource
@@ -180,3 +180,11 @@ def test_batches_and_threads_of_the_sums_fit_in_memory(memory, expected, monkeyp
     )  # fmt: skip
     ridge.sum(GivenCoordinates())
     assert Runs.seen == [expected]
+
+
+def test_coefficients_of_coordinates_are_counted():
+    directions = (np.zeros((10, 3, 2, 4, 4)), np.zeros((10, 3, 1, 4, 4)))
+    plain = Coordinates((), (), np.zeros(0), directions, None, np.zeros(10))
+    assert (plain.n_features, plain.n_bytes) == (144, 8 * 10 * 144)
+    counted = SimpleNamespace(coef=np.zeros((10, 7, 5)))
+    assert Coordinates((), (), np.zeros(0), directions, counted, np.zeros(10)).n_features == 179

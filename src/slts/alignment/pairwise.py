@@ -62,7 +62,7 @@ def align(
     >>> aligned.path.tolist(), aligned.similarity
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
-    # The kernel takes arrays (channels, time) of float64, and checks while it reads them.
+    # The kernel takes arrays of float64, and checks while it reads them.
     kind, parameter = (0, 0.0) if band is None else native_band(band)
     aligned = native.align_pair(a, b, bool(normalize), objective, kind, parameter, False, Alignment)
     if aligned is not None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.series.batch import SeriesBatch
+from slts.series.flatten import offsets_of
 from slts.series.missing import interpolate, observed_share, zero_missing
 
 SCALES = ("standard", "robust", "asinh")
@@ -248,15 +249,14 @@ def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
     if max_length is None or int(batch.lengths.max(initial=0)) <= max_length:
         return batch
     widths = -(-batch.lengths // max_length)
-    starts = [
-        np.arange(a, b, w)
-        for a, b, w in zip(batch.offsets[:-1], batch.offsets[1:], widths, strict=True)
-    ]
-    cuts = np.concatenate(starts)
+    n_means = -(-batch.lengths // widths)
+    offsets = offsets_of(n_means)
+    # Where each mean begins.
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], n_means)
+    cuts = np.repeat(batch.offsets[:-1], n_means) + np.repeat(widths, n_means) * within
     counts = np.add.reduceat(~np.isnan(batch.values), cuts, axis=0, dtype=np.int64)
     with np.errstate(invalid="ignore"):
         values = np.add.reduceat(zero_missing(batch.values), cuts, axis=0) / counts
-    offsets = np.cumsum([0, *(len(s) for s in starts)], dtype=np.int64)
     return SeriesBatch.from_checked(np.ascontiguousarray(values), offsets, batch.channel_names)
 
 

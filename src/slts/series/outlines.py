@@ -97,7 +97,7 @@ def _standardised(means: FloatArray) -> tuple[FloatArray, IntArray]:
     # Quiet channels count less: small noise must not change the result.
     scale = np.sqrt(spread * widest)
     shapes = np.divide(centred, scale, out=np.zeros(means.shape), where=usable)
-    varies = (spread > _COUNTED_SPREAD * widest) & usable
+    varies = spread > _COUNTED_SPREAD * widest
     return shapes.reshape(len(means), -1), varies.sum(axis=(1, 2))
 
 

@@ -214,20 +214,25 @@ void bind(nb::module_& m, const char* rows_name, const char* landmarks_name) {
         "token"_a.none());
 }
 
-// A NumPy array (channels, time) of float64 with any strides, read through NumPy's own API: the
-// conversion to an `nb::ndarray` takes as long as a short alignment.
+// A NumPy array of float64, (channels, time) or (time,), with any strides. It is read through
+// NumPy's own API: the conversion to an `nb::ndarray` takes as long as a short alignment.
 struct SeriesArray {
     PyArrayObject* array;
+    std::int64_t channels = 1, steps = 0, to_channel = 0, to_step = 0;
 
     explicit SeriesArray(nb::handle given) : array(reinterpret_cast<PyArrayObject*>(given.ptr())) {
-        if (!PyArray_CheckExact(given.ptr()) || PyArray_NDIM(array) != 2 ||
-            PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(array))
+        const int axes = PyArray_CheckExact(given.ptr()) ? PyArray_NDIM(array) : 0;
+        if (axes < 1 || axes > 2 || PyArray_TYPE(array) != NPY_DOUBLE ||
+            !PyArray_ISBEHAVED_RO(array)) {
             array = nullptr;
+            return;
+        }
+        steps = PyArray_DIM(array, axes - 1), to_step = PyArray_STRIDE(array, axes - 1);
+        if (axes == 2) channels = PyArray_DIM(array, 0), to_channel = PyArray_STRIDE(array, 0);
     }
-    std::int64_t channels() const { return PyArray_DIM(array, 0); }
-    std::int64_t steps() const { return PyArray_DIM(array, 1); }
     double operator()(std::int64_t channel, std::int64_t step) const {
-        return *static_cast<const double*>(PyArray_GETPTR2(array, channel, step));
+        return *reinterpret_cast<const double*>(PyArray_BYTES(array) + channel * to_channel +
+                                                step * to_step);
     }
 };
 
@@ -247,13 +252,13 @@ struct PairSide {
 
     // Numbers that `read` needs.
     static std::int64_t size(const SeriesArray& series) {
-        return (series.steps() + kTileColumns - 1) * (series.channels() + 1);
+        return (series.steps + kTileColumns - 1) * (series.channels + 1);
     }
 
     // Returns false if a value is not finite or the norm of a row is too large.
     bool read(const SeriesArray& series, bool normalize, Objective objective, double* memory) {
-        const std::int64_t d = series.channels();
-        steps = series.steps();
+        const std::int64_t d = series.channels;
+        steps = series.steps;
         offsets[0] = 0, offsets[1] = steps;
         const std::int64_t padded = steps + kTileColumns - 1;
         rows = memory;
@@ -340,8 +345,8 @@ nb::object align_pair(nb::handle one, nb::handle other, bool normalize, nb::hand
     const SeriesArray a(one), b(other);
     const int target_index = selected_target(), code = objective_code(objective_name);
     if (a.array == nullptr || b.array == nullptr || target_index < 0 || code < 0) return nb::none();
-    const std::int64_t d = a.channels(), n = a.steps(), m = b.steps();
-    if (d == 0 || d != b.channels() || n == 0 || m == 0) return nb::none();
+    const std::int64_t d = a.channels, n = a.steps, m = b.steps;
+    if (d == 0 || d != b.channels || n == 0 || m == 0) return nb::none();
     if (!may_be_long && n * m > kLongPair) return nb::none();
     const auto objective = static_cast<Objective>(code);
     const std::int64_t columns = (m + kTileColumns - 1) / kTileColumns * kTileColumns,
