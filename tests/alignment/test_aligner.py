@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from slts import DataError, Itakura, align, as_series
-from slts.alignment import Aligner, AlignmentSettings, cpu
+from slts.alignment import Aligner, AlignmentSettings, cpu, pairwise
 from slts.alignment.cpu import native
 
 
@@ -176,6 +176,14 @@ def test_equal_subsets_share_one_layout(aligner, series, layouts):
         )
     # Two for the subsets, three for the aligners that they are compared with.
     assert len(layouts) == 5
+
+
+@pytest.mark.parametrize("band", [None, 2, Itakura(2.0)])
+def test_arrays_are_aligned_without_conversion(rng, monkeypatch, band):
+    # The conversion takes many times as long as the alignment of a short pair.
+    monkeypatch.delattr(pairwise, "as_series")
+    a, b = rng.normal(size=(2, 3, 9))
+    assert pairwise.align(a[::2], b[::2], band=band).path[-1].tolist() == [8, 8]
 
 
 @pytest.mark.parametrize("objective", ["affinity", "cost", "distance"])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from slts._typing import FloatArray
 from slts.alignment.aligner import Aligner, Alignment, align_pair
 from slts.alignment.cpu import native
-from slts.alignment.settings import AlignmentSettings, Band, no_path_error
+from slts.alignment.settings import AlignmentSettings, Band, native_band, no_path_error
 from slts.errors import DataError
 from slts.execution import progress_bar
 from slts.plural import count
@@ -62,11 +62,11 @@ def align(
     >>> aligned.path.tolist(), aligned.similarity
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
-    if band is None:
-        # The kernel takes arrays of float64, and checks while it reads them.
-        aligned = native.align_pair(a, b, bool(normalize), objective, 0, 0.0, False, Alignment)
-        if aligned is not None:
-            return aligned
+    # The kernel takes arrays of float64, and checks while it reads them.
+    kind, parameter = (0, 0.0) if band is None else native_band(band)
+    aligned = native.align_pair(a, b, bool(normalize), objective, kind, parameter, False, Alignment)
+    if aligned is not None:
+        return aligned
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
         raise _channels_differ("a", len(x), "b", len(y))

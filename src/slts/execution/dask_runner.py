@@ -94,7 +94,7 @@ class DaskRunner(TaskRunner):
         self._kept.append(kept)
         try:
             for done, future in enumerate(self._ended(kept), 1):
-                if future.status == "error":
+                if future.status in ("error", "cancelled"):
                     future.result()
                 progress(done, len(kept))
         except BaseException:
