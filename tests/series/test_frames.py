@@ -162,6 +162,11 @@ def test_a_missing_value_is_kept_or_located(make):
             r"row 3 \(series 'a'\): 'when' \(time\) is missing",
         ),
         (
+            {"when": ["2", "1", "1", "", "3"]},
+            {"id": "who", "time": "when"},
+            r"row 3 \(series 'a'\): 'when' \(time\) is missing",
+        ),
+        (
             {"when": [2, 1, 2, 0, 3]},
             {"id": "who", "time": "when"},
             "time 2 occurs twice in the series with id 'b'",
@@ -202,6 +207,8 @@ def test_frames_that_are_no_tables_are_explained():
         as_series(frame, id="i", time="t", channels="x")
     with pytest.raises(DataError, match=r"columns of equal names.*'x', 'x'"):
         as_series(pd.DataFrame([[1, 2.0, 3.0]], columns=["i", "x", "x"]))
+    with pytest.raises(DataError, match=r"Duplicate column names.*'x', 'x'"):
+        as_series(pd.DataFrame([[1, 2.0, 3.0]], columns=["i", "x", "x"]), id="i")
     index = pd.MultiIndex.from_tuples([("a", 1), ("a", "b")])
     with pytest.raises(DataError, match="the times cannot be sorted"):
         as_series(pd.DataFrame({"x": [0.0, 1.0]}, index=index))

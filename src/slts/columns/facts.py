@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from slts.columns.rows import (
     time_form,
 )
 from slts.errors import DataError
+from slts.extras import LazyModule
+
+compute: Any = LazyModule("pyarrow.compute", "io")
 
 ID_NAMES = (
     "id", "seriesid", "series", "caseid", "case", "instanceid", "instance", "sampleid", "rec",
@@ -249,7 +252,8 @@ class ColumnFacts:
         column = self._rows[name].combine_chunks()
         form = self.time_form(name)
         if form is not None:
-            column = parse_times(column.cast("string"), form)
+            text = column.cast("string")
+            column = parse_times(compute.if_else(compute.equal(text, ""), None, text), form)
         if self.kinds[name] == "moment" or form not in (None, "number"):
             # A moment, a day or a time of day, each counted in its own unit.
             column = column.cast("int64" if column.type.bit_width == 64 else "int32")

@@ -89,6 +89,9 @@ def arrow_table(frame: Any, name: str) -> Any:
         raise DataError(
             f"{name}: a column cannot be read, because its values have several types: {text}"
         ) from error
+    except ValueError as error:
+        # pandas: columns of equal names.
+        raise DataError(f"{name} cannot be read: {error}") from error
 
 
 def joined_identifier(rows: Any, names: Sequence[str]) -> Any:

@@ -125,10 +125,11 @@ def _apply(
         try:
             rows.append([method(model, series) for method in methods])
         except DataError:
+            if series.series_names is not None:
+                raise
             # It names a series by its position in the batch: raise it again for its name.
-            if series.series_names is None:
-                numbers = range(first, first + len(series))
-                series = series.named([f"series {number} of {part.name}" for number in numbers])
+            numbers = range(first, first + len(series))
+            series = series.named([f"series {number} of {part.name}" for number in numbers])
             rows.append([method(model, series) for method in methods])
         first += len(series)
         if requires_unique_ids:
