@@ -164,7 +164,7 @@ def _peer(
 
 ADAPTERS = {
     "local": Adapter(
-        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=9
+        slts.LocalSLTSClassifier, _unchanged, lambda model: int(model.n_numbers_), version=10
     ),
     "slts": Adapter(slts.SLTSClassifierCV, _unchanged, _slts_size),
     "minirocket": _peer("convolution_based", "MiniRocketClassifier", _rocket_size),

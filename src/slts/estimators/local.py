@@ -161,7 +161,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     band: Any = None
     n_components: int = 24
     metric_rank: int = 8
-    max_length: int | None = 128
+    max_length: int | None = 96
     penalties: Sequence[float] = PENALTIES
     class_weight: Any = None
     memory_limit: Any = None
