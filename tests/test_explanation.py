@@ -202,6 +202,18 @@ def test_removing_the_steps_of_largest_contribution_hurts_more_than_removing_oth
     assert hurt > unhurt + 0.02
 
 
+def test_without_landmarks_nothing_contributes(rng):
+    X = [rng.normal(size=(2, 9)) for _ in range(12)]
+    model = slts.SLTSClassifier(
+        gamma=1e300, regularizer="nuclear", calibration_cv=None, random_state=0
+    )
+    with pytest.warns(UserWarning, match="collapsed"):
+        model.fit(X, np.arange(12) % 2)
+    found = slts.explain(model, X[0])
+    assert found.by_landmark.shape == (1, 0)
+    assert not found.contributions.any()
+
+
 def test_two_classes_share_one_decision_value_with_opposite_signs(rng):
     y = np.array(["no", "yes"])[np.arange(30) % 2]
     X = [rng.normal(size=(2, 8)) + 2.0 * (c == "yes") for c in y]

@@ -253,3 +253,10 @@ def test_a_start_that_stalls_is_left_by_a_detour() -> None:
     problem = np.load(Path(__file__).parent / "data" / "stalling_metric.npz")
     for strength in 9e-7 * np.linspace(0.9, 1.1, 81):
         assert solve_metric(problem["Z"], problem["l"], gamma=1.0, lam=strength).converged
+
+
+@pytest.mark.parametrize("gamma", [1e200, 1e-200])
+def test_a_strength_out_of_the_range_of_numbers_is_an_error(gamma: float) -> None:
+    Z = np.ones((2, 1, 1))
+    with pytest.raises(ValueError, match=r"gamma=.*lam\*gamma\^2 must be positive and finite"):
+        solve_metric(Z, [1, -1], gamma=gamma, lam=1.0)

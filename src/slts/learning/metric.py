@@ -104,7 +104,14 @@ def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
 
     It is rounded: equal products of different factors are one problem.
     """
-    return float(f"{lam * gamma ** (2 if regularizer in SQUARED_NORMS else 1):.12g}")
+    squared = regularizer in SQUARED_NORMS
+    strength = float(f"{lam * gamma * (gamma if squared else 1.0):.12g}")
+    if not 0.0 < strength < np.inf:
+        raise ValueError(
+            f"The parameters gamma={gamma:g} and lam={lam:g} are too large or too small: "
+            f"lam*gamma{'^2' if squared else ''} must be positive and finite. Got {strength:g}."
+        )
+    return strength
 
 
 def solve_metric(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -142,8 +143,9 @@ class LinearForm:
         groups, n_problems = self._members, len(self.coef)
         # The products T: landmarks x phases x d x r.
         products = np.tensordot(sums, rows, axes=(2, 0)).swapaxes(2, 3)
-        own = products[groups.landmarks].reshape(*groups.landmarks.shape, -1)
-        factors = self.factors.swapaxes(0, 1).reshape(len(own), n_problems, own.shape[2])
+        size = math.prod(products.shape[1:])
+        own = products[groups.landmarks].reshape(*groups.landmarks.shape, size)
+        factors = self.factors.swapaxes(0, 1).reshape(len(own), n_problems, size)
         # Shape (groups, problems, members).
         parts = (factors @ own.swapaxes(1, 2)) * groups.coef
         values = np.zeros(self.coef.shape)
