@@ -136,7 +136,7 @@ def _cells(record: _Record) -> dict[str, Any]:
 
 def _csv_writer(file: TextIO, columns: Sequence[str]) -> _Write:
     table = csv.writer(file, lineterminator="\n")
-    header = [columns]
+    is_first = True
 
     def text(value: Any) -> Any:
         """Shorten a probability; bars separate the labels of a set."""
@@ -145,9 +145,11 @@ def _csv_writer(file: TextIO, columns: Sequence[str]) -> _Write:
         return f"{value:.6g}" if isinstance(value, float) else value
 
     def write(records: list[_Record]) -> None:
+        nonlocal is_first
         # The first batch may fail: then nothing is written.
-        while header:
-            table.writerow(header.pop())
+        if is_first:
+            table.writerow(columns)
+        is_first = False
         for record in records:
             cells = _cells(record)
             own = [record["id"], record["prediction"], *(text(cells.get(c)) for c in columns[2:])]

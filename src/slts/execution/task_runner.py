@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
@@ -195,7 +196,7 @@ class ThreadRunner(TaskRunner):
     ) -> Iterator[tuple[Start[Result], int]]:
         workers = min(self._workers, len(parts))
         if workers <= 1:
-            yield lambda number, mine: lambda: task(parts[number], shared, mine), 1
+            yield lambda number, mine: partial(task, parts[number], shared, mine), 1
             return
         stop, running = threading.Event(), set[Future[Result]]()
 

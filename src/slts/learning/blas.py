@@ -1,8 +1,8 @@
 """Products of large matrices by one library.
 
 NumPy and SciPy have a BLAS each. Its threads spin for a while after a call, so calls that alternate
-between the two wait for each other: with 16 threads a fit takes half as long again. Factorisations
-are SciPy's, hence products that stand between them are, too.
+between the two wait for each other: with 16 threads a fit takes 50% longer. Factorisations use
+SciPy's BLAS, so the products between them use it too.
 """
 
 from __future__ import annotations
