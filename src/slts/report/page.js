@@ -924,7 +924,7 @@
       base(upper), ties, one.nodes, two.nodes,
       s("line", { class: "axis", x1: lower.x, x2: lower.x + lower.width, y1: lower.y + 0.5, y2: lower.y + 0.5 }),
       s("text", { class: "strong halo", x: 2, y: 13 }, `${capital(clip(entry.id, 30))}: ${lengthOf(entry.clock, entry.length)}`),
-      s("text", { class: "strong halo", x: 2, y: height - 6 }, `${capital(clip(whose, 40))}: ${lengthOf(references.clock[j], references.length[j])}`),
+      s("text", { class: "strong halo", x: 2, y: height - 6 }, `${capital(clip(whose, 36))}: ${lengthOf(references.clock[j], references.length[j])}`),
       channelLabels(one, rows, steps, upper.x + upper.width), channelLabels(two, others, otherSteps, lower.x + lower.width));
     place.replaceChildren(svg);
     const words = byId("alignment-words");
