@@ -513,8 +513,8 @@ def test_lengths_from_one_to_thousands(rng):
     ]
     model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.9)
     lengths = model.comparisons_[0].representation(slts.as_series(X)).lengths.tolist()
-    # Averages of 24 and of 6 steps.
-    assert lengths[:6] == [1, 2, 3, 125, 117, 40]
+    # Averages of 32 and of 8 steps.
+    assert lengths[:6] == [1, 2, 3, 94, 88, 40]
 
 
 def test_three_series_per_class_are_enough(rng):
