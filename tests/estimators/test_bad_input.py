@@ -273,3 +273,23 @@ def test_weights_too_different_to_be_added_are_refused(kind, three):
             slts.DataError, match=r"sample_weight of series 5 is .* factor of 1e\+15"
         ):
             quick(kind).fit(X, y, weights)
+
+
+def test_labels_in_another_order_than_the_series_are_an_error(rng):
+    pd = pytest.importorskip("pandas")
+    ids = np.repeat([7, 3, 5, 4], 6)
+    frame = pd.DataFrame({"session": ids, "x": rng.normal(size=24), "kind": ids % 2})
+    labels = frame.groupby("session").kind.first()
+    X = slts.as_series(frame[["session", "x"]], id="session")
+    with pytest.raises(slts.errors.DataError, match="label 0 is of 'session 3', but"):
+        slts.OneNNClassifier().fit(X, labels)
+    for y in (labels.loc[[7, 3, 5, 4]], labels.to_numpy(), pd.Series([1, 1, 1, 0])):
+        slts.OneNNClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("y", [None, "kind"])
+def test_a_frame_with_labels_is_an_error_that_says_how_to_read_them(y):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": [0, 0, 1, 1], "x": [1.0, 2.0, 3.0, 4.0], "kind": [0, 0, 1, 1]})
+    with pytest.raises(ValueError, match=r"X, y = slts.as_series\(X, label='...'\)"):
+        slts.OneNNClassifier().fit(frame, y)

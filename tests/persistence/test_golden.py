@@ -25,7 +25,7 @@ HASHES = {
     "v2-ldmlt": "ad4902d33ca248768aecba65b07d99e73ae83bfbc81d65a5073fcabf6658e7dd",
     "v2-local": "30602dca9c12467a7c566e43abf4a61a12677b242cb90addde9da361c90945fd",
     "v2-slts-names": "395cf73ae78cb3ef627c1e4ab229872557bb377e4c23e353c7b0bf92c5b15485",
-    "v2-local-snippets": "7ce7c62efad5777df32aaf03872748e4eff554f598f6b2a4ad56d7893839eab2",
+    "v2-local-snippets": "8f08fc08b557c6a0344a5f89abe76e5c4ad622b42a4ba7bcf9b0c343b754ed85",
 }
 every_file = pytest.mark.parametrize("name", HASHES)
 

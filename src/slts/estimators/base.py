@@ -43,7 +43,7 @@ from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.series import SeriesBatch, as_series
 from slts.series.dataset import first_missing
-from slts.series.naming import class_name
+from slts.series.naming import class_name, names_of
 from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, count_and_sample
 from slts.training.held_out import HeldOutDecisions
@@ -407,8 +407,14 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             self.n_columns_in_ = None
             self.every_ = None if X.columns is None else X.columns.every
             return cast(SeriesSource, X)
+        # A frame may have the labels in a column.
+        column = "the label column" if y is None else repr(y)
+        hint = f" If {column} is in X: X, y = slts.as_series(X, label='...')."
         if y is None:
-            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+            hint = hint if hasattr(X, "columns") else ""
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.{hint}")
+        if isinstance(y, str):
+            raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
         batch = as_series(X)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
@@ -418,6 +424,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             raise DataError(
                 f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
             )
+        _check_order(y, batch)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise DataError(
@@ -501,6 +508,22 @@ def check_groups(groups: Any, n_series: int) -> AnyArray:
     if missing is not None:
         raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
     return np.asarray(column.tolist()) if column.dtype == object else column
+
+
+def _check_order(y: Any, batch: SeriesBatch) -> None:
+    """Raise an error if y is indexed by the identifiers of the series, but in another order."""
+    index, names = getattr(y, "index", ()), batch.series_names
+    # A method of lists; numbers from 0 are positions.
+    if names is None or callable(index) or hasattr(index, "step"):
+        return
+    given = tuple(names_of(list(index), getattr(index, "name", None)))
+    if given != names and sorted(given) == sorted(names):
+        k = next(k for k, name in enumerate(names) if given[k] != name)
+        raise DataError(
+            f"y is in another order than X: by its index, label {k} is of {given[k]!r}, but series "
+            f"{k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'); "
+            f"or y.to_numpy(), if its order is right."
+        )
 
 
 def _check_comparable(labels: AnyArray) -> None:
