@@ -39,8 +39,8 @@ PARTS = {
         "tests/estimators/test_local.py",
     ],
     "guarantees": ["tests/guarantees"],
-    "series": ["tests/series"],
-    "explanation.py": ["tests/test_explanation.py"],
+    "series": ["tests/series", "tests/files/test_resampling.py"],
+    "explanation.py": ["tests/test_explanation.py", "tests/estimators/test_local.py"],
 }
 EQUIVALENT = Path(__file__).with_name("mutation_equivalent.txt")
 # These files compare real numbers, which are equal only by chance: `<` is `<=` there.

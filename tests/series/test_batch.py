@@ -67,6 +67,12 @@ def test_properties_describe_the_data(batch):
     assert batch.values.flags.c_contiguous
 
 
+def test_messages_call_a_series_by_its_name_or_number(batch):
+    assert batch.anonymous().name_of(1, "X") == "series 1 of X"
+    named = batch.named([f"r{k}" for k in range(len(batch))])
+    assert named.name_of(1, "X") == "r1"
+
+
 def test_contiguous_float64_values_are_not_copied():
     values = np.zeros((4, 2))
     batch = SeriesBatch(values, [0, 1, 4])
