@@ -408,11 +408,10 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             self.every_ = None if X.columns is None else X.columns.every
             return cast(SeriesSource, X)
         # A frame may have the labels in a column.
-        column = "the label column" if y is None else repr(y)
-        hint = f" If {column} is in X: X, y = slts.as_series(X, label='...')."
+        hint = " If they are a column of X: X, y = slts.as_series(X, label='...')."
         if y is None:
-            hint = hint if hasattr(X, "columns") else ""
-            raise ValueError(f"{name} requires y to be passed, but the target y is None.{hint}")
+            shown = hint if hasattr(X, "columns") else ""
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.{shown}")
         if isinstance(y, str):
             raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
         batch = as_series(X)
