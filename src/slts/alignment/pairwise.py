@@ -63,8 +63,9 @@ def align(
     ([[0, 0], [1, 1], [2, 1]], 1.0)
     """
     # The kernel takes arrays of float64, and checks while it reads them.
-    kind, parameter = (0, 0.0) if band is None else native_band(band)
-    aligned = native.align_pair(a, b, bool(normalize), objective, kind, parameter, False, Alignment)
+    aligned = native.align_pair(
+        a, b, bool(normalize), objective, *native_band(band), False, Alignment
+    )
     if aligned is not None:
         return aligned
     x, y = _one_series(a, "a"), _one_series(b, "b")
