@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -12,15 +14,19 @@ namespace slts {
 
 using Vector = std::vector<double>;
 
+// SciPy is built with integers of 32 or 64 bits. Those of 32 bits are the lower half of these.
+using Integer = std::int64_t;
+static_assert(std::endian::native == std::endian::little);
+
 // Functions that SciPy exports to other extensions; module.cpp sets them at import.
 struct LinearAlgebra {
-    void (*dsyrk)(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda,
-                  double* beta, double* c, int* ldc);
-    void (*dgemv)(char* trans, int* m, int* n, double* alpha, double* a, int* lda, double* x,
-                  int* incx, double* beta, double* y, int* incy);
-    void (*dpotrf)(char* uplo, int* n, double* a, int* lda, int* info);
-    void (*dpotrs)(char* uplo, int* n, int* nrhs, double* a, int* lda, double* b, int* ldb,
-                   int* info);
+    void (*dsyrk)(char* uplo, char* trans, Integer* n, Integer* k, double* alpha, double* a,
+                  Integer* lda, double* beta, double* c, Integer* ldc);
+    void (*dgemv)(char* trans, Integer* m, Integer* n, double* alpha, double* a, Integer* lda,
+                  double* x, Integer* incx, double* beta, double* y, Integer* incy);
+    void (*dpotrf)(char* uplo, Integer* n, double* a, Integer* lda, Integer* info);
+    void (*dpotrs)(char* uplo, Integer* n, Integer* nrhs, double* a, Integer* lda, double* b,
+                   Integer* ldb, Integer* info);
 };
 inline LinearAlgebra scipy;
 
@@ -50,19 +56,19 @@ struct Matrix {
 
     // out = matrix times x
     void times(const Vector& x, Vector& out) const {
-        out.resize(n_rows);
+        out.assign(n_rows, 0.0);
         multiply('T', x, out);
     }
     // out = x times matrix
     void combine(const Vector& x, Vector& out) const {
-        out.resize(n_columns);
+        out.assign(n_columns, 0.0);
         multiply('N', x, out);
     }
 
    private:
-    // BLAS declares what it only reads as variable.
+    // BLAS declares what it only reads as variable. Some versions do not ignore NaN in the output.
     void multiply(char trans, const Vector& x, Vector& out) const {
-        int m = static_cast<int>(n_columns), n = static_cast<int>(n_rows), one = 1;
+        Integer m = static_cast<Integer>(n_columns), n = static_cast<Integer>(n_rows), one = 1;
         double alpha = 1.0, beta = 0.0;
         scipy.dgemv(&trans, &m, &n, &alpha, const_cast<double*>(data.get()), &m,
                     const_cast<double*>(x.data()), &one, &beta, out.data(), &one);
@@ -75,7 +81,7 @@ inline void weighted_gram(const Matrix& rows, const Vector& weights, Vector& par
     constexpr std::size_t kChunk = 512;
     const std::size_t size = rows.n_columns;
     char lower = 'L', plain = 'N';
-    int n = static_cast<int>(size);
+    Integer n = static_cast<Integer>(size);
     double one = 1.0, beta = 0.0;
     gram.resize(size * size);
     part.resize(std::min(kChunk, rows.n_rows) * size);
@@ -86,7 +92,7 @@ inline void weighted_gram(const Matrix& rows, const Vector& weights, Vector& par
             const double root = std::sqrt(weights[begin + i]);
             for (std::size_t j = 0; j < size; ++j) part[i * size + j] = root * row[j];
         }
-        int k = static_cast<int>(count);
+        Integer k = static_cast<Integer>(count);
         scipy.dsyrk(&lower, &plain, &n, &k, &one, part.data(), &n, &beta, gram.data(), &n);
         beta = 1.0;
     }
@@ -108,11 +114,12 @@ class Factor {
         for (std::size_t j = 0; j < size; ++j)
             for (std::size_t i = j; i < size; ++i) matrix[j * size + i] *= scale_[i] * scale_[j];
         char lower = 'L';
-        int n = static_cast<int>(size), failed = 1;
+        Integer n = static_cast<Integer>(size), failed = 1;
         for (double ridge = 1e-15; failed != 0; ridge *= 100.0) {
             if (ridge > 1.0) return false;
             for (std::size_t j = 0; j < size; ++j) matrix[j * size + j] = 1.0 + ridge;
             factor_ = matrix;
+            failed = 0;
             scipy.dpotrf(&lower, &n, factor_.data(), &n, &failed);
         }
         return true;
@@ -121,7 +128,7 @@ class Factor {
     // Replaces a right-hand side by the solution.
     void solve(Vector& right) const {
         char lower = 'L';
-        int n = static_cast<int>(right.size()), one = 1, info = 0;
+        Integer n = static_cast<Integer>(right.size()), one = 1, info = 0;
         for (std::size_t j = 0; j < right.size(); ++j) right[j] *= scale_[j];
         scipy.dpotrs(&lower, &n, &one, const_cast<double*>(factor_.data()), &n, right.data(), &n,
                      &info);
