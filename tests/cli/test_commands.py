@@ -805,7 +805,7 @@ def test_bad_series_of_sources_without_columns_are_skipped(model, tmp_path, run)
         code, output, messages = run("predict", model, tmp_path / name, "--on-error", "skip")
         assert code == 0, messages
         errors = [row["error"] for row in table(output)]
-        assert errors == ["", "", "", reason, "it has no values", ""]
+        assert errors == ["", "", "", reason, "the series has no values", ""]
 
 
 def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):
