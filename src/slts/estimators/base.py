@@ -75,12 +75,9 @@ class _OwnParametersFirst:
     """Signature of a constructor for `help`: a dataclass puts parameters of its bases first."""
 
     def __get__(self, instance: object, owner: Any) -> inspect.Signature:
-        found = inspect.signature(owner.__init__)
         names = [name for cls in owner.__mro__ for name in inspect.get_annotations(cls)]
-        _, *rest = found.parameters.values()
-        return found.replace(
-            parameters=sorted(rest, key=lambda one: (one.kind, names.index(one.name)))
-        )
+        _, *own = inspect.signature(owner.__init__).parameters.values()
+        return inspect.Signature(sorted(own, key=lambda p: (p.kind, names.index(p.name))))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -74,7 +74,7 @@ def warn_if_swapped(X: object) -> None:
         warn(
             f"X of shape {tuple(shape)} is read as series of {shape[1]} channels and "
             f"{count(shape[2], 'step')}. If its axes are (n, time, channels), use "
-            f"slts.as_series(X, layout='time_first'), or X.transpose(0, 2, 1) for a file"
+            f"slts.as_series(X, layout='time_first'), or save X.transpose(0, 2, 1) in a file"
         )
 
 
@@ -461,13 +461,9 @@ def sorted_rows(codes: IntArray, times: AnyArray, ids: Sequence[object], where: 
     where
         Name of the table, for messages.
     """
-    unknown = ~np.isfinite(times) if times.dtype.kind in "fmM" else np.zeros(1, bool)
-    if unknown.any():
-        row = int(np.argmax(unknown))
-        raise DataError(
-            f"{where}: the time in row {row} (series {ids[codes[row]]!r}) is {times[row]!s}: "
-            f"correct it or drop the row"
-        )
+    if times.dtype.kind in "fmM" and not np.isfinite(times).all():
+        row = int(np.argmin(np.isfinite(times)))
+        raise DataError(f"{where}: the time in row {row} is {times[row]!s}: drop the row")
     try:
         ranks: IntArray = np.unique(times, return_inverse=True)[1]
     except TypeError as error:
