@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg.blas import daxpy, dgemm, dsymm, dsyrk
 
 from slts._typing import AnyArray, FloatArray
@@ -55,15 +54,11 @@ def add_scaled(total: FloatArray, other: FloatArray, scale: float) -> None:
 
 
 def eigh(upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues, on the host, and eigenvectors of a symmetric matrix, given its upper triangle."""
-    if on_gpu(upper):
-        values, vectors = sys.modules["cupy"].linalg.eigh(upper, UPLO="U")
-        return on_host(values), vectors
-    # The transpose is in the order of LAPACK.
-    found: tuple[FloatArray, FloatArray] = linalg.eigh(
-        upper.T, lower=True, check_finite=False, driver="evd"
-    )
-    return found
+    """Eigenvalues and eigenvectors of a symmetric matrix, given its upper triangle."""
+    # NumPy's function, unlike SciPy's, lets other threads run.
+    arrays = sys.modules["cupy"] if on_gpu(upper) else np
+    values, vectors = arrays.linalg.eigh(upper, UPLO="U")
+    return values, vectors
 
 
 def symmetric_matmul(upper: FloatArray, b: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.learning.blas import add_gram, add_products, add_scaled
+from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of, on_gpu
 from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
 
@@ -71,13 +71,14 @@ class FeatureGram:
     @property
     def on_gpu(self) -> bool:
         """Whether a GPU computes."""
-        return self._arrays is not np
+        return on_gpu(self._total)
 
     def add(self, features: AnyArray) -> None:
         """Add features of the current comparison, shape (series, ...)."""
         if self._comparison is None:
             self._comparison = np.zeros_like(self._total)
-        flat = self._arrays.asarray(features.reshape(len(features), -1)).astype(float, copy=False)
+        flat = on_device_of(self._total, features.reshape(len(features), -1))
+        flat = flat.astype(np.float64, copy=False)
         if self._all:
             # The other triangle is filled in the end.
             add_gram(self._comparison, flat)

@@ -17,9 +17,10 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 from slts._typing import FloatArray
 from slts.learning.blas import (
     add_gram,
-    on_device_of,
     eigh,
     matmul,
+    on_device_of,
+    on_gpu,
     on_host,
     symmetric_matmul,
 )
@@ -172,7 +173,7 @@ class NormalEquations:
         cross = self._cross - np.outer(self._first, target_mean)
         squares = self._squares - float(self._targets @ target_mean)
         spectrum, rotation = eigh(gram)
-        spectrum = np.maximum(spectrum, 0.0)
+        spectrum = np.maximum(on_host(spectrum), 0.0)
         projected = on_host(matmul(rotation.T, on_device_of(rotation, cross)))
 
         y = targets - target_mean
@@ -206,10 +207,8 @@ class NormalEquations:
             if errors[k] < (1.0 - _TIE) * errors[best]:
                 best = k
         best_slope = shrunk[:, best, np.newaxis] * projected
-        penalty, slope = (
-            float(penalties[best]),
-            matmul(rotation, on_device_of(rotation, best_slope)),
-        )
+        penalty = float(penalties[best])
+        slope = matmul(rotation, on_device_of(rotation, best_slope))
         decided, curved = matmul(span.coordinates, slope), symmetric_matmul(gram, slope)
         slope = on_host(slope)
         residual = y - (on_host(decided) - mean @ slope)
@@ -254,19 +253,32 @@ class AnchorSpan:
         """Take inner products of series with the anchors, and of the anchors."""
         centre = anchors.mean(axis=1)
         gram = anchors - centre - centre[:, np.newaxis] + anchors.mean()
-        # Cholesky with pivots: those that are left in the end are rounding.
         least = _RANK_TOLERANCE * max(float(gram.diagonal().max()), np.finfo(float).tiny)
-        factor, pivots, rank, _ = dpstrf(on_host(gram).T, tol=least, lower=True, overwrite_a=True)
-        basis = np.zeros((len(gram), rank))
-        if rank:
-            inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
-            basis[pivots[:rank] - 1] = np.tril(inverse).T
+        basis = (_by_spectrum if on_gpu(gram) else _by_pivots)(gram, least)
         basis -= basis.mean(axis=0)
-        coordinates = matmul(products, on_device_of(products, basis))
+        coordinates = matmul(products, basis)
         share = on_device_of(products, np.full((1, len(products)), 1.0 / len(products)))
         mean = matmul(share, coordinates)[0]
         coordinates -= mean
-        return cls(basis, on_host(mean), coordinates)
+        return cls(on_host(basis), on_host(mean), coordinates)
+
+
+def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
+    """Return B with B' gram B = I, by Cholesky with pivots: those below `least` are rounding."""
+    factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
+    basis = np.zeros((len(gram), rank))
+    if rank:
+        inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
+        basis[pivots[:rank] - 1] = np.tril(inverse).T
+    return basis
+
+
+def _by_spectrum(gram: FloatArray, least: float) -> FloatArray:
+    """Return B with B' gram B = I, by eigenvectors: on a GPU there is no Cholesky with pivots."""
+    values, vectors = eigh(gram)
+    large = values > least
+    basis: FloatArray = vectors[:, large] / np.sqrt(values[large])
+    return basis
 
 
 def fit_loo_ridge(

@@ -11,7 +11,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, array_module
 from slts.execution import ThreadRunner
-from slts.learning.blas import matmul
+from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
 from slts.models.comparisons import (
@@ -415,6 +415,7 @@ def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[GroupFeatures])
     metrics = []
     for _, found in parts:
         features = fewer_phases(found, n_phases)
-        own = matmul(weights.T, features.reshape(len(features), -1))
+        flat = features.reshape(len(features), -1)
+        own = on_host(matmul(on_device_of(flat, weights.T), flat))
         metrics.append(own.reshape(len(own), *features.shape[1:]))
     return np.concatenate(metrics, axis=1)
