@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 from scipy.linalg.blas import daxpy, dgemm, dsymm, dsyrk
 
 from slts._typing import AnyArray, FloatArray
@@ -55,9 +56,11 @@ def add_scaled(total: FloatArray, other: FloatArray, scale: float) -> None:
 
 def eigh(upper: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues and eigenvectors of a symmetric matrix, given its upper triangle."""
-    # NumPy's function, unlike SciPy's, lets other threads run.
-    arrays = sys.modules["cupy"] if on_gpu(upper) else np
-    values, vectors = arrays.linalg.eigh(upper, UPLO="U")
+    if on_gpu(upper):
+        values, vectors = sys.modules["cupy"].linalg.eigh(upper, UPLO="U")
+    else:
+        # The transpose is in the order of LAPACK.
+        values, vectors = linalg.eigh(upper.T, lower=True, check_finite=False, driver="evd")
     return values, vectors
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of, on_gpu
+from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of
 from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
 
@@ -67,11 +67,6 @@ class FeatureGram:
         self._comparison: FloatArray | None = None
         self.comparison_weights: list[float] = []
         self._norm = 0.0
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether a GPU computes."""
-        return on_gpu(self._total)
 
     def add(self, features: AnyArray) -> None:
         """Add features of the current comparison, shape (series, ...)."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, array_module
-from slts.execution import ThreadRunner
 from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
@@ -364,12 +363,7 @@ def _choose(
             gram = gram.plus(occurring, share)
         return gram.solve(judges.targets, judges.weights, options.penalties)
 
-    candidates = [(n, share) for n in options.phases for share in shares]
-    # The matrices are small: one thread for each fit is faster than all for one fit. A GPU takes
-    # one fit after the other.
-    runner = ThreadRunner(1 if grams[candidates[0][0]].on_gpu else options.n_jobs)
-    found = runner.map(lambda own, _, __: fit(*own), candidates)
-    tried = dict(zip(candidates, found, strict=True))
+    tried = {(n, share): fit(n, share) for n in options.phases for share in shares}
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
     weight = {n: min(shares, key=lambda share: tried[n, share].error) for n in options.phases}
     fits = {n: tried[n, share] for n, share in weight.items()}
