@@ -171,8 +171,8 @@ def test_a_list_of_one_series_is_explained_and_several_raise_an_error(fitted):
     model, X, _ = fitted
     one = explain(model, X[0])
     np.testing.assert_array_equal(explain(model, [X[0]]).contributions, one.contributions)
-    for several in (slts.as_series(X[:2]), X[:2]):
-        with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2"):
+    for several in (slts.as_series(X[:2]), X[:2], np.zeros((2, *X[0].shape))):
+        with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2 series"):
             explain(model, several)
 
 

@@ -568,6 +568,14 @@ def test_certificates_can_be_read_printed_and_stored(model, training):
         certificate["luck"]
 
 
+def test_tables_have_class_means_only_where_there_are_some(model, held_out):
+    found = certify(model, *held_out)
+    headline = replace(found, bounds=found.bounds[:1])
+    for certificate, shown in ((found, True), (headline, False)):
+        assert ("class mean" in str(certificate)) == shown
+        assert ("<th>class mean</th>" in certificate._repr_html_()) == shown
+
+
 def test_the_remark_on_the_papers_lemma_compares_its_value_with_the_largest_loss(model, training):
     bound = certify(model, *training, sample="training")["the paper's theorem"]
     remark = bound.details["remark"]

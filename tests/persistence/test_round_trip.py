@@ -308,6 +308,11 @@ def test_a_search_is_saved_through_its_best_estimator(tmp_path):
     )
 
 
+def test_a_model_comes_before_its_path(tmp_path):
+    with pytest.raises(TypeError, match=re.escape("comes before the path: save(model, path)")):
+        slts.save(tmp_path / "m.slts", slts.OneNNClassifier())
+
+
 def test_names_must_end_in_slts(tmp_path):
     with pytest.raises(ValueError, match=re.escape("must end in '.slts'")):
         slts.save(fit(SMALL[4]), tmp_path / "model.pkl")

@@ -409,8 +409,10 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             return cast(SeriesSource, X)
         # A frame may have the labels in a column.
         hint = " If they are a column of X: X, y = slts.as_series(X, label='...')."
+        shown = hint if hasattr(X, "columns") else ""
         if y is None:
-            shown = hint if hasattr(X, "columns") else ""
+            if isinstance(X, tuple):
+                as_series(X)  # X and y in one tuple are an error that says so
             raise ValueError(f"{name} requires y to be passed, but the target y is None.{shown}")
         if isinstance(y, str):
             raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
@@ -421,7 +423,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         check_classification_targets(labels)
         if len(labels) != len(batch):
             raise DataError(
-                f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
+                f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels; "
+                f"every series has one label.{shown}"
             )
         _check_order(y, batch)
         classes, codes = np.unique(labels, return_inverse=True)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +40,8 @@ REGULARIZERS = ("frobenius", "nuclear", "l1", "mahalanobis")
 # Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
 SQUARED_NORMS = ("frobenius", "mahalanobis")
 _EXACT = 1e-12
+# Below it, squares of the strength vanish.
+_LEAST_STRENGTH = 1e-150
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
 
@@ -106,10 +107,11 @@ def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
     """
     squared = regularizer in SQUARED_NORMS
     strength = float(f"{lam * gamma * (gamma if squared else 1.0):.12g}")
-    if not 0.0 < strength < np.inf:
+    if not _LEAST_STRENGTH <= strength < np.inf:
         raise ValueError(
             f"The parameters gamma={gamma:g} and lam={lam:g} are too large or too small: "
-            f"lam*gamma{'^2' if squared else ''} must be positive and finite. Got {strength:g}."
+            f"lam*gamma{'^2' if squared else ''} must be finite and at least {_LEAST_STRENGTH:g}. "
+            f"Got {strength:g}."
         )
     return strength
 
@@ -120,10 +122,16 @@ def solve_metric(
     *,
     gamma: float,
     lam: float,
-    **options: Any,
+    regularizer: str = "frobenius",
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float | None = None,
+    max_iter: int = 500,
 ) -> MetricSolution:
-    """Solve for one pair of parameters; `options` are those of :func:`solve_metric_path`."""
-    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
+    """Solve for one pair of parameters; the others are those of :func:`solve_metric_path`."""
+    return solve_metric_path(
+        Z, labels, pairs=[(gamma, lam)], regularizer=regularizer, sample_weight=sample_weight,
+        tol=tol, max_iter=max_iter,
+    )[0]  # fmt: skip
 
 
 def solve_metric_path(

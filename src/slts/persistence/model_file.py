@@ -107,12 +107,12 @@ def save(
     >>> slts.load(path).predict(X[:1])
     array(['left'], dtype='<U5')
     """
+    _check_type(model)
     name = os.fspath(path)
     if not isinstance(name, str) or not name.lower().endswith(SUFFIX):
         raise ValueError(
             f"The 'path' parameter of save must end in {SUFFIX!r}. Got {path!r} instead."
         )
-    _check_type(model)
     check_is_fitted(model)
     try:
         content = _to_bytes(model, identifiers, digests)
@@ -206,6 +206,8 @@ def _check_type(model: Any) -> None:
         hint = "Pass the step that is a classifier of slts, such as pipeline[-1]."
     elif hasattr(model, "estimator_"):
         hint = "Pass its estimator_."
+    elif isinstance(model, str | os.PathLike):
+        hint = "The model comes before the path: save(model, path)."
     else:
         hint = (
             "For a GridSearchCV, pass best_estimator_. For a Pipeline, pass the step that is a "
