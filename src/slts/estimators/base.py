@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -70,6 +71,18 @@ class Outputs(NamedTuple):
     probabilities: FloatArray | None
 
 
+class _OwnParametersFirst:
+    """Signature of a constructor for `help`: a dataclass puts parameters of its bases first."""
+
+    def __get__(self, instance: object, owner: Any) -> inspect.Signature:
+        found = inspect.signature(owner.__init__)
+        names = [name for cls in owner.__mro__ for name in inspect.get_annotations(cls)]
+        _, *rest = found.parameters.values()
+        return found.replace(
+            parameters=sorted(rest, key=lambda one: (one.kind, names.index(one.name)))
+        )
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """Base of the classifiers.
@@ -102,6 +115,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Sorted digests of the training series, by which held-out series that are copies of them
         are recognised; None in models from files without them.
     """
+
+    __signature__ = _OwnParametersFirst()
 
     device: str = "cpu"
     n_jobs: int | None = None
