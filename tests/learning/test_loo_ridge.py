@@ -282,9 +282,8 @@ def test_a_gpu_sums_and_solves_as_the_cpu(cupy, rng, n_anchors):
         assert type(found) in (np.ndarray, float)
         np.testing.assert_allclose(found, getattr(host, name), rtol=1e-9, atol=1e-9)
     # Weights of dependent anchors are not unique, decisions are.
-    first, second = (
-        own.reshape(12, -1) @ own[:n_anchors].reshape(n_anchors, -1).T for own in features
-    )
+    flat = [own.reshape(12, -1).astype(float) for own in features]
+    first, second = (own @ own[:n_anchors].T for own in flat)
     scales = grams[1].comparison_weights
     products = scales[0] * (first + second) + scales[1] * second
     np.testing.assert_allclose(products @ device.weights, products @ host.weights, atol=1e-9)
