@@ -57,7 +57,9 @@ def test_series_that_cannot_be_used_are_named_or_left_out():
     broken = np.array([[1.0, 2.0], [nan, inf]])
     ids = np.array(["a", "b", "c"])
     given = unchecked(good, empty, broken, ids=ids)
-    with pytest.raises(DataError, match="^t: series 'b': the series has no values; correct it, or leave"):
+    with pytest.raises(
+        DataError, match="^t: series 'b': the series has no values; correct it, or leave"
+    ):
         usable(given, None, skip=False)
     for names, steps, text in (
         (None, None, "step 1 of channel 1 is infinite"),
@@ -71,7 +73,10 @@ def test_series_that_cannot_be_used_are_named_or_left_out():
     found = usable(given, ["x", "y"], skip=True)
     assert found.ids.tolist() == ["a"]
     reason = "step 1 of 'y' is infinite or not a number"
-    assert found.unusable == (Unusable(1, "b", "the series has no values"), Unusable(2, "c", reason))
+    assert found.unusable == (
+        Unusable(1, "b", "the series has no values"),
+        Unusable(2, "c", reason),
+    )
     # Gaps are no reason, and steps without values at the end are cut off.
     gaps = usable(unchecked(np.array([[nan, 1.0], [nan, nan]])), None, skip=False)
     np.testing.assert_array_equal(gaps.series.values, [[nan, 1.0]])

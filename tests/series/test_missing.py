@@ -40,7 +40,9 @@ def test_series_without_gaps_are_returned_as_they_are():
 
 
 def test_a_channel_that_a_series_lacks_gets_its_mean_over_all_series():
-    batch = as_series([[[1.0, NAN, 3.0], [NAN] * 3, [NAN] * 3], [[5.0, 6.0], [2.0, 4.0], [NAN] * 2]])
+    batch = as_series(
+        [[[1.0, NAN, 3.0], [NAN] * 3, [NAN] * 3], [[5.0, 6.0], [2.0, 4.0], [NAN] * 2]]
+    )
     filled = [[1.0, 3.0, 0.0], [2.0, 3.0, 0.0], [3.0, 3.0, 0.0], [5.0, 2.0, 0.0], [6.0, 4.0, 0.0]]
     assert fill_gaps(batch).values.tolist() == filled
 
