@@ -99,6 +99,20 @@ def test_one_bad_time_is_named(tmp_path):
     refused(path, r"line 4: column 't' \(time\) holds 'late'", time="t")
 
 
+@pytest.mark.parametrize("cell", ["inf", "nan"])
+def test_times_are_finite(cell, tmp_path):
+    rows = [f"{s},{cell if (s, t) == ('b', 1) else t},{t}" for s in "ab" for t in range(4)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["id,time,x", *rows]))
+    expected = "is missing" if cell == "nan" else f"holds {cell}, expected finite numbers"
+    refused(path, rf"line 7 \(series 'b'\): 'time' \(time\) {expected}")
+    cells = [row.split(",") for row in rows]
+    texts = {"id": [c[0] for c in cells], "time": [c[1] for c in cells], "x": range(8)}
+    pq.write_table(pa.table(texts), tmp_path / "data.parquet")
+    expected = f"holds '{cell}', expected text such as 0.5"
+    refused(tmp_path / "data.parquet", rf"row 5 \(series 'b'\): 'time' \(time\) {expected}")
+
+
 @pytest.mark.usefixtures("tables_in_parts")
 def test_a_repeated_series_is_an_error_in_batches_only(tmp_path):
     path = tmp_path / "data.csv"

@@ -216,10 +216,8 @@ PARAMETERS: Mapping[str, Kind] = {
     "metrics": one_of("class", "landmark", "shared"),
     "n_components": at_least(1),
     "n_cycles": at_least(1),
-    "n_jobs": Kind(
-        "None or a number of threads, or -1 for all cores",
-        lambda v: v is None or (_is_integer(v) and v != 0 and abs(v) <= _MOST_JOBS),
-    ),
+    "n_jobs": NOTHING
+    | Kind("an integer except 0", lambda v: _is_integer(v) and 0 < abs(v) <= _MOST_JOBS),
     "n_landmarks": NOTHING | _COUNT,
     "n_landmarks_per_class": NOTHING | at_least(1),
     "n_snippets": at_least(0),

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -122,16 +123,14 @@ def solve_metric(
     *,
     gamma: float,
     lam: float,
-    regularizer: str = "frobenius",
-    sample_weight: npt.ArrayLike | None = None,
-    tol: float | None = None,
-    max_iter: int = 500,
+    **options: Any,
 ) -> MetricSolution:
-    """Solve for one pair of parameters; the others are those of :func:`solve_metric_path`."""
-    return solve_metric_path(
-        Z, labels, pairs=[(gamma, lam)], regularizer=regularizer, sample_weight=sample_weight,
-        tol=tol, max_iter=max_iter,
-    )[0]  # fmt: skip
+    """Solve for one pair of parameters.
+
+    The options are ``regularizer``, ``sample_weight``, ``tol`` and ``max_iter`` of
+    :func:`solve_metric_path`.
+    """
+    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
 
 
 def solve_metric_path(
