@@ -183,6 +183,11 @@ def test_data_that_cannot_be_split_raise_an_error(data):
     rare = np.where(np.arange(300) == 7, 9, y)
     with pytest.raises(slts.DataError, match="has no series of class 9"):
         fit_certified(ESTIMATOR, X, rare, random_state=0)
+    first, second, _ = parts_of(300, 0)
+    for part, purpose in ((second, "landmarks and metrics"), (first, "separators")):
+        rare = np.where(np.arange(300) == part[0], 9, y)
+        with pytest.raises(slts.DataError, match=rf"part for {purpose} \(120 series\) .* class 9"):
+            fit_certified(ESTIMATOR, X, rare, random_state=0)
     with pytest.raises(slts.DataError, match="inconsistent"):
         fit_certified(ESTIMATOR, X, y[:-1])
     with pytest.raises(ValueError, match="strictly between"):
