@@ -55,6 +55,14 @@ def test_hold_out_headline_is_clopper_pearson(model, held_out):
     assert certificate.n == 120
 
 
+def test_repeated_training_series_are_not_independent_of_the_landmarks(training):
+    X, y = training
+    X = [*X, X[3]]
+    model = slts.BBSClassifier(20, gamma=0.1, **FAST).fit(X, np.append(y, y[3]))
+    with pytest.raises(DataError, match="some training series are repeated"):
+        certify(model, X, np.append(y, y[3]), sample="training")
+
+
 def test_one_vs_rest_bounds_share_delta(model, held_out):
     X, y = held_out
     bound = certify(model, X, y)["hold-out error, one-vs-rest"]
