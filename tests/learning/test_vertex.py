@@ -159,8 +159,11 @@ def test_what_is_no_vertex_is_not_returned(radius, rng):
 
 @pytest.mark.parametrize("radius", RADII)
 @pytest.mark.parametrize("near", [0.5, 1e-9])
-def test_undecided_rows_are_solved_and_others_join(radius, near, rng):
-    rows = noisy(rng)
+def test_undecided_rows_are_solved_and_others_join(radius, near, rng, monkeypatch):
+    rows, sizes, solve = noisy(rng), [], vertex._restricted_program
+    monkeypatch.setattr(
+        vertex, "_restricted_program", lambda *given: sizes.append(given[2].size) or solve(*given)
+    )
     known = optimum(rows, radius)
     loss = rows.loss(rows.margins(known))
     coef, dual = solve_undecided(rows, radius, sides_at(rows, radius, known, near), loss + 1e-12)
@@ -172,6 +175,15 @@ def test_undecided_rows_are_solved_and_others_join(radius, near, rng):
     )
     coef, _ = solve_undecided(rows, radius, nothing, loss + 1e-12)
     assert rows.loss(rows.margins(coef)) == pytest.approx(loss, rel=1e-9)
+    # One row on each side taken for the other side, and a tight row left out: few join.
+    sides = sides_at(rows, radius, known)
+    below, far = sides.below.copy(), np.argsort(rows.margins(known))
+    below[far[[0, -1]]] = False, True
+    sizes.clear()
+    few = sides._replace(below=below, undecided=sides.tight[1:])
+    coef, _ = solve_undecided(rows, radius, few, loss + 1e-12)
+    assert rows.loss(rows.margins(coef)) == pytest.approx(loss, rel=1e-9)
+    assert len(few.undecided) == sizes[0] < sizes[1] <= sizes[-1] < rows.n_rows
 
 
 def test_without_a_program_nothing_is_found(monkeypatch, rng):

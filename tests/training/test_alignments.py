@@ -49,6 +49,23 @@ def test_two_classes_are_one_problem(rng):
     assert list(make(rng, n_classes=3).positives) == [0, 1, 2]
 
 
+def test_some_of_the_series_have_a_mean_weight_of_one(rng):
+    data = replace(make(rng), weights=np.arange(1.0, 41.0))
+    data = replace(data, similarities=at_identity(data).similarities)
+    rows = np.array([3, 8, 4])
+    some = data.take(rows)
+    np.testing.assert_allclose(some.weights, [4 / 6, 9 / 6, 5 / 6])
+    np.testing.assert_array_equal(some.codes, data.codes[rows])
+    np.testing.assert_array_equal(some.products, data.products[rows])
+    np.testing.assert_array_equal(some.similarities, data.similarities[rows])
+    assert data.take(np.arange(40)) is data
+    assert data.first_landmarks(8) is data
+    few = data.first_landmarks(3)
+    np.testing.assert_array_equal(few.products, data.products[:, :3])
+    np.testing.assert_array_equal(few.similarities, data.similarities[:, :3])
+    assert few.landmark_codes.tolist() == [0, 1, 2]
+
+
 def test_class_sums_add_the_products_of_each_class(data):
     sums = data.class_sums
     for k in range(data.n_classes):

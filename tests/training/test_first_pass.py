@@ -209,3 +209,21 @@ def test_progress_counts_the_parts():
         progress=lambda done, total: seen.append((done, total)),
     )  # fmt: skip
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("n", "n_steps", "sizes"),
+    [
+        # 64 kB are one part, 1 MiB three parts, and 16 MiB the most, sixteen.
+        (10, 800, [10]),
+        (32, 4096, [11, 11, 10]),
+        (32, 65536, [2] * 16),
+        # A part has at most 32,768 series.
+        (40_000, 1, [32768, 7232]),
+    ],
+)
+def test_arrays_are_cut_into_parts_by_their_size(n, n_steps, sizes):
+    parts = ArraySource(slts.as_series(np.zeros((n, n_steps))), np.arange(n)).parts()
+    assert [len(part) for part in parts] == sizes
+    assert np.concatenate([part.labels for part in parts]).tolist() == list(range(n))
+    assert np.concatenate([part.ids for part in parts]).tolist() == list(range(n))

@@ -4,7 +4,7 @@ metric.py         hinge loss + penalty: the matrix M of the similarity
 separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
 logdet.py         LDMLT: the step for a triplet, and rankings by distance
 loo_ridge.py      ridge regression on inner products, its penalty by exact leave-one-out
-blas.py           products of large matrices by one library
+blas.py           products of large matrices by one library, or on a GPU
 local.py          local metrics by that regression, and their number of phases
 calibration.py    accuracy, probabilities and p-values from held-out decision values
 

@@ -41,6 +41,8 @@ REGULARIZERS = ("frobenius", "nuclear", "l1", "mahalanobis")
 # Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
 SQUARED_NORMS = ("frobenius", "mahalanobis")
 _EXACT = 1e-12
+# Below it, squares of the strength vanish.
+_LEAST_STRENGTH = 1e-150
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
 _DETOURS = (1.3, 0.7, 3.0)
 
@@ -106,10 +108,11 @@ def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
     """
     squared = regularizer in SQUARED_NORMS
     strength = float(f"{lam * gamma * (gamma if squared else 1.0):.12g}")
-    if not 0.0 < strength < np.inf:
+    if not _LEAST_STRENGTH <= strength < np.inf:
         raise ValueError(
             f"The parameters gamma={gamma:g} and lam={lam:g} are too large or too small: "
-            f"lam*gamma{'^2' if squared else ''} must be positive and finite. Got {strength:g}."
+            f"lam*gamma{'^2' if squared else ''} must be finite and at least {_LEAST_STRENGTH:g}. "
+            f"Got {strength:g}."
         )
     return strength
 
@@ -122,7 +125,11 @@ def solve_metric(
     lam: float,
     **options: Any,
 ) -> MetricSolution:
-    """Solve for one pair of parameters; `options` are those of :func:`solve_metric_path`."""
+    """Solve for one pair of parameters.
+
+    The options are ``regularizer``, ``sample_weight``, ``tol`` and ``max_iter`` of
+    :func:`solve_metric_path`.
+    """
     return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,10 +59,18 @@ class SeparatorSolution(Solution):
 
 
 def solve_separator(
-    K: npt.NDArray[np.floating], labels: npt.ArrayLike, *, gamma: float, **options: Any
+    K: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
 ) -> SeparatorSolution:
-    """Solve for one ``gamma``; `options` are those of :func:`solve_separator_path`."""
-    return solve_separator_path(K, labels, gammas=[gamma], **options)[0]
+    """Solve for one ``gamma``; the other parameters are those of :func:`solve_separator_path`."""
+    return solve_separator_path(
+        K, labels, gammas=[gamma], sample_weight=sample_weight, tol=tol, max_iter=max_iter
+    )[0]
 
 
 def solve_separator_path(
