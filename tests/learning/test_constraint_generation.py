@@ -380,6 +380,15 @@ def test_little_memory_gives_the_same_solution(kind: str, rng: np.random.Generat
     np.testing.assert_allclose(values[0], values[1], rtol=2e-6, atol=1e-8)
 
 
+def test_few_rows_in_parts_are_sent_at_once(rng: np.random.Generator) -> None:
+    rows = problem("weights", rng, 60, 4)
+    parts = Parts(rows, [0, 20])
+    found = metric_of(rows, sample_of(rows, slice(0, 9)), parts, 1e-2)
+    known = solve_metric(*rows[:2], gamma=0.5, lam=1e-2, sample_weight=rows[2])
+    assert found.objective == pytest.approx(known.objective, rel=1e-6)
+    assert parts.passes == 1
+
+
 def test_rows_in_memory_are_limited_by_bytes_and_by_their_number() -> None:
     assert rows_in_memory(SeparatorProblem, 60_000, 40, np.inf) == 8000
     assert rows_in_memory(SeparatorProblem, 60_000, 40, 0.0) == 5000

@@ -293,3 +293,22 @@ def test_a_gpu_sums_and_solves_as_the_cpu(cupy, rng, n_anchors):
         sums.add(on_host(span.coordinates), targets, weights)
         found = sums.solve(span, targets, weights, grams[0].absolute(PENALTIES))
         np.testing.assert_allclose(found.left_out, host.left_out, atol=1e-9)
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [(0.19, 1), (0.21, 3)])
+def test_a_gain_must_exceed_two_standard_errors(gain, chosen):
+    """Losses of 2 fall by the gain plus or minus 1: of 100 series the standard error is 0.1."""
+    targets, codes = np.ones((100, 1)), np.ones(100, dtype=np.int64)
+    plain, side = targets + np.sqrt(2.0), np.where(np.arange(100) % 2, 1.0, -1.0)[:, None]
+    other = targets + np.sqrt(2.0 - gain - side)
+    fits = {1: fit_with(plain), 3: fit_with(other)}
+    found, choices = choose_phases(fits, targets, codes, np.full(100, 7.0), PENALTIES)
+    assert found == chosen
+    assert f"lower by {gain:.4f} than with 1, standard error 0.1000" in choices[1].reason
+    assert [choice.error for choice in choices] == pytest.approx([2.0, 2.0 - gain])
+    # Series that fall by 1 and more count nine times as much.
+    weights = np.where(side[:, 0] > 0.0, 9.0, 1.0)
+    _, choices = choose_phases(fits, targets, codes, weights, PENALTIES)
+    assert choices[1].error == pytest.approx(1.2 - gain)
+    doubt = np.sqrt((9**2 * 0.2**2 + 1.8**2) * 50) / 500
+    assert f"by {gain + 0.8:.4f} than with 1, standard error {doubt:.4f}" in choices[1].reason

@@ -246,6 +246,7 @@ def test_usual_problems_need_no_simplex_method(gamma, monkeypatch):
 def test_rows_that_cannot_be_separated_have_no_smallest_separator():
     rows = HingeExamples(np.array([[1.0], [-1.0]]), np.ones(2), np.full(2, 0.5))
     assert vertex._smallest_program(rows, np.arange(2)) is None
+    assert smallest_separator(rows, np.ones(1)) is None
 
 
 def test_a_vertex_within_the_tolerance_of_a_program_becomes_exact(rng):
