@@ -1,5 +1,6 @@
 """The estimators inside scikit-learn's tools, on ragged series in every accepted form."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -262,3 +263,10 @@ def test_names_of_channels_are_names_of_features(estimator, two):
     assert fitted.feature_names_in_.tolist() == ["u", "v", "w"]
     assert fitted.n_features_in_ == 3
     assert not hasattr(clone(fitted), "feature_names_in_")
+
+
+def test_help_shows_the_parameters_of_a_classifier_before_those_of_all():
+    names = list(inspect.signature(slts.SLTSClassifier).parameters)
+    assert names[:3] == ["n_landmarks", "gamma", "lam"]
+    assert names[-4:] == ["device", "n_jobs", "random_state", "verbose"]
+    assert set(names) == set(slts.SLTSClassifier().get_params())
