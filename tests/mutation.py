@@ -37,16 +37,25 @@ PARTS = {
         "tests/estimators/test_tuning.py",
         "tests/estimators/test_groups.py",
         "tests/estimators/test_local.py",
+        "tests/estimators/test_warnings.py",
+        "tests/estimators/test_scans.py",
     ],
     "guarantees": ["tests/guarantees"],
-    "series": ["tests/series", "tests/files/test_resampling.py"],
+    "series": [
+        "tests/series",
+        "tests/files/test_resampling.py",
+        "tests/files/test_missing.py",
+        "tests/files/test_groups.py",
+        "tests/files/test_bad_files.py",
+        "tests/files/test_messy_tables.py",
+    ],
     "explanation.py": ["tests/test_explanation.py", "tests/estimators/test_local.py"],
 }
 EQUIVALENT = Path(__file__).with_name("mutation_equivalent.txt")
 # These files compare real numbers, which are equal only by chance: `<` is `<=` there.
 REAL_NUMBERS = {
     f"learning/{name}.py"
-    for name in ("constraint_generation", "interior", "penalties", "smoothed_newton", "vertex")
+    for name in ("constraint_generation", "penalties", "smoothed_newton", "vertex")
 }
 # Processor time of the tests of one mutant; they take a tenth of it without a mutant.
 MOST_SECONDS = 200
@@ -133,8 +142,10 @@ def changed(node, **fields):
     return other
 
 
-def called(call):
-    return getattr(call.func, "attr", getattr(call.func, "id", None))
+def called(node):
+    """Return the name of the function that a node calls, if it is a call."""
+    function = getattr(node, "func", None)
+    return getattr(function, "attr", getattr(function, "id", None))
 
 
 def sites(node, scope=(), function=None):
@@ -144,6 +155,9 @@ def sites(node, scope=(), function=None):
             continue
         for at, child in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(child, ast.AST) or left_out(child):
+                continue
+            # NumPy takes any negative size of a shape for the unknown one.
+            if isinstance(child, ast.UnaryOp) and called(node) == "reshape":
                 continue
             yield node, field, at if isinstance(value, list) else None, child, function
             inner, name = scope, function

@@ -126,7 +126,10 @@ def test_alignments_and_nearest_landmarks_are_those_of_the_similarity(fitted):
     found = explain(model, X[0])
     K = slts.similarity([X[0]], [X[j] for j in found.landmark_indices])[0]
     np.testing.assert_allclose(found.similarities, K)
-    assert found.nearest_landmarks(1)[0] == np.argmax(K)
+    order = np.argsort(-K, kind="stable").tolist()
+    assert found.nearest_landmarks(2).tolist() == order[:2]
+    assert found.nearest_landmarks().tolist() == order[:5]
+    assert found.landmark_names == tuple(model.series_name(j) for j in found.landmark_indices)
     for j, alignment in zip(found.landmark_indices, found.alignments, strict=True):
         np.testing.assert_array_equal(alignment.path, slts.align(X[0], X[j]).path)
 
@@ -169,8 +172,8 @@ def test_a_list_of_one_series_is_explained_and_several_raise_an_error(fitted):
     model, X, _ = fitted
     one = explain(model, X[0])
     np.testing.assert_array_equal(explain(model, [X[0]]).contributions, one.contributions)
-    for several in (slts.as_series(X[:2]), X[:2]):
-        with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2"):
+    for several in (slts.as_series(X[:2]), X[:2], np.zeros((2, *X[0].shape))):
+        with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2 series"):
             explain(model, several)
 
 
@@ -209,6 +212,9 @@ def test_without_landmarks_nothing_contributes(rng):
         model.fit(X, np.arange(12) % 2)
     found = slts.explain(model, X[0])
     assert found.by_landmark.shape == (1, 0)
+    # A decision of zero is for the first class.
+    assert found.decision.tolist() == [0.0]
+    assert found.predicted == model.predict(X[:1])[0] == 0
     assert not found.contributions.any()
 
 
@@ -339,6 +345,19 @@ def test_the_strongest_snippets_have_the_largest_contributions_of_either_sign(wi
         assert (np.diff(sizes[strongest]) <= 0).all()
         assert sizes[strongest].min() >= np.delete(sizes, strongest).max()
     assert len(found.strongest_snippets()) == 5
+
+
+def test_occurrences_and_comparisons_are_those_of_the_linear_forms(with_snippets):
+    model, X = with_snippets
+    *aligned, counted = model.linear_forms()
+    found, batch = explain(model, X[0]), slts.as_series(X[:1])
+    for k in range(20):
+        ((_, met),) = counted.occurrences(batch, np.array([k]))
+        assert found.occurrences(k).tolist() == met[0].tolist()
+    assert max(found.occurrences(k).max() for k in range(20)) > 1
+    parts = [found.of_landmark(1, comparison) for comparison in range(len(aligned))]
+    np.testing.assert_allclose(sum(parts), found.of_landmark(1), atol=1e-12)
+    assert len(aligned) > 1
 
 
 PLANTED, STEPS, REACH = 2, 20, 5

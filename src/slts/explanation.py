@@ -378,11 +378,13 @@ def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
 
 def _one_series(x: Any) -> SeriesBatch:
     # A list of (channels, time) arrays is a collection, any other list is one series.
-    collection = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
-    batch = as_series(x if collection or isinstance(x, SeriesBatch) else [x])
+    is_list = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
+    collection = is_list or isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3
+    batch = as_series(x if collection else [x])
     if len(batch) != 1:
         raise ValueError(
-            f"The 'x' parameter must be one series, such as X[0]. Got {len(batch)} instead."
+            f"The 'x' parameter of explain must be one series, such as X[0]. Got {len(batch)} "
+            f"series instead."
         )
     return batch
 

@@ -211,7 +211,7 @@ def test_stacks_of_metrics_need_square_ones():
 
 
 def test_the_number_of_threads_is_checked():
-    with pytest.raises(ValueError, match="n_jobs"):
+    with pytest.raises(ValueError, match="n_jobs must not be 0: 1 is one thread"):
         similarity([GOOD], n_jobs=0)
     with pytest.raises(TypeError, match="n_jobs must be a whole number or None, got 'all'"):
         similarity([GOOD], n_jobs="all")

@@ -506,10 +506,10 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
         (["evaluate", model, strange], "not a class of the model; its classes are 'high', 'low'"),
         (["evaluate", model, test, "--label", "nope"], "no column 'nope' (label)"),
-        (["explain", model, test, "--series", "r999"], "has 30 series, and none of them is 'r999'"),
         (
             ["explain", model, test, "--series", "r999"],
-            "such as 'r000', 'r001', 'r002', or a",
+            "has 30 series, and none has the identifier or the position r999. Give an identifier, "
+            "such as 'r000', 'r001', 'r002', or a position from 0 to 29",
         ),
         (["evaluate", model, test, "--label", "speeker"], "did you mean 'speaker'?"),
         (["fit", unlabelled, "--model", fresh], "has no label column"),
@@ -565,6 +565,7 @@ def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
     code, _, messages = run("fit", walks(tmp_path, code=columns["code"]), *out, path)
     assert code == 1
     assert "has no label column: name it with --label. It may be --label code." in messages
+    assert "the label must have one value per series, two or more in all, and no empty" in messages
 
 
 def test_other_channels_replace_those_of_the_model_without_a_warning(model, tmp_path, run):
@@ -805,7 +806,7 @@ def test_bad_series_of_sources_without_columns_are_skipped(model, tmp_path, run)
         code, output, messages = run("predict", model, tmp_path / name, "--on-error", "skip")
         assert code == 0, messages
         errors = [row["error"] for row in table(output)]
-        assert errors == ["", "", "", reason, "it has no values", ""]
+        assert errors == ["", "", "", reason, "the series has no values", ""]
 
 
 def test_a_series_that_is_skipped_has_no_prediction_set(model, tmp_path, run):

@@ -78,7 +78,7 @@ def test_bars_are_drawn_in_a_terminal(problem, model, tmp_path, run, monkeypatch
     commands = {
         "evaluate": ["evaluate", model, test],
         "certify": ["certify", model, test],
-        "report": ["report", model, test, "--out", tmp_path / "report.html", "--force"],
+        "report": ["report", model, test, "--out", tmp_path / "report.html"],
     }
     for watched in (False, True):
         monkeypatch.setattr(progress, "_is_interactive", lambda watched=watched: watched)
@@ -92,9 +92,8 @@ def test_a_report_with_and_without_data(problem, model, tmp_path, run):
     out = tmp_path / "report.html"
     code, output, _ = run("report", model, "--out", out)
     assert (code, output) == (0, f"{out}\n")
-    code, output, messages = run(
-        "report", model, test, "--out", out, "--title", "Moods", "--json", "--force"
-    )  # fmt: skip
+    # The second report replaces the first.
+    code, output, messages = run("report", model, test, "--out", out, "--title", "Moods", "--json")
     assert code == 0, messages
     assert json.loads(output) == {"report": str(out), "bytes": out.stat().st_size}
     page = out.read_text(encoding="utf-8")

@@ -239,16 +239,3 @@ def test_new_groups_are_evaluated_and_certified(tmp_path, run):
     )  # fmt: skip
     assert code == 2
     assert "needs --sample holdout" in messages
-
-
-def test_a_report_does_not_replace_a_file_without_force(tmp_path, run):
-    data, _ = write(tmp_path / "data.csv")
-    path, page = tmp_path / "m.slts", tmp_path / "r.html"
-    assert run("fit", data, "--model", path, *FEW)[0] == 0
-    page.write_text("mine")
-    code, _, messages = run("report", path, "--out", page)
-    assert code == 1
-    assert "r.html exists: use --force to overwrite it, or name another with --out" in messages
-    assert page.read_text() == "mine"
-    assert run("report", path, "--out", page, "--force")[0] == 0
-    assert page.read_text().startswith("<!doctype html>")

@@ -218,7 +218,8 @@ def test_numbers_that_are_constant_in_every_series_are_not_channels():
     assert (found.id, found.label, found.channels) == ("recording", "gait", ("x", "z"))
     assert found.constant == ("subject", "operator_age", "code", "left")
     assert str(found) == (
-        "id=recording, label=gait, channels=x,z, not used, constant in every series: "
+        "id=recording, time=none (rows keep their order), label=gait, channels=x,z, "
+        "not used, constant in every series: "
         "subject,operator_age,code,left"
     )
     assert guess(table, channels=["x", "code"]).channels == ("x", "code")

@@ -1,6 +1,7 @@
 """The estimators inside scikit-learn's tools, on ragged series in every accepted form."""
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -251,3 +252,10 @@ def test_channels_of_entirely_other_names_are_taken_by_position_with_a_warning(t
     with pytest.warns(UserWarning, match=message):
         found = model.predict(other)
     np.testing.assert_array_equal(found, model.predict(test))
+
+
+def test_help_shows_the_parameters_of_a_classifier_before_those_of_all():
+    names = list(inspect.signature(slts.SLTSClassifier).parameters)
+    assert names[:3] == ["n_landmarks", "gamma", "lam"]
+    assert names[-4:] == ["device", "n_jobs", "random_state", "verbose"]
+    assert set(names) == set(slts.SLTSClassifier().get_params())

@@ -45,7 +45,7 @@ def refused(path, message, **options):
         ("id,x\ra,1\rb,2\r", "first line of .* is not CSV: new-line character"),
         ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
         ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
-        ("id,x\na,1\na,2\nb,NaN\nb,\n", "data.csv: series 'b': it has no values"),
+        ("id,x\na,1\na,2\nb,NaN\nb,\n", "data.csv: series 'b': the series has no values"),
         ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),
         ("id,x\na,1\n,2\n", r"line 3: 'id' \(id\) is missing"),
         ("id,label,x\na,u,1\na,,2\n", r"line 3 \(series 'a'\): 'label' \(label\) is missing"),
@@ -97,6 +97,20 @@ def test_one_bad_time_is_named(tmp_path):
     path.write_text("id,t,x\na,0,1\na,1,2\na,late,3\nb,0,4\nb,1,5\n")
     refused(path, r"line 4: column 't' holds 'late', but numbers in 4 of the first 5 rows")
     refused(path, r"line 4: column 't' \(time\) holds 'late'", time="t")
+
+
+@pytest.mark.parametrize("cell", ["inf", "nan"])
+def test_times_are_finite(cell, tmp_path):
+    rows = [f"{s},{cell if (s, t) == ('b', 1) else t},{t}" for s in "ab" for t in range(4)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["id,time,x", *rows]))
+    expected = "is missing" if cell == "nan" else f"holds {cell}, expected finite numbers"
+    refused(path, rf"line 7 \(series 'b'\): 'time' \(time\) {expected}")
+    cells = [row.split(",") for row in rows]
+    texts = {"id": [c[0] for c in cells], "time": [c[1] for c in cells], "x": range(8)}
+    pq.write_table(pa.table(texts), tmp_path / "data.parquet")
+    expected = f"holds '{cell}', expected text such as 0.5"
+    refused(tmp_path / "data.parquet", rf"row 5 \(series 'b'\): 'time' \(time\) {expected}")
 
 
 @pytest.mark.usefixtures("tables_in_parts")
@@ -239,7 +253,7 @@ def test_labels_that_are_missing_in_places(tmp_path):
         ({"c1": None}, "row 12: 'c1' is missing"),
         ({"c2": []}, "row 12: 'c2' has no steps"),
         ({"c2": [1.0]}, "row 12: 'c2' has 1 steps and 'c1' has 2"),
-        ({f"c{k}": [None, None] for k in (1, 2, 3)}, "row 12: it has no values"),
+        ({f"c{k}": [None, None] for k in (1, 2, 3)}, "row 12: the series has no values"),
         ({"c3": [1.0, float("inf")]}, "row 12: step 1 of 'c3' is infinite"),
         ({"label": None}, r"row 12 \(series 'z'\): 'label' \(label\) is missing"),
     ],
@@ -259,7 +273,7 @@ def test_bad_lists(row, message, tmp_path):
         ({"Z": np.ones(3)}, "holds Z; expected X"),
         ({"X": np.ones((2, 3)), "y": np.ones(3)}, r"y has shape \(3,\), expected \(2,\)"),
         ({"X": np.array([np.ones(2), np.ones(3)], dtype=object)}, "could run code"),
-        ({"X": np.full((2, 1, 3), np.nan)}, "series 0: it has no values"),
+        ({"X": np.full((2, 1, 3), np.nan)}, "series 0: the series has no values"),
         ({"X": np.ones((2, 1, 3)), "lengths": [1, 4]}, "2 integers from 1 to 3"),
         ({"values": np.ones((4, 1)), "offsets": [0, 9]}, "offsets must run"),
     ],

@@ -319,7 +319,7 @@ def test_numbers_may_name_the_columns(tmp_path):
     ("change", "message"),
     [
         ({3: "inf"}, r"line 3: step 2 \('3'\) is infinite"),
-        (dict.fromkeys(range(1, 31), ""), "line 3: it has no values"),
+        (dict.fromkeys(range(1, 31), ""), "line 3: the series has no values"),
         ({3: "oops"}, r"line 3: column '3' holds 'oops', but numbers"),
     ],
 )

@@ -119,7 +119,7 @@ def test_one_bad_cell_leaves_one_series_out(cell, in_parts, batch_size, tmp_path
         first += len(batch) + len(batch.unusable)
     assert [(position, id) for position, id, _ in found] == [(1, "b"), (2, "c")]
     assert found[0][2] == "step 1 of 'x' is infinite or not a number"
-    assert found[1][2] == "it has no values"
+    assert found[1][2] == "the series has no values"
     assert np.isfinite(np.concatenate([batch.series.values for batch in batches])).all()
 
 
@@ -140,7 +140,7 @@ def test_missing_and_empty_lists_can_be_left_out(tmp_path):
     (batch,) = iter_series(path, on_error="skip", labels=False)
     # Of the others, one channel is not observed.
     assert batch.ids.tolist() == ["a", "c", "d", "e"]
-    assert batch.unusable == ((1, "b", "it has no values"),)
+    assert batch.unusable == ((1, "b", "the series has no values"),)
     nan = np.nan
     expected = [[1, 1], [2, 2], [nan, 3], [5, nan], [6, nan], [nan, 7], [nan, 8]]
     np.testing.assert_array_equal(batch.series.values, expected)
@@ -155,7 +155,7 @@ def test_missing_and_empty_lists_can_be_left_out(tmp_path):
         ({3: "inf"}, "step 3 ({!r}) is infinite or not a number"),
         ({3: "oops"}, "step 3 ({!r}) is infinite or not a number"),
         ({7: "oops"}, "step 7 ({!r}) is infinite or not a number"),
-        (dict.fromkeys(range(8), ""), "it has no values"),
+        (dict.fromkeys(range(8), ""), "the series has no values"),
     ],
 )
 def test_bad_rows_of_wide_files_can_be_left_out(cells, reason, header, tmp_path):

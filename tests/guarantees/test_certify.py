@@ -55,6 +55,14 @@ def test_hold_out_headline_is_clopper_pearson(model, held_out):
     assert certificate.n == 120
 
 
+def test_repeated_training_series_are_not_independent_of_the_landmarks(training):
+    X, y = training
+    X = [*X, X[3]]
+    model = slts.BBSClassifier(20, gamma=0.1, **FAST).fit(X, np.append(y, y[3]))
+    with pytest.raises(DataError, match="some training series are repeated"):
+        certify(model, X, np.append(y, y[3]), sample="training")
+
+
 def test_one_vs_rest_bounds_share_delta(model, held_out):
     X, y = held_out
     bound = certify(model, X, y)["hold-out error, one-vs-rest"]
@@ -566,6 +574,14 @@ def test_certificates_can_be_read_printed_and_stored(model, training):
     assert stored["headline"] == "PAC-Bayes, classifier"
     with pytest.raises(KeyError, match="no bound is called"):
         certificate["luck"]
+
+
+def test_tables_have_class_means_only_where_there_are_some(model, held_out):
+    found = certify(model, *held_out)
+    headline = replace(found, bounds=found.bounds[:1])
+    for certificate, shown in ((found, True), (headline, False)):
+        assert ("class mean" in str(certificate)) == shown
+        assert ("<th>class mean</th>" in certificate._repr_html_()) == shown
 
 
 def test_the_remark_on_the_papers_lemma_compares_its_value_with_the_largest_loss(model, training):

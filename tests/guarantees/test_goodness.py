@@ -138,8 +138,9 @@ def test_invalid_arguments_raise_an_error():
     for tau in (0.0, 1.1, -1.0):
         with pytest.raises(ValueError, match="'tau'"):
             goodness(K, y, landmark_y, 0.1, tau)
-    with pytest.raises(ValueError, match="'gamma'"):
-        goodness(K, y, landmark_y, 0.0, 1.0)
+    for gamma in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="'gamma'"):
+            goodness(K, y, landmark_y, gamma, 1.0)
     with pytest.raises(ValueError, match="shapes"):
         goodness(K, y[:-1], landmark_y, 0.1, 1.0)
     with pytest.raises(ValueError, match=r"\+1 or -1"):

@@ -9,6 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import slts
 from slts.guarantees import PredictionSets, prediction_sets
+from slts.guarantees.prediction_sets import decisions_of
 from tests.estimators.conftest import make_ragged
 from tests.estimators.kinds import every, quick
 
@@ -193,3 +194,21 @@ def test_errors_name_what_is_wrong(model, data):
     with pytest.raises(slts.DataError, match=r"no decisions for held-out series"):
         prediction_sets(bare)
     assert isinstance(prediction_sets(bare, X[60:200], y[60:200]), PredictionSets)
+
+
+def test_a_model_needs_one_decision_for_each_class(data):
+    X, y = data
+
+    class Labels:
+        classes_ = np.unique(y)
+
+        def predict(self, X):
+            return y[: len(X)]
+
+    with pytest.raises(slts.DataError, match="Labels has no decision_function"):
+        decisions_of(Labels(), X)
+    Labels.decision_function = lambda self, X: np.zeros((len(X), 5))
+    with pytest.raises(slts.DataError, match="Labels has 5 decision values for 3 classes"):
+        decisions_of(Labels(), X)
+    Labels.classes_, Labels.decision_function = y[:2], lambda self, X: np.arange(len(X))
+    assert decisions_of(Labels(), X[:2]).tolist() == [[0.0, 0.0], [-1.0, 1.0]]

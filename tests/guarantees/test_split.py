@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import slts
-from slts.guarantees import bounds, certify, fit_certified
+from slts.guarantees import bounds, certify, fit_certified, split
 from slts.guarantees.split import compress
 from slts.learning import solve_separator
 from tests.guarantees.test_certify import make_series
@@ -184,6 +184,11 @@ def test_data_that_cannot_be_split_raise_an_error(data):
     rare = np.where(np.arange(300) == 7, 9, y)
     with pytest.raises(slts.DataError, match="has no series of class 9"):
         fit_certified(ESTIMATOR, X, rare, random_state=0)
+    first, second, _ = parts_of(300, 0)
+    for part, purpose in ((second, "landmarks and metrics"), (first, "separators")):
+        rare = np.where(np.arange(300) == part[0], 9, y)
+        with pytest.raises(slts.DataError, match=rf"part for {purpose} \(120 series\) .* class 9"):
+            fit_certified(ESTIMATOR, X, rare, random_state=0)
     with pytest.raises(slts.DataError, match="inconsistent"):
         fit_certified(ESTIMATOR, X, y[:-1])
     with pytest.raises(ValueError, match="strictly between"):
@@ -245,3 +250,36 @@ def test_copies_are_in_one_part(data):
     _, second, _ = parts_of(300, 0)
     with pytest.raises(slts.DataError, match=r"copy of a training series \(the first of 120"):
         certify(model, [X[i] for i in second], y[second])
+
+
+def test_separators_that_no_examples_determine_are_bounded_by_one(data, monkeypatch):
+    kept = split.compress
+    found = []
+
+    def compress_some(*given):
+        found.append(kept(*given))
+        return None if len(found) == 2 else found[-1]
+
+    monkeypatch.setattr(split, "compress", compress_some)
+    _, certificate = fit_certified(ESTIMATOR, *data, random_state=0)
+    bound = certificate["compression"]
+    assert bound.value == bound.details["by_class"]["1"] == bound.details["multiclass"] == 1.0
+    assert bound.details["by_class"]["0"] < 1.0
+    assert bound.details["not_rebuilt"] == ["1"]
+    used = [len(scheme.used) for scheme in found]
+    tight = [len(scheme.tight) for scheme in found]
+    assert bound.details["n_used"] == [used[0], None, used[2]]
+    assert bound.details["n_tight"] == [tight[0], None, tight[2]]
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.175, 7), (0.2, 8)])
+def test_the_pac_bayes_bound_needs_eight_series(share, n):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 12)) + 2.0 * y[:, np.newaxis]
+    estimator = slts.BBSClassifier(5, gamma=0.1, calibration_cv=None, random_state=0)
+    shares = (0.5, share, 0.5 - share)
+    _, certificate = fit_certified(estimator, X, y, shares=shares, random_state=0)
+    assert certificate["compression"].details["n"] == n
+    names = [bound.name for bound in certificate.bounds]
+    assert ("PAC-Bayes, separator" in names) == (n == 8)

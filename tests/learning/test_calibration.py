@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
@@ -12,14 +13,30 @@ from slts.learning.calibration import Validation, fit_scale, probabilities, two_
 VALUES = st.floats(-50, 50, allow_subnormal=False)
 
 
-def smoothed_loss(scales, decisions, codes):
-    """Cross-entropy of the true class, and of the nearest one for half a series."""
-    n, rows = len(codes), np.arange(len(codes))
-    logs = log_softmax(scales[decisions.argmax(axis=1)][:, np.newaxis] * decisions, axis=1)
+def scales_by_definition(decisions, codes, weights):
+    """Minimise the cross-entropy of smoothed targets, for all series and by predicted class."""
+    (n, k), rows = decisions.shape, np.arange(len(codes))
     others = decisions.copy()
     others[rows, codes] = -np.inf
-    nearest = logs[rows, others.argmax(axis=1)]
-    return -np.sum((n + 0.5) * logs[rows, codes] + 0.5 * nearest) / (n + 1)
+    smoothed = np.zeros((n, k))
+    smoothed[rows, others.argmax(axis=1)] = 0.5 / (n + 1)
+    smoothed[rows, codes] = (n + 0.5) / (n + 1)
+
+    def best(of, targets):
+        def loss(log_scale):
+            logs = log_softmax(np.exp(log_scale) * decisions[of], axis=1)
+            return -weights[of] @ (targets[of] * logs).sum(axis=1)
+
+        return np.exp(minimize_scalar(loss, bounds=(-6, 6), options={"xatol": 1e-9}).x)
+
+    common = best(rows, smoothed)
+    predicted = decisions.argmax(axis=1)
+    # The common scale counts as 16 series of a class.
+    counts = np.bincount(predicted, minlength=k)[predicted][:, np.newaxis]
+    targets = counts * smoothed + 16 * softmax(common * decisions, axis=1)
+    targets /= counts + 16
+    by_class = [rows[predicted == c] for c in range(k)]
+    return [best(of, targets) if len(of) else common for of in by_class]
 
 
 def drawn(scale, k, n, rng):
@@ -40,24 +57,17 @@ def test_the_scale_that_drew_the_labels_is_found(k, scale, rng):
     np.testing.assert_allclose(scales, scale, rtol=0.3, atol=0.15)
 
 
-def test_with_many_series_the_scales_are_the_minimum_on_a_fine_grid(rng):
-    decisions, codes = drawn(2.0, 3, 3000, rng)
-    found = fit_scale(decisions, codes)
-    for c in range(3):
-        best = min(
-            smoothed_loss(np.where(np.arange(3) == c, s, found), decisions, codes)
-            for s in np.geomspace(0.5, 8.0, 60)
-        )
-        # The common scale counts as 16 series of 1000.
-        assert smoothed_loss(found, decisions, codes) <= best + 0.01
-
-
-def test_a_class_that_is_never_predicted_gets_the_common_scale(rng):
-    decisions, codes = drawn(2.0, 2, 400, rng)
-    third = np.column_stack([decisions, np.full(400, -50.0)])
-    scales = fit_scale(third, codes)
-    # All series of the third class would be separated: its own scale would be huge.
-    assert scales.min() <= scales[2] <= scales.max()
+@pytest.mark.parametrize("n", [60, 600])
+def test_scales_are_those_of_their_definition(n, rng):
+    decisions, codes = drawn(2.0, 3, n, rng)
+    # The fourth class is never predicted, and gets the common scale.
+    decisions = np.column_stack([decisions, np.full(n, -50.0)])
+    for weights in (np.ones(n), rng.uniform(0.2, 5.0, size=n)):
+        expected = scales_by_definition(decisions, codes, weights)
+        np.testing.assert_allclose(fit_scale(decisions, codes, weights), expected, rtol=1e-5)
+    np.testing.assert_array_equal(
+        fit_scale(decisions, codes), fit_scale(decisions, codes, np.ones(n))
+    )
 
 
 def test_few_series_of_a_class_stay_near_the_common_scale(rng):

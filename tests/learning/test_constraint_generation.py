@@ -30,7 +30,7 @@ from slts.learning import (
     solve_together,
 )
 from slts.learning.constraint_generation import ConstraintGeneration
-from slts.learning.hinge import HingeExamples
+from slts.learning.hinge import HingeExamples, ray_minimiser
 from slts.learning.row_queries import CheckQuery, CheckReply, Query, ReducedRows, Reply
 from tests.learning.problems import (
     Part,
@@ -380,6 +380,15 @@ def test_little_memory_gives_the_same_solution(kind: str, rng: np.random.Generat
     np.testing.assert_allclose(values[0], values[1], rtol=2e-6, atol=1e-8)
 
 
+def test_few_rows_in_parts_are_sent_at_once(rng: np.random.Generator) -> None:
+    rows = problem("weights", rng, 60, 4)
+    parts = Parts(rows, [0, 20])
+    found = metric_of(rows, sample_of(rows, slice(0, 9)), parts, 1e-2)
+    known = solve_metric(*rows[:2], gamma=0.5, lam=1e-2, sample_weight=rows[2])
+    assert found.objective == pytest.approx(known.objective, rel=1e-6)
+    assert parts.passes == 1
+
+
 def test_rows_in_memory_are_limited_by_bytes_and_by_their_number() -> None:
     assert rows_in_memory(SeparatorProblem, 60_000, 40, np.inf) == 8000
     assert rows_in_memory(SeparatorProblem, 60_000, 40, 0.0) == 5000
@@ -498,6 +507,28 @@ def test_a_loose_metric_is_still_the_best_on_its_ray(rng: np.random.Generator, l
     for factor in (0.9, 1.0 - 1e-4, 1.0 + 1e-4, 1.1):
         value = loss_of(rows, factor * found.metric / 0.5) + factor**2 * square
         assert found.objective <= value * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("width", [0.04, 0.8, 8.0])
+@pytest.mark.parametrize("factor", [0.1, 3.0, 40.0])
+def test_a_point_is_moved_to_the_best_on_its_ray(
+    rng: np.random.Generator, width: float, factor: float
+) -> None:
+    rows = problem("noisy", rng, 3000, 4)
+    term = MetricProblem(0.02)
+    coef = factor * solve_metric(*rows[:2], gamma=1.0, lam=0.02).metric
+    search = ConstraintGeneration(term, 3000, 4, most=3000, tol=1e-6, max_iter=1)
+    search.best = search.best._replace(coef=coef, loss=loss_of(rows, coef))
+    search._width = width
+    given = search.best
+    solve_together({0: search._settle_on_ray()}, Parts(rows, [700]).ask)
+    if factor < 1.0:
+        # Shorter than the best is short enough for the bounds.
+        assert search.best is given
+        return
+    best = ray_minimiser(rows[1] * (rows[0] @ coef), rows[2], square=term.value(coef))
+    np.testing.assert_allclose(search.best.coef, best * coef, rtol=1e-12)
+    assert search.best.loss == pytest.approx(loss_of(rows, best * coef), rel=1e-12)
 
 
 def test_joining_alone_ends_at_the_optimum(

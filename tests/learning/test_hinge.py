@@ -97,3 +97,13 @@ def test_margins_and_sums_of_float32_rows_are_exact_in_blocks(rng, monkeypatch):
     np.testing.assert_allclose(rows.combine(some), some @ exact, rtol=1e-14)
     np.testing.assert_allclose(rows.total, exact.mean(axis=0), rtol=1e-13)
     assert rows.combine(np.zeros(11)).tolist() == [0.0] * 3
+
+
+def test_the_longest_row_has_a_finite_square():
+    def rows(*values):
+        return HingeExamples(np.array(values), np.ones(len(values)), np.ones(len(values)))
+
+    assert rows([3.0, 4.0], [1.0, 1.0]).longest() == 5.0
+    assert rows([0.0, 0.0]).longest() == 1.0
+    with pytest.raises(ValueError, match="squared norms of the rows must be finite"):
+        rows([1e200, 0.0]).longest()

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from slts.learning import loo_ridge
+from slts.learning.blas import on_host
 from slts.learning.local import FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import AnchorSpan, NormalEquations, RidgeFit, fit_loo_ridge
+from tests.alignment.cuda import conftest as cuda
+from tests.alignment.cuda.emulator import fake_cupy
+
+pretend, gpu = cuda.pretend, cuda.gpu
 
 PENALTIES = np.array([0.1, 1.0, 10.0])
 
@@ -247,3 +252,63 @@ def test_more_phases_have_to_be_clearly_better(rng):
     assert [c.accuracy for c in choices] == pytest.approx([accuracy, 1.0])
     assert accuracy < 0.95
     assert choices[1].penalty == PENALTIES[1]
+
+
+@pytest.fixture(params=["emulated", "real"])
+def cupy(request, pretend, tmp_path):
+    """CuPy, emulated and, where there is a GPU, real."""
+    if request.param == "real":
+        return request.getfixturevalue("gpu")
+    return pretend(fake_cupy(tmp_path))
+
+
+@pytest.mark.parametrize("n_anchors", [5, 12])
+def test_a_gpu_sums_and_solves_as_the_cpu(cupy, rng, n_anchors):
+    features = [rng.normal(size=(12, 2, 3)), rng.normal(size=(12, 4)).astype(np.float32)]
+    targets, weights = np.sign(rng.normal(size=(12, 2))), rng.uniform(0.5, 2.0, size=12)
+    grams = []
+    for arrays in (np, cupy):
+        gram, other = (FeatureGram(np.arange(n_anchors), 12, arrays) for _ in range(2))
+        # What is added may be on either side.
+        gram.add(arrays.asarray(features[0]))
+        gram.add(features[1])
+        other.add(features[1])
+        for own in (gram, other):
+            own.end_comparison()
+        grams.append(gram.plus(other, 0.5))
+    host, device = (gram.solve(targets, weights, PENALTIES) for gram in grams)
+    for name in ("intercept", "errors", "left_out", "objective"):
+        found = getattr(device, name)
+        assert type(found) in (np.ndarray, float)
+        np.testing.assert_allclose(found, getattr(host, name), rtol=1e-9, atol=1e-9)
+    # Weights of dependent anchors are not unique, decisions are.
+    flat = [own.reshape(12, -1).astype(float) for own in features]
+    first, second = (own @ own[:n_anchors].T for own in flat)
+    scales = grams[1].comparison_weights
+    products = scales[0] * (first + second) + scales[1] * second
+    np.testing.assert_allclose(products @ device.weights, products @ host.weights, atol=1e-9)
+    # All series of a larger set are summed on the CPU, and solved in the coordinates of a sample.
+    for span in (gram.span() for gram in grams):
+        sums = NormalEquations(span.basis.shape[1], 2)
+        sums.add(on_host(span.coordinates), targets, weights)
+        found = sums.solve(span, targets, weights, grams[0].absolute(PENALTIES))
+        np.testing.assert_allclose(found.left_out, host.left_out, atol=1e-9)
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [(0.19, 1), (0.21, 3)])
+def test_a_gain_must_exceed_two_standard_errors(gain, chosen):
+    """Losses of 2 fall by the gain plus or minus 1: of 100 series the standard error is 0.1."""
+    targets, codes = np.ones((100, 1)), np.ones(100, dtype=np.int64)
+    plain, side = targets + np.sqrt(2.0), np.where(np.arange(100) % 2, 1.0, -1.0)[:, None]
+    other = targets + np.sqrt(2.0 - gain - side)
+    fits = {1: fit_with(plain), 3: fit_with(other)}
+    found, choices = choose_phases(fits, targets, codes, np.full(100, 7.0), PENALTIES)
+    assert found == chosen
+    assert f"lower by {gain:.4f} than with 1, standard error 0.1000" in choices[1].reason
+    assert [choice.error for choice in choices] == pytest.approx([2.0, 2.0 - gain])
+    # Series that fall by 1 and more count nine times as much.
+    weights = np.where(side[:, 0] > 0.0, 9.0, 1.0)
+    _, choices = choose_phases(fits, targets, codes, weights, PENALTIES)
+    assert choices[1].error == pytest.approx(1.2 - gain)
+    doubt = np.sqrt((9**2 * 0.2**2 + 1.8**2) * 50) / 500
+    assert f"by {gain + 0.8:.4f} than with 1, standard error {doubt:.4f}" in choices[1].reason

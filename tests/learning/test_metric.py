@@ -255,8 +255,13 @@ def test_a_start_that_stalls_is_left_by_a_detour() -> None:
         assert solve_metric(problem["Z"], problem["l"], gamma=1.0, lam=strength).converged
 
 
-@pytest.mark.parametrize("gamma", [1e200, 1e-200])
-def test_a_strength_out_of_the_range_of_numbers_is_an_error(gamma: float) -> None:
-    Z = np.ones((2, 1, 1))
-    with pytest.raises(ValueError, match=r"gamma=.*lam\*gamma\^2 must be positive and finite"):
-        solve_metric(Z, [1, -1], gamma=gamma, lam=1.0)
+@pytest.mark.parametrize(
+    ("gamma", "regularizer", "product"),
+    [(1e200, "frobenius", r"\^2"), (1e-200, "frobenius", r"\^2"), (1e-160, "nuclear", "")],
+)
+def test_a_strength_out_of_the_range_of_numbers_is_an_error(
+    gamma: float, regularizer: str, product: str
+) -> None:
+    Z = np.array([[[1.0, 0.0], [0.0, 0.5]], [[-1.0, 0.2], [0.3, 0.0]]])
+    with pytest.raises(ValueError, match=rf"gamma=.*lam\*gamma{product} must be finite and at"):
+        solve_metric(Z, [1, -1], gamma=gamma, lam=1.0, regularizer=regularizer)

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from slts.learning import REGULARIZERS, solve_metric_path
+from slts.learning import REGULARIZERS, smoothed_newton, solve_metric_path
+from slts.learning.hinge import HingeExamples
 from slts.learning.metric import term_of
 from slts.learning.penalties import L1, Nuclear, Semidefinite
 
@@ -297,6 +298,42 @@ def test_derivatives_of_the_smoothed_penalties_are_those_of_differences(penalty,
         np.testing.assert_allclose(smooth.frame.lift(coordinates), D, atol=1e-12)
 
 
+@pytest.mark.parametrize("width", [1.0, 1e-2])
+def test_slopes_and_curvatures_of_the_smoothed_hinge_are_those_of_differences(width):
+    margins, weights = np.array([-2.0, 0.5, 1.0, 1.01, 4.0]), np.array([0.1, 0.3, 0.2, 0.15, 0.25])
+    rows, step = HingeExamples(np.ones((5, 1)), np.ones(5), weights), 1e-4 * width
+    slopes, curvatures = smoothed_newton._hinge_slopes(rows, margins, width)
+    for k, side in enumerate(step * np.eye(5)):
+        up, down = (smoothed_newton._smooth_loss(rows, margins + s * side, width) for s in (1, -1))
+        assert (down - up) / (2 * step) == pytest.approx(slopes[k], rel=1e-6, abs=1e-9)
+    up, down = (smoothed_newton._hinge_slopes(rows, margins + s * step, width)[0] for s in (1, -1))
+    np.testing.assert_allclose((down - up) / (2 * step), curvatures, rtol=1e-6, atol=1e-9)
+    # Without a width it is the hinge.
+    assert smoothed_newton._smooth_loss(rows, margins, 1e-12) == pytest.approx(rows.loss(margins))
+
+
+def test_a_newton_step_solves_the_equations_of_penalty_and_rows(rng):
+    Z, weights = rng.normal(size=(30, 9)), rng.dirichlet(np.ones(30))
+    rows, penalty, width = HingeExamples(Z, np.ones(30), weights), L1(0.3, 3), 0.5
+    coef = rng.normal(size=9)
+    smooth = penalty.smooth(coef, width)
+    slopes, curvatures = smoothed_newton._hinge_slopes(rows, rows.margins(coef), width)
+    step = smoothed_newton._newton(rows, smooth, slopes, curvatures)
+    slope = smooth.gradient - slopes @ Z
+    known = -np.linalg.solve(np.diag(smooth.curvature) + (Z.T * curvatures) @ Z, slope)
+    np.testing.assert_allclose(step.coef, known, rtol=1e-9)
+    np.testing.assert_allclose(step.multipliers, -curvatures * (Z @ known), rtol=1e-9)
+    assert step.promise == pytest.approx(-slope @ known)
+
+
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (4, 4), (0, 5)])
+def test_the_smaller_side_is_solved(shape, rng):
+    A, right = rng.normal(size=shape), rng.normal(size=shape[1])
+    solution, image = smoothed_newton._solve_identity_plus(A, right)
+    np.testing.assert_allclose(solution, np.linalg.solve(np.eye(shape[1]) + A.T @ A, right))
+    np.testing.assert_allclose(image, A @ solution, atol=1e-12)
+
+
 @pytest.mark.parametrize("regularizer", OTHERS)
 def test_a_few_dozen_steps_are_enough(regularizer, rng):
     Z = rng.normal(size=(150, 4, 4))
@@ -304,4 +341,5 @@ def test_a_few_dozen_steps_are_enough(regularizer, rng):
     pairs = [(0.5, 0.03)]
     (found,) = solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer)
     assert found.converged
-    assert found.n_iter <= 50
+    # A tenth more: other libraries round in other ways.
+    assert found.n_iter <= 1.1 * {"nuclear": 40, "l1": 35, "mahalanobis": 33}[regularizer]

@@ -167,3 +167,21 @@ def test_rows_that_join_leave_the_mean_and_are_known(rng: np.random.Generator) -
     np.testing.assert_allclose(now.combine(now.weights), sums[0] + added, atol=1e-12)
     assert now.weights.sum() == pytest.approx(sums[1] + sum(rows.weights.sum() for rows in above))
     assert np.unique(now.features, axis=0).shape == now.features.shape
+
+
+def test_a_reduction_knows_what_it_left_out() -> None:
+    rows = np.array([[1.0], [0.0], [0.2]]), np.ones(3), np.array([0.5, 0.25, 0.25])
+
+    def reduced(width: float) -> ReducedRows:
+        return ReducedRows([answer(NearQuery(np.ones(1), width), rows)])
+
+    two = reduced(0.5)
+    # The second and the third row are one row, their mean.
+    assert two.rows().features.tolist() == [[1.0], [0.1]]
+    assert two.rows().weights.tolist() == [0.5, 0.5]
+    assert two.mean_is_tight(np.array([10.0]))
+    assert not two.mean_is_tight(np.array([9.9]))
+    assert not two.mean_is_tight(np.array([10.1]))
+    assert [reduced(width).whole for width in (0.5, 0.9, 1.0)] == [False, False, True]
+    assert not reduced(1.0).mean_is_tight(np.array([10.0]))
+    assert reduced(1.0).rows().n_rows == 3

@@ -9,9 +9,8 @@ import pytest
 from scipy.optimize import linprog
 
 from slts.learning import solve_separator, vertex
+from slts.learning._interior import L1BallSystem
 from slts.learning.hinge import HingeExamples
-from slts.learning.interior import L1BallSystem, minimise
-from slts.learning.separator import SeparatorProblem
 from slts.learning.vertex import (
     Sides,
     read_sides,
@@ -64,8 +63,8 @@ def sides_at(rows: HingeExamples, radius: float, coef: np.ndarray, near: float =
 @pytest.mark.parametrize("radius", RADII)
 def test_an_interior_solution_shows_the_sides_of_the_vertex(radius, rng):
     rows = noisy(rng)
-    system = L1BallSystem(SeparatorProblem(radius), radius, rows.scaled(1.0))
-    minimise(system, tol=1e-9, max_iter=100)
+    system = L1BallSystem(rows.take(slice(None)), rows.weights, radius)
+    system.minimise(tol=1e-9, max_iter=100)
     found, known = read_sides(rows, radius, system), sides_at(rows, radius, optimum(rows, radius))
     assert found.binding == known.binding == (radius == 2.0)
     assert sorted(found.tight) == known.tight.tolist()
@@ -79,9 +78,9 @@ def test_an_interior_solution_shows_the_sides_of_the_vertex(radius, rng):
 @pytest.mark.parametrize("steps", [3, 5])
 def test_sides_do_not_depend_on_the_units_of_rows_and_weights(radius, steps, rng):
     rows = noisy(rng)
-    system = L1BallSystem(SeparatorProblem(radius), radius, rows.scaled(1.0))
+    system = L1BallSystem(rows.take(slice(None)), rows.weights, radius)
     # Few steps: many sides are not yet clear.
-    minimise(system, tol=0.0, max_iter=steps)
+    system.minimise(tol=0.0, max_iter=steps)
     known = read_sides(rows, radius, system)
     assert 0 < known.tight.size < known.undecided.size
     m = rows.n_rows
@@ -160,8 +159,11 @@ def test_what_is_no_vertex_is_not_returned(radius, rng):
 
 @pytest.mark.parametrize("radius", RADII)
 @pytest.mark.parametrize("near", [0.5, 1e-9])
-def test_undecided_rows_are_solved_and_others_join(radius, near, rng):
-    rows = noisy(rng)
+def test_undecided_rows_are_solved_and_others_join(radius, near, rng, monkeypatch):
+    rows, sizes, solve = noisy(rng), [], vertex._restricted_program
+    monkeypatch.setattr(
+        vertex, "_restricted_program", lambda *given: sizes.append(given[2].size) or solve(*given)
+    )
     known = optimum(rows, radius)
     loss = rows.loss(rows.margins(known))
     coef, dual = solve_undecided(rows, radius, sides_at(rows, radius, known, near), loss + 1e-12)
@@ -173,6 +175,15 @@ def test_undecided_rows_are_solved_and_others_join(radius, near, rng):
     )
     coef, _ = solve_undecided(rows, radius, nothing, loss + 1e-12)
     assert rows.loss(rows.margins(coef)) == pytest.approx(loss, rel=1e-9)
+    # One row on each side taken for the other side, and a tight row left out: few join.
+    sides = sides_at(rows, radius, known)
+    below, far = sides.below.copy(), np.argsort(rows.margins(known))
+    below[far[[0, -1]]] = False, True
+    sizes.clear()
+    few = sides._replace(below=below, undecided=sides.tight[1:])
+    coef, _ = solve_undecided(rows, radius, few, loss + 1e-12)
+    assert rows.loss(rows.margins(coef)) == pytest.approx(loss, rel=1e-9)
+    assert len(few.undecided) == sizes[0] < sizes[1] <= sizes[-1] < rows.n_rows
 
 
 def test_without_a_program_nothing_is_found(monkeypatch, rng):
@@ -235,6 +246,7 @@ def test_usual_problems_need_no_simplex_method(gamma, monkeypatch):
 def test_rows_that_cannot_be_separated_have_no_smallest_separator():
     rows = HingeExamples(np.array([[1.0], [-1.0]]), np.ones(2), np.full(2, 0.5))
     assert vertex._smallest_program(rows, np.arange(2)) is None
+    assert smallest_separator(rows, np.ones(1)) is None
 
 
 def test_a_vertex_within_the_tolerance_of_a_program_becomes_exact(rng):

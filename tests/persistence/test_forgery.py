@@ -112,7 +112,7 @@ EDITS = {
         ("parameters.gamma", {"float": "infinity"}, "not a number"),
         ("parameters.gamma", True, "gamma must be"),
         ("parameters.n_jobs", 10**10, "n_jobs must be"),
-        ("parameters.n_jobs", 0, "n_jobs must be"),
+        ("parameters.n_jobs", 0, "n_jobs must be None or an integer except 0"),
         ("parameters.n_jobs", "all", "n_jobs must be"),
         ("parameters.verbose", "yes", "verbose must be"),
         ("parameters.objective", "distance", "objective must be"),

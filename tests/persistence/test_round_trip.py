@@ -285,7 +285,7 @@ class Descendant(slts.SLTSClassifier):
 @pytest.mark.parametrize(
     ("model", "hint"),
     [
-        (LogisticRegression(), "GridSearchCV, pass best_estimator_. For a Pipeline"),
+        (LogisticRegression(), "best_estimator_ of a search"),
         (make_pipeline(slts.SLTSClassifier()), r"such as pipeline\[-1\]"),
         (Descendant(), "SimilaritySVC, LDMLTClassifier"),
         ("model", "str cannot be saved"),
@@ -301,11 +301,16 @@ def test_other_objects_are_refused_with_a_hint(model, hint, tmp_path):
 def test_a_search_is_saved_through_its_best_estimator(tmp_path):
     X, y = make_series(("a", "b"))
     search = GridSearchCV(slts.OneNNClassifier(), {"band": [None, 1]}, cv=2).fit(X, y)
-    with pytest.raises(TypeError, match="Pass its best_estimator_"):
+    with pytest.raises(TypeError, match="best_estimator_ of a search"):
         slts.save(search, tmp_path / "m.slts")
     assert_same_model(
         search.best_estimator_, round_trip(search.best_estimator_, tmp_path), new_series()
     )
+
+
+def test_a_model_comes_before_its_path(tmp_path):
+    with pytest.raises(TypeError, match=r"Path cannot be saved.*Write save\(model, path\)"):
+        slts.save(tmp_path / "m.slts", slts.OneNNClassifier())
 
 
 def test_names_must_end_in_slts(tmp_path):

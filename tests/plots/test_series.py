@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.plots import plot_alignment, plot_similarity_space
+from slts.plots import plot_alignment, plot_contributions, plot_similarity_space
 from slts.plots.axes import time_axis
 from slts.series import SeriesBatch
 
@@ -54,6 +54,11 @@ def test_without_an_alignment_the_series_are_aligned_on_the_given_axes(pair):
     assert not axes[0].images
     path = slts.align(*pair, objective="cost").path
     np.testing.assert_array_equal(axes[1].lines[-1].get_xydata(), path[:, ::-1])
+
+
+def test_contributions_of_a_model_need_an_explanation(fitted):
+    with pytest.raises(TypeError, match=r"result of slts.explain\(model, x\). Got SLTSClassifier"):
+        plot_contributions(fitted[0])
 
 
 def test_the_similarity_space_shows_all_series_and_landmarks(fitted):

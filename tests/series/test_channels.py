@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from slts.series import as_series
-from slts.series.channels import ChannelScale, Components, Levels, differences, pool_steps
+from slts.series.channels import (
+    ChannelScale,
+    Components,
+    Levels,
+    differences,
+    pool_steps,
+    spread_of,
+    transform_rows,
+)
 
 
 @pytest.fixture
@@ -99,6 +107,25 @@ def test_components_keep_the_directions_of_most_variance(rng):
     np.testing.assert_allclose(found(values).mean(), 0, atol=1e-9)
     turned = Components.fit(values * [1.0, -1.0], 1)
     np.testing.assert_allclose(turned.basis[:, 0], [-0.6, 0.8], atol=1e-2)
+
+
+def test_distances_of_transformed_rows_are_those_under_the_metric(rng):
+    batch = as_series([rng.normal(size=(3, 4))])
+    root = rng.normal(size=(3, 3))
+    metric = root @ root.T + np.eye(3)
+    found = transform_rows(batch, metric)
+    a, b = batch.values[0] - batch.values[1], found.values[0] - found.values[1]
+    assert b @ b == pytest.approx(a @ metric @ a)
+    assert found.offsets.tolist() == [0, 4]
+    with pytest.raises(ValueError, match=r"shape \(3, 3\).*Got shape \(2, 3\)"):
+        transform_rows(batch, metric[:2])
+    with pytest.raises(ValueError, match=r"positive definite. Its smallest eigenvalue is -2\."):
+        transform_rows(batch, np.diag([1.0, 5.0, -2.0]))
+
+
+def test_the_spread_of_a_constant_column_is_one():
+    values = np.array([[1.0, 7.0, np.nan], [3.0, 7.0, 2.0], [5.0, 7.0, 6.0]])
+    np.testing.assert_allclose(spread_of(values), [np.std([1.0, 3.0, 5.0]), 1.0, 2.0])
 
 
 def test_differences_stay_within_a_series():

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import slts
 from slts.errors import DataError
 from slts.series import as_series
 
@@ -55,9 +56,28 @@ def test_one_dimensional_series_are_univariate():
     hnp.arrays(np.float64, hnp.array_shapes(min_dims=3, max_dims=3, max_side=5), elements=FINITE)
 )
 def test_three_dimensional_arrays_equal_the_list_of_their_items(X):
-    assert as_series(X) == as_series(list(X))
+    batch = as_series(X, layout="channels_first")
+    assert batch == as_series(list(X))
     assert as_series(X, layout="time_first") == as_series(list(X), layout="time_first")
-    assert as_series(X) == as_series(X.transpose(0, 2, 1), layout="time_first")
+    assert batch == as_series(X.transpose(0, 2, 1), layout="time_first")
+
+
+def test_an_array_with_far_more_channels_than_steps_may_have_its_axes_swapped():
+    swapped = np.random.default_rng(0).normal(size=(8, 30, 3))
+    match = r"30 channels and 3 steps. If its axes are \(n, time, channels\), use .*'time_first'"
+    with pytest.warns(UserWarning, match=match):
+        model = slts.OneNNClassifier().fit(swapped, [0, 1] * 4)
+    # Neither the layout that was named nor the channels of training are doubted.
+    as_series(swapped, layout="channels_first")
+    model.predict(swapped)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, as_series])
+def test_a_pair_of_series_and_labels_must_be_unpacked(kind):
+    pair = kind(np.zeros((4, 2, 9))), [0, 1, 0, 1]
+    for y in (None, pair[1]):
+        with pytest.raises(DataError, match="a pair of series and labels: unpack it"):
+            slts.OneNNClassifier().fit(pair, y)
 
 
 @given(

@@ -212,6 +212,9 @@ def test_frames_that_are_no_tables_are_explained():
     index = pd.MultiIndex.from_tuples([("a", 1), ("a", "b")])
     with pytest.raises(DataError, match="the times cannot be sorted"):
         as_series(pd.DataFrame({"x": [0.0, 1.0]}, index=index))
+    index = pd.MultiIndex.from_tuples([("a", 1.0), ("b", np.inf)])
+    with pytest.raises(DataError, match="the time in row 1 is inf"):
+        as_series(pd.DataFrame({"x": [0.0, 1.0]}, index=index))
 
 
 def test_id_is_only_for_frames():

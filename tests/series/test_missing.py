@@ -32,6 +32,21 @@ def test_missing_values_are_zero_and_steps_without_values_are_left_out():
     assert rows.lengths.tolist() == [2, 1]
 
 
+def test_series_without_gaps_are_returned_as_they_are():
+    batch, terms = as_series([[[1.0, 2.0]], [[3.0]]]), np.ones((2, 2, 1))
+    assert leave_out_missing(batch) is batch
+    assert fill_gaps(batch) is batch
+    assert give_to_observed(terms, batch[:1]) is terms
+
+
+def test_a_channel_that_a_series_lacks_gets_its_mean_over_all_series():
+    batch = as_series(
+        [[[1.0, NAN, 3.0], [NAN] * 3, [NAN] * 3], [[5.0, 6.0], [2.0, 4.0], [NAN] * 2]]
+    )
+    filled = [[1.0, 3.0, 0.0], [2.0, 3.0, 0.0], [3.0, 3.0, 0.0], [5.0, 2.0, 0.0], [6.0, 4.0, 0.0]]
+    assert fill_gaps(batch).values.tolist() == filled
+
+
 def test_rows_are_normalised_over_what_is_observed():
     batch = as_series([[[3.0, NAN], [4.0, NAN], [NAN, 2.0]]])
     assert normalize_rows(batch).values.tolist() == [[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]]

@@ -10,7 +10,7 @@ import slts
 from slts.errors import DataError
 from slts.series import SeriesBatch
 from slts.series.dataset import Dataset
-from slts.series.naming import class_name, names_of, plain_times
+from slts.series.naming import class_name, names_of, plain_times, time_texts
 
 
 @pytest.fixture
@@ -120,3 +120,29 @@ def test_a_slice_of_a_dataset_has_all_that_belongs_to_its_series():
     assert (some.groups.tolist(), some.weights.tolist()) == ([1, 0], [1.0, 2.0])
     none = Dataset(series)[1:]
     assert [none.labels, none.ids, none.groups, none.weights] == [None] * 4
+
+
+def test_times_are_written_as_precisely_as_steps_are_apart():
+    """To a hundredth of the usual distance of two steps, which is at most one."""
+    assert time_texts(np.array([0.0, 0.001, 0.0020449, 5.0])) == ["0", "0.001", "0.00204", "5"]
+    assert time_texts(np.array([0.0, 1e-6, 2e-6, 1.126, 2.126])) == ["0", "0", "0", "1.13", "2.13"]
+    assert time_texts(np.array([0.0, 10.127, 20.0])) == ["0", "10.13", "20"]
+    assert time_texts(np.array([3.14159])) == ["3.14"]
+    assert time_texts(np.array([2.5, 2.5])) == ["2.5", "2.5"]
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"),
+    [
+        (np.timedelta64(1, "D"), "2024-03-01"),
+        (np.timedelta64(23, "h"), "2024-03-01T12:00:00"),
+        (np.timedelta64(1, "s"), "2024-03-01T12:00:00"),
+        (np.timedelta64(1, "ms"), "2024-03-01T12:00:00.000"),
+        (np.timedelta64(999, "us"), "2024-03-01T12:00:00.000000"),
+        (np.timedelta64(999, "ns"), "2024-03-01T12:00:00.000000000"),
+    ],
+)
+def test_dates_are_written_in_the_unit_in_which_steps_differ(gap, text):
+    first = np.datetime64("2024-03-01T12:00:00", "ns")
+    assert time_texts(first + np.arange(3) * gap)[0] == text
+    assert time_texts(np.array([first])) == ["2024-03-01T12:00:00.000000000"]

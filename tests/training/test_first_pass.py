@@ -9,6 +9,7 @@ import pytest
 import slts
 from slts import DataError
 from slts.execution import ThreadRunner
+from slts.training import first_pass
 from slts.training.first_pass import class_weights, count_and_sample, fetch
 from slts.training.sampling import SampleSize
 from slts.training.source import ArraySource
@@ -209,3 +210,40 @@ def test_progress_counts_the_parts():
         progress=lambda done, total: seen.append((done, total)),
     )  # fmt: skip
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("n", "n_steps", "sizes"),
+    [
+        # 64 kB are one part, 1 MiB three parts, and 16 MiB the most, sixteen.
+        (10, 800, [10]),
+        (32, 4096, [11, 11, 10]),
+        (32, 65536, [2] * 16),
+        # A part has at most 32,768 series.
+        (40_000, 1, [32768, 7232]),
+    ],
+)
+def test_arrays_are_cut_into_parts_by_their_size(n, n_steps, sizes):
+    parts = ArraySource(slts.as_series(np.zeros((n, n_steps))), np.arange(n)).parts()
+    assert [len(part) for part in parts] == sizes
+    assert np.concatenate([part.labels for part in parts]).tolist() == list(range(n))
+    assert np.concatenate([part.ids for part in parts]).tolist() == list(range(n))
+
+
+def test_digests_of_the_series_with_the_smallest_keys_are_kept(monkeypatch):
+    monkeypatch.setattr(first_pass, "MOST_DIGESTS", 3)
+    outlines = first_pass._Outlines()
+    for keys in ([9, 4, 7], [4, 8], [1, 9, 2]):
+        outlines.add(np.array([keys, np.multiply(keys, 10)], dtype=np.uint64))
+    # Eight are more than twice as many as are kept: the largest were given up.
+    assert sum(part.shape[1] for part in outlines._held) == 3
+    outlines.add(np.array([[3], [30]], dtype=np.uint64))
+    assert outlines.take().tolist() == [[1, 2, 3], [10, 20, 30]]
+    assert outlines.take().shape == (2, 0)
+
+
+def test_a_class_without_weight_is_an_error():
+    with pytest.raises(DataError, match="class b has no weight"):
+        first_pass._sorted_totals({"c": 2.0, "b": 0.0, "a": 1.0})
+    labels, weights = first_pass._sorted_totals({"c": 2.0, "a": 1.0})
+    assert (labels.tolist(), weights.tolist()) == (["a", "c"], [1.0, 2.0])

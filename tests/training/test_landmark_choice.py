@@ -26,3 +26,12 @@ def test_rounding_of_the_rows_does_not_change_the_choice(method):
     if method == "dselect":
         # The first one is random: the first in the order of the keys.
         assert one[0] == 0
+
+
+def test_a_fraction_of_landmarks_is_one_of_the_distinct_series(rng):
+    """Every series occurs twice."""
+    X, y = rng.normal(size=(12, 2, 5)), np.arange(12) % 2
+    X, y = np.concatenate([X, X]), np.concatenate([y, y])
+    for n_landmarks, count in ((0.5, 6), (1.0, 12), (7, 7), (24, 12)):
+        model = slts.BBSClassifier(n_landmarks, calibration_cv=None, random_state=0).fit(X, y)
+        assert len(model.landmarks_) == count

@@ -1,6 +1,7 @@
 """Steps of the local classifier: which series are taken, and how much memory they need."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -9,11 +10,18 @@ import pytest
 
 from slts import as_series
 from slts.execution import ThreadRunner
+from slts.learning.loo_ridge import AnchorSpan, NormalEquations
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS
+from slts.series.dataset import Dataset
 from slts.training import local_fit, local_metrics, partitioned_ridge, snippet_features
 from slts.training.first_pass import count_and_sample
 from slts.training.local_fit import _cap_sample_to_memory, _landmarks_per_class, stratified
-from slts.training.partitioned_ridge import Coordinates, PartitionedRidge, summing_bytes
+from slts.training.partitioned_ridge import (
+    Coordinates,
+    PartitionedRidge,
+    sum_equations,
+    summing_bytes,
+)
 from slts.training.sampling import SampleSize
 from slts.training.snippet_features import snippet_bytes
 from slts.training.source import ArraySource
@@ -180,6 +188,34 @@ def test_batches_and_threads_of_the_sums_fit_in_memory(memory, expected, monkeyp
     )  # fmt: skip
     ridge.sum(GivenCoordinates())
     assert Runs.seen == [expected]
+    # Workers have their own memory, and one thread for each task.
+    monkeypatch.setattr(Runs, "is_remote", True)
+    replace(ridge, runner=Runs(7)).sum(GivenCoordinates())
+    assert Runs.seen[1] == (7, 1, 3, expected[3])
+
+
+def test_sums_of_a_part_count_series_by_class_and_by_weight(rng):
+    codes, weights = np.arange(8) % 2, rng.uniform(0.5, 2.0, size=8)
+    series = as_series(rng.normal(size=(8, 1, 3)))
+    part = Dataset(series, np.array(["a", "b"])[codes], weights=weights)
+
+    class FirstStep:
+        shift = np.zeros(1)
+
+        def __call__(self, batch):
+            return batch.values[::3]
+
+    shared = FirstStep(), np.array(["a", "b"]), np.array([1.0, 3.0]), 1, 5
+    x, y = series.values[::3], 2.0 * codes[:, np.newaxis] - 1.0
+    span = AnchorSpan(np.eye(1), np.zeros(1), x)
+    for given in (weights, None):
+        own = np.array([1.0, 3.0])[codes] * (1.0 if given is None else given)
+        expected = NormalEquations(1, 1)
+        expected.add(x, y, own)
+        found = sum_equations(replace(part, weights=given), shared, None)
+        one, other = (sums.solve(span, y, own, np.ones(1)) for sums in (found, expected))
+        np.testing.assert_allclose(one.slope, other.slope, rtol=1e-12)
+        assert one.objective == pytest.approx(other.objective, rel=1e-12)
 
 
 def test_coefficients_of_coordinates_are_counted():

@@ -109,6 +109,11 @@ def test_all_in_memory_may_be_less_than_parts():
     assert MemoryPlan.make(work, limit - 1, Runner()) is not None
     with pytest.raises(ValueError, match=r"too small: 5 MB\. A limit of 51 MB is sufficient"):
         MemoryPlan.make(work, 5 * MB, Runner()).check("it")
+    # A larger source needs the share of the sample, or twice the series and their alignments.
+    larger = replace(work, complete=False)
+    assert larger.enough_for_all == pytest.approx(12 * 8 * 12 * 50_000)
+    both = 2 * 8 * 12 * 50_000 + 1000 * 8 * (20 + 2 * 10) * 13**2
+    assert replace(larger, n_landmarks=20).enough_for_all == both
     # A sample is never held in memory instead of all series.
     assert MemoryPlan.make(replace(work, complete=False), GB, Runner()) is not None
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from slts.learning.calibration import Validation
+from slts.training.all_series_fit import left_out_decisions
 from slts.training.held_out import search
 
 CODES = np.array([0, 1, 0, 1, 1])
@@ -45,3 +46,18 @@ def test_scores_have_the_form_of_scikit_learn():
     np.testing.assert_allclose(found["mean_test_score"], [5 / 6, 0.75, 0.75])
     assert found["std_test_score"][1] == pytest.approx(0.25)
     assert found["rank_test_score"].tolist() == [1, 2, 2]
+
+
+def test_nearest_neighbours_decide_on_series_that_are_left_out():
+    nearness = np.array(
+        [[9, 1, 2, 3, 4], [1, 9, 5, 6, 7], [2, 5, 9, 8, 0], [3, 6, 8, 9, -1], [4, 7, 0, -1, 9]]
+    ).astype(float)
+    codes = np.array([0, 0, 1, 1, 2])
+    (decisions, found, weights), validation = left_out_decisions(nearness.__getitem__, codes, 3, 9)
+    # The only series of a class is not left out.
+    assert decisions.tolist() == [[1, 3, 4], [1, 6, 7], [5, 8, 0], [6, 8, -1]]
+    assert (found.tolist(), weights.tolist()) == ([0, 0, 1, 1], [1.0] * 4)
+    assert validation == Validation("leave-one-out", 4, 0.5)
+    two = left_out_decisions(nearness.__getitem__, np.array([0, 0, 1, 1, 1]), 2, 2)[0]
+    assert two[0].tolist() == [[3.0], [6.0]]
+    assert left_out_decisions(nearness.__getitem__, np.arange(5), 5, 9) == (None, None)

@@ -9,7 +9,7 @@ pairwise.py   the public functions `align`, `similarity`, `aligned_products`
 """
 
 from slts.alignment.aligner import Aligner, Alignment
-from slts.alignment.cuda.device import DEVICES, check_device, require_device
+from slts.alignment.cuda.device import DEVICES, array_module, check_device, require_device
 from slts.alignment.pairwise import align, aligned_products, similarity
 from slts.alignment.settings import AlignmentSettings, Band, Itakura
 
@@ -22,6 +22,7 @@ __all__ = [
     "Itakura",
     "align",
     "aligned_products",
+    "array_module",
     "check_device",
     "require_device",
     "similarity",

@@ -126,6 +126,7 @@ class Aligner:
         *,
         n_phases: int | None = None,
         progress: Progress = silent,
+        on_device: bool = False,
     ) -> Result:
         """Sum_j weights[g, j] T_ij, shape (series, groups, channels, channels).
 
@@ -135,7 +136,8 @@ class Aligner:
         basis, products with its directions replace those with the landmarks' channels.
 
         The products of single pairs are never formed: aligned rows are first summed over the
-        landmarks of a group, so a zero weight costs nothing.
+        landmarks of a group, so a zero weight costs nothing. With `on_device`, what a GPU has
+        computed stays there, as an array of CuPy.
         """
         if n_phases is not None and n_phases < 1:
             raise ValueError(
@@ -149,8 +151,11 @@ class Aligner:
             )
         d = series.n_channels
         columns = d if self.basis is None else self.basis.shape[1]
-        out = self._empty(len(series), len(shares), n_phases or 1, d, columns)
-        self._backend(series, progress).grouped(shares, out)
+        backend = self._backend(series, progress)
+        arrays = backend.arrays if on_device else np
+        shape = len(series), len(shares), n_phases or 1, d, columns
+        out: Result = arrays.empty(shape, dtype=self.settings.dtype)
+        backend.grouped(shares, out)
         return out[:, :, 0] if n_phases is None else out
 
     def sums(self, series: SeriesBatch, *, n_phases: int = 1) -> Result:

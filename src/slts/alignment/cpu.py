@@ -114,6 +114,9 @@ class CpuBackend:
         See `map_blocks`.
     """
 
+    # The module of the arrays that it computes.
+    arrays = np
+
     def __init__(
         self,
         series: SeriesBatch,

@@ -179,7 +179,9 @@ def open_scan(
                 names = ", ".join(map(repr, known[:6])) + (", ..." if len(known) > 6 else "")
                 why = f"has no column that holds the classes of the model ({names})"
             raise CommandError(
-                f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}"
+                f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. "
+                f"Without --label, the label must have one value per series, two or more in all, "
+                f"and no empty cells"
             )
     return CommandScan(scan, messages, classes, None if model is None else model.n_channels_in_)
 

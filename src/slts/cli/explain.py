@@ -44,7 +44,8 @@ def explain_prediction(
     Parameters
     ----------
     series
-        Identifier of the series, or its position, counted from 0.
+        Identifier of the series. If no series has this identifier, a number is a position,
+        counted from 0.
     for_class
         Class to explain.
     top
@@ -95,8 +96,8 @@ def _find(
     if at_position is None:
         like = f", such as {', '.join(map(repr, first))}" if first else ""
         raise CommandError(
-            f"{data} has {done} series, and none of them is {wanted!r}. Give an identifier{like}, "
-            f"or a position from 0 to {done - 1}"
+            f"{data} has {done} series, and none has the identifier or the position {wanted}. "
+            f"Give an identifier{like}, or a position from 0 to {done - 1}"
         )
     return at_position
 

@@ -9,7 +9,7 @@ import typer
 
 from slts.cli import options
 from slts.cli.data import check_output_path, load_model, open_scan
-from slts.cli.terminal import CommandError, show_json
+from slts.cli.terminal import show_json
 from slts.files.paths import STDIN
 from slts.report import write_report
 
@@ -20,7 +20,6 @@ def report(
     data: Annotated[str | None, typer.Argument(metavar="DATA", show_default=False)] = None,
     out: Annotated[Path, typer.Option("--out", "-o")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(show_default="name of the data")] = None,
-    force: bool = False,
     groups: options.Groups = None,
     *,
     common: options.CommonOptions,
@@ -37,12 +36,8 @@ def report(
         File to write.
     title
         Heading of the page.
-    force
-        Overwrite a file that exists already.
     """
     check_output_path(out, "the report", "--out", (".html", ".htm"), [model, data])
-    if out.exists() and not force:
-        raise CommandError(f"{out} exists: use --force to overwrite it, or name another with --out")
     fitted = load_model(model, common)
     given: dict[str, Any] = {}
     if data is not None:

@@ -196,9 +196,11 @@ class SeriesRows:
 
     def is_affine(self, values: AnyArray, times: AnyArray) -> bool:
         """Whether numbers change in proportion to the times, by the same factor in every series."""
+        if not np.isfinite(values).all() or not np.isfinite(times).all():
+            return False
         changes = np.diff(values[self.order].astype(np.float64))[self._same]
         passed = np.diff(times[self.order])[self._same].astype(np.float64)
-        if not np.isfinite(changes).all() or not np.any(passed):
+        if not np.any(passed):
             return False
         factor = changes @ passed / (passed @ passed)
         error = np.abs(changes - factor * passed).max(initial=0.0)

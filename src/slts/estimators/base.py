@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -70,6 +71,15 @@ class Outputs(NamedTuple):
     probabilities: FloatArray | None
 
 
+class _OwnParametersFirst:
+    """Signature of a constructor for `help`: a dataclass puts parameters of its bases first."""
+
+    def __get__(self, instance: object, owner: Any) -> inspect.Signature:
+        names = [name for cls in owner.__mro__ for name in inspect.get_annotations(cls)]
+        _, *own = inspect.signature(owner.__init__).parameters.values()
+        return inspect.Signature(sorted(own, key=lambda p: (p.kind, names.index(p.name))))
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """Base of the classifiers.
@@ -102,6 +112,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Sorted digests of the training series, by which held-out series that are copies of them
         are recognised; None in models from files without them.
     """
+
+    __signature__ = _OwnParametersFirst()
 
     device: str = "cpu"
     n_jobs: int | None = None
@@ -409,8 +421,10 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             return cast(SeriesSource, X)
         # A frame may have the labels in a column.
         hint = " If they are a column of X: X, y = slts.as_series(X, label='...')."
+        shown = hint if hasattr(X, "columns") else ""
         if y is None:
-            shown = hint if hasattr(X, "columns") else ""
+            if isinstance(X, tuple):
+                as_series(X)  # X and y in one tuple are an error that says so
             raise ValueError(f"{name} requires y to be passed, but the target y is None.{shown}")
         if isinstance(y, str):
             raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
@@ -421,7 +435,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         check_classification_targets(labels)
         if len(labels) != len(batch):
             raise DataError(
-                f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
+                f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels; "
+                f"every series has one label.{shown}"
             )
         _check_order(y, batch)
         classes, codes = np.unique(labels, return_inverse=True)

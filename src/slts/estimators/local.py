@@ -17,6 +17,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import PARAMETERS, some_of
+from slts.learning.blas import on_device_of, on_host
 from slts.learning.local import Choice
 from slts.learning.loo_ridge import PENALTIES
 from slts.models.comparisons import Comparison, group_weights, with_rows
@@ -224,7 +225,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         weights = self._prepare("group weights", (groups,), lambda: group_weights(groups))
         for rows, metrics, part, found in self._features(batch, weights):
             own = metrics[:, part].reshape(len(metrics), -1)
-            values[rows] += found.reshape(len(found), own.shape[1]) @ own.T
+            flat = found.reshape(len(found), own.shape[1])
+            values[rows] += on_host(flat @ on_device_of(flat, own.T))
         for rows, form in self._with_snippets(batch):
             values[rows] += form.decide(batch[rows], self.n_jobs)
         return values
@@ -250,6 +252,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         shares = np.zeros((len(batch), len(self.intercept_), n_landmarks + n_snippets))
         for rows, metrics, part, found in self._features(batch, np.eye(n_landmarks)):
             own = metrics[:, self.groups_[part]]
+            found = on_host(found)
             shares[rows, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
         shares[:, :, :n_landmarks] /= np.bincount(self.groups_)[self.groups_]
         for rows, form in self._with_snippets(batch):

@@ -216,7 +216,11 @@ PARAMETERS: Mapping[str, Kind] = {
     "metrics": one_of("class", "landmark", "shared"),
     "n_components": at_least(1),
     "n_cycles": at_least(1),
-    "n_jobs": NOTHING | between(-_MOST_JOBS, -1) | between(1, _MOST_JOBS),
+    "n_jobs": NOTHING
+    | Kind(
+        "an integer except 0 (-1 uses all cores)",
+        lambda v: _is_integer(v) and 0 < abs(v) <= _MOST_JOBS,
+    ),
     "n_landmarks": NOTHING | _COUNT,
     "n_landmarks_per_class": NOTHING | at_least(1),
     "n_snippets": at_least(0),

@@ -68,7 +68,8 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_columns_in_} features as input: it was fitted on a table with as many "
                 f"columns. Pass series of other lengths as a list: list(X)."
             )
-        batch = as_series(X)
+        # A number of channels as in training is right.
+        batch = as_series(X, layout="channels_first")
         if batch.n_channels != self.n_channels_in_:
             one_series = getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_
             hint = (

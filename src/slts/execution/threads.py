@@ -32,6 +32,8 @@ def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads by joblib's convention, at most four for each core."""
     if n_jobs is not None and not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: 1 is one thread, and -1 uses all cores")
     wanted = int(effective_n_jobs(n_jobs))
     # Counting cores reads files, which takes as long as a prediction.
     if wanted <= _THREADS_PER_CORE:

@@ -118,14 +118,13 @@ class Certificate:
         }
 
     def __str__(self) -> str:
-        rows = [("bound", "of", "at most", "class mean"), *map(_cells, self.bounds)]
-        verdicts = ["", *("  vacuous" if bound.vacuous else "" for bound in self.bounds)]
-        widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:2]]
+        rows = self._rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{self._title}.", *_wrap(self.headline.sentence, "  ")]
         lines += [f"  Independent draws: {self.independent}.", ""]
-        for (name, what, value, mean), verdict in zip(rows, verdicts, strict=True):
-            cells = f"{name:<{widths[0]}}  {what:<{widths[1]}}  {value:>9}  {mean:>10}{verdict}"
-            lines.append(cells.rstrip())
+        for row in rows:
+            cells = [f"{cell:{'<' if k < 2 else '>'}{widths[k]}}" for k, cell in enumerate(row)]
+            lines.append("  ".join(cells).rstrip())
         for title, items in self._remarks():
             lines += ["", f"{title}:"]
             for item in items:
@@ -133,12 +132,13 @@ class Certificate:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        header, *cells = self._rows()
+        names = "".join(f"<th>{name}</th>" for name in (*header, ""))
         rows = "".join(
             "<tr>"
-            + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(bound))
-            + f"<td>{'vacuous' if bound.vacuous else ''}</td>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
             + f"<td style='text-align:left'>{html.escape(bound.sentence)}</td></tr>"
-            for bound in self.bounds
+            for row, bound in zip(cells, self.bounds, strict=True)
         )
         remarks = "".join(
             f"<p>{title}:</p><ul>{''.join(f'<li>{html.escape(item)}</li>' for item in items)}</ul>"
@@ -147,10 +147,14 @@ class Certificate:
         return (
             f"<p><strong>{html.escape(self._title)}.</strong> "
             f"{html.escape(self.headline.sentence)} Independent draws: {self.independent}.</p>"
-            f"<table><thead><tr><th>bound</th>"
-            f"<th>of</th><th>at most</th><th>class mean</th><th></th><th></th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>{remarks}"
+            f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{remarks}"
         )
+
+    def _rows(self) -> list[list[str]]:
+        """Return the table, header first; class means are left out if no bound has one."""
+        rows = [["bound", "of", "at most", "class mean", ""], *map(_cells, self.bounds)]
+        has_means = any(row[3] for row in rows[1:])
+        return rows if has_means else [[*row[:3], row[4]] for row in rows]
 
     @property
     def _title(self) -> str:
@@ -171,11 +175,12 @@ class Certificate:
         return [(title, items) for title, items in found if items]
 
 
-def _cells(bound: Bound) -> tuple[str, str, str, str]:
-    """Name, quantity, value and mean over several one-vs-rest problems, as text."""
+def _cells(bound: Bound) -> list[str]:
+    """Name, quantity, value, mean over several one-vs-rest problems, and verdict, as text."""
     several = len(bound.details.get("by_class", ())) > 1
     mean = _number(bound.details["mean"]) if several else ""
-    return bound.name, bound.bounds_what, _number(bound.value), mean
+    verdict = "vacuous" if bound.vacuous else ""
+    return [bound.name, bound.bounds_what, _number(bound.value), mean, verdict]
 
 
 def _number(value: float) -> str:

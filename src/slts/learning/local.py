@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import daxpy, dgemm, dsyrk
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of
 from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
 
@@ -54,12 +55,14 @@ class FeatureGram:
         Indices of the series that span the solution.
     n_series
         Number of training series.
+    arrays
+        NumPy, or CuPy to compute on its GPU.
     """
 
-    def __init__(self, anchors: IntArray, n_series: int) -> None:
-        self._anchors = anchors
+    def __init__(self, anchors: IntArray, n_series: int, arrays: Any = np) -> None:
+        self._anchors, self._arrays = anchors, arrays
         self._all = np.array_equal(anchors, np.arange(n_series))
-        self._total = np.zeros((n_series, len(anchors)))
+        self._total: FloatArray = arrays.zeros((n_series, len(anchors)), dtype=np.float64)
         # Of the current comparison, if it has features yet.
         self._comparison: FloatArray | None = None
         self.comparison_weights: list[float] = []
@@ -69,14 +72,13 @@ class FeatureGram:
         """Add features of the current comparison, shape (series, ...)."""
         if self._comparison is None:
             self._comparison = np.zeros_like(self._total)
-        # In place: products are as large as their sum. BLAS takes the transposes without copies.
-        flat, out = features.reshape(len(features), -1), self._comparison.T
+        flat = on_device_of(self._total, features.reshape(len(features), -1))
+        flat = flat.astype(np.float64, copy=False)
         if self._all:
-            # A triangle is half of the work; the other one is filled in the end.
-            dsyrk(1.0, flat.T, 1.0, out, trans=1, lower=True, overwrite_c=True)
+            # The other triangle is filled in the end.
+            add_gram(self._comparison, flat)
         else:
-            own = flat[self._anchors].T
-            dgemm(1.0, own, flat.T, 1.0, out, trans_a=True, overwrite_c=True)
+            add_products(self._comparison, flat, flat[self._anchors])
 
     def end_comparison(self) -> None:
         """Scale the current comparison: its centred features get a mean squared norm of one."""
@@ -89,17 +91,15 @@ class FeatureGram:
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.
         weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
-        # BLAS adds in threads.
-        daxpy(products.ravel(), self._total.ravel(), a=weight)
+        add_scaled(self._total, products, weight)
         self.comparison_weights.append(weight)
         self._norm += float(weight > 0.0)
 
     def plus(self, other: FeatureGram, weight: float) -> FeatureGram:
         """Return the sum with other features of the same series, times a weight."""
-        both = FeatureGram(self._anchors, len(self._total))
-        both._total = daxpy(other._total.ravel(), self._total.flatten(), a=weight).reshape(
-            self._total.shape
-        )
+        both = FeatureGram(self._anchors, len(self._total), self._arrays)
+        both._total = self._total.copy()
+        add_scaled(both._total, other._total, weight)
         both._norm = self._norm + weight * other._norm
         both.comparison_weights = [
             *self.comparison_weights,

@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.linalg.blas import dsymm, dsyrk
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
-from slts.learning.blas import matmul
+from slts.learning.blas import (
+    add_gram,
+    eigh,
+    matmul,
+    on_device_of,
+    on_gpu,
+    on_host,
+    symmetric_matmul,
+)
 
 # Penalties as multiples of the mean squared norm of the centred features.
 PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
@@ -93,7 +99,7 @@ class NormalEquations:
         self._weight = 0.0
         self._first = np.zeros(n_coordinates)
         self._targets = np.zeros(n_targets)
-        # The lower triangle alone is summed. A few rows are kept as they are: they are smaller.
+        # The upper triangle alone is summed. A few rows are kept as they are: they are smaller.
         self._gram: FloatArray | None = None
         self._rows: list[FloatArray] = []
         self._cross = np.zeros((n_coordinates, n_targets))
@@ -104,11 +110,12 @@ class NormalEquations:
         weighted = sample_weight[:, np.newaxis] * targets
         self._weight += float(sample_weight.sum())
         self._targets += weighted.sum(axis=0)
-        sums = matmul(coordinates.T, np.column_stack([weighted, sample_weight]))
+        factors = on_device_of(coordinates, np.column_stack([weighted, sample_weight]))
+        sums = on_host(matmul(coordinates.T, factors))
         self._cross += sums[:, :-1]
         self._first += sums[:, -1]
         self._squares += float(np.einsum("ij,ij->", weighted, targets))
-        root = np.sqrt(sample_weight)[:, np.newaxis]
+        root = on_device_of(coordinates, np.sqrt(sample_weight)[:, np.newaxis])
         for rows in _row_blocks(coordinates):
             self._rows.append(root[rows] * coordinates[rows])
             self._sum_rows(_BLOCK_SERIES)
@@ -117,12 +124,10 @@ class NormalEquations:
         """Sum the rows that are kept, if there are enough of them."""
         if sum(map(len, self._rows)) < at_least:
             return
-        n, rows = len(self._first), np.concatenate([np.empty((0, len(self._first))), *self._rows])
-        self._rows = []
-        gram = np.zeros((n, n), order="F") if self._gram is None else self._gram
-        if rows.size:
-            gram = dsyrk(1.0, rows.T, 1.0, gram, lower=True, overwrite_c=True)
-        self._gram = gram
+        rows, self._rows = np.concatenate(self._rows), []
+        if self._gram is None:
+            self._gram = on_device_of(rows, np.zeros((len(self._first), len(self._first))))
+        add_gram(self._gram, rows.T)
 
     def __iadd__(self, other: NormalEquations) -> Self:
         """Add the sums of other series."""
@@ -162,13 +167,14 @@ class NormalEquations:
         assert self._gram is not None
         total = self._weight
         mean, target_mean = self._first / total, self._targets / total
-        # Its lower triangle.
-        gram = self._gram - np.outer(self._first, mean)
+        # Its upper triangle.
+        gram = on_device_of(span.coordinates, self._gram)
+        gram = gram - on_device_of(gram, np.outer(self._first, mean))
         cross = self._cross - np.outer(self._first, target_mean)
         squares = self._squares - float(self._targets @ target_mean)
-        spectrum, rotation = eigh(gram, lower=True, check_finite=False, driver="evd")
-        spectrum = np.maximum(spectrum, 0.0)
-        projected = matmul(rotation.T, cross)
+        spectrum, rotation = eigh(gram)
+        spectrum = np.maximum(on_host(spectrum), 0.0)
+        projected = on_host(matmul(rotation.T, on_device_of(rotation, cross)))
 
         y = targets - target_mean
         # All penalties at once: (coordinates, penalties) and (coordinates, penalties x targets).
@@ -184,12 +190,14 @@ class NormalEquations:
         # What a series keeps of its residual is 1 - leverage; the intercept adds to the leverage.
         kept = np.empty((len(y), len(penalties)))
         errors = np.zeros(len(penalties))
+        shift, slopes, factors = (on_device_of(rotation, own) for own in (mean, slopes, shrunk))
         for rows in _row_blocks(span.coordinates):
-            x = matmul(span.coordinates[rows] - mean, rotation)
-            fitted = matmul(x, slopes).reshape(len(x), len(penalties), -1)
+            x = matmul(span.coordinates[rows] - shift, rotation)
+            fitted = on_host(matmul(x, slopes)).reshape(len(x), len(penalties), -1)
             x *= x
+            leverage = on_host(matmul(x, factors))
             own = sample_weight[rows, np.newaxis]
-            kept[rows] = np.maximum(1.0 - own * matmul(x, shrunk) - own / total, _LEVERAGE_ROOM)
+            kept[rows] = np.maximum(1.0 - own * leverage - own / total, _LEVERAGE_ROOM)
             # The leave-one-out residual.
             residuals = (summed[1][rows, np.newaxis] - fitted) / kept[rows, :, np.newaxis]
             errors += np.einsum("i,ipt,ipt->p", shares[rows], residuals, residuals)
@@ -199,11 +207,12 @@ class NormalEquations:
             if errors[k] < (1.0 - _TIE) * errors[best]:
                 best = k
         best_slope = shrunk[:, best, np.newaxis] * projected
-        penalty, slope = float(penalties[best]), matmul(rotation, best_slope)
-        residual = y - (matmul(span.coordinates, slope) - mean @ slope)
-        gradient = penalty * slope - cross
-        if slope.size:
-            gradient += dsymm(1.0, gram, slope, lower=True)
+        penalty = float(penalties[best])
+        slope = matmul(rotation, on_device_of(rotation, best_slope))
+        decided, curved = matmul(span.coordinates, slope), symmetric_matmul(gram, slope)
+        slope = on_host(slope)
+        residual = y - (on_host(decided) - mean @ slope)
+        gradient = penalty * slope - cross + on_host(curved)
         fitted = (spectrum + penalty) @ best_slope**2 - 2.0 * (best_slope * projected).sum(axis=0)
         return RidgeFit(
             weights=matmul(span.basis, slope),
@@ -231,7 +240,8 @@ class AnchorSpan:
     centre
         Shape (coordinates,).
     coordinates
-        Those of some series; their mean is zero. Shape (series, coordinates).
+        Those of some series; their mean is zero. Shape (series, coordinates). They are on the GPU
+        if the products are.
     """
 
     basis: FloatArray
@@ -243,18 +253,32 @@ class AnchorSpan:
         """Take inner products of series with the anchors, and of the anchors."""
         centre = anchors.mean(axis=1)
         gram = anchors - centre - centre[:, np.newaxis] + anchors.mean()
-        # Cholesky with pivots: those that are left in the end are rounding.
         least = _RANK_TOLERANCE * max(float(gram.diagonal().max()), np.finfo(float).tiny)
-        factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
-        basis = np.zeros((len(gram), rank))
-        if rank:
-            inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
-            basis[pivots[:rank] - 1] = np.tril(inverse).T
+        basis = (_by_spectrum if on_gpu(gram) else _by_pivots)(gram, least)
         basis -= basis.mean(axis=0)
         coordinates = matmul(products, basis)
-        mean = matmul(np.full((1, len(coordinates)), 1.0 / len(coordinates)), coordinates)[0]
+        share = on_device_of(products, np.full((1, len(products)), 1.0 / len(products)))
+        mean = matmul(share, coordinates)[0]
         coordinates -= mean
-        return cls(basis, mean, coordinates)
+        return cls(on_host(basis), on_host(mean), coordinates)
+
+
+def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
+    """Return B with B' gram B = I, by Cholesky with pivots: those below `least` are rounding."""
+    factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
+    basis = np.zeros((len(gram), rank))
+    if rank:
+        inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
+        basis[pivots[:rank] - 1] = np.tril(inverse).T
+    return basis
+
+
+def _by_spectrum(gram: FloatArray, least: float) -> FloatArray:
+    """Return B with B' gram B = I, by eigenvectors: on a GPU there is no Cholesky with pivots."""
+    values, vectors = eigh(gram)
+    large = values > least
+    basis: FloatArray = vectors[:, large] / np.sqrt(values[large])
+    return basis
 
 
 def fit_loo_ridge(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
 from slts.errors import warn
+from slts.learning._interior import L1BallSystem
 from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
 from slts.learning.hinge import (
     Certified,
@@ -24,7 +24,6 @@ from slts.learning.hinge import (
     Solution,
     check_positive,
 )
-from slts.learning.interior import L1BallSystem, minimise
 from slts.learning.vertex import (
     read_sides,
     smallest_separator,
@@ -60,10 +59,18 @@ class SeparatorSolution(Solution):
 
 
 def solve_separator(
-    K: npt.NDArray[np.floating], labels: npt.ArrayLike, *, gamma: float, **options: Any
+    K: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
 ) -> SeparatorSolution:
-    """Solve for one ``gamma``; `options` are those of :func:`solve_separator_path`."""
-    return solve_separator_path(K, labels, gammas=[gamma], **options)[0]
+    """Solve for one ``gamma``; the other parameters are those of :func:`solve_separator_path`."""
+    return solve_separator_path(
+        K, labels, gammas=[gamma], sample_weight=sample_weight, tol=tol, max_iter=max_iter
+    )[0]
 
 
 def solve_separator_path(
@@ -211,7 +218,8 @@ class _SeparatorSolver:
         self._rows = rows.scaled(1.0 / self._unit)
         self._problem = SeparatorProblem(problem.radius * self._unit)
         self._known = self._problem.closed_form(self._rows)
-        self._system = L1BallSystem(self._problem, self._problem.radius, self._rows)
+        rows, radius = self._rows, self._problem.radius
+        self._system = L1BallSystem(rows.features, rows.weights, radius)
 
     def approach(self, tol: float, max_iter: int) -> Certified:
         """Minimise, not to a vertex."""
@@ -224,8 +232,9 @@ class _SeparatorSolver:
     def _run(self, tol: float, max_iter: int) -> Certified:
         """Continue the interior-point steps."""
         system = self._system
-        n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=self._problem.floor)
-        return Certified(system.coef, system.loss, system.certificate, n_iter, vertex=False)
+        n_iter = system.minimise(tol=tol, max_iter=max_iter, floor=self._problem.floor)
+        multipliers = Multipliers(*system.certificate)
+        return Certified(system.coef, system.loss, multipliers, n_iter, vertex=False)
 
     def _evaluate(self, coef: FloatArray, dual: FloatArray, interior: Certified) -> Certified:
         """Return a vertex, with its own bound or that of the interior point."""

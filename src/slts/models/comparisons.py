@@ -68,18 +68,20 @@ class Comparison:
         """Yield mean products T of each group and phase, times the basis; some groups at a time.
 
         A landmark belongs to one group (see `group_weights`), so every pair is aligned once. `rows`
-        and the landmarks of the aligner are rows of the representation.
+        and the landmarks of the aligner are rows of the representation. What a GPU has aligned
+        stays there.
         """
         size = 8 * max(1, len(rows)) * n_phases * self.basis.size
         step = max(1, CHUNK_BYTES // size)
         if step >= len(weights):
-            yield slice(0, len(weights)), aligner.grouped(rows, weights, n_phases=n_phases)
+            every = slice(0, len(weights))
+            yield every, aligner.grouped(rows, weights, n_phases=n_phases, on_device=True)
             return
         for begin in range(0, len(weights), step):
             part = slice(begin, min(begin + step, len(weights)))
             members = np.flatnonzero(weights[part].any(axis=0))
-            some = aligner.subset(members)
-            yield part, some.grouped(rows, weights[part, members], n_phases=n_phases)
+            some, own = aligner.subset(members), weights[part, members]
+            yield part, some.grouped(rows, own, n_phases=n_phases, on_device=True)
 
 
 def group_weights(groups: IntArray) -> FloatArray:

@@ -107,12 +107,12 @@ def save(
     >>> slts.load(path).predict(X[:1])
     array(['left'], dtype='<U5')
     """
+    _check_type(model)
     name = os.fspath(path)
     if not isinstance(name, str) or not name.lower().endswith(SUFFIX):
         raise ValueError(
             f"The 'path' parameter of save must end in {SUFFIX!r}. Got {path!r} instead."
         )
-    _check_type(model)
     check_is_fitted(model)
     try:
         content = _to_bytes(model, identifiers, digests)
@@ -198,22 +198,12 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check_type(model: Any) -> None:
-    if type(model) in CLASSIFIERS:
-        return
-    if hasattr(model, "best_estimator_"):
-        hint = "Pass its best_estimator_."
-    elif hasattr(model, "steps"):
-        hint = "Pass the step that is a classifier of slts, such as pipeline[-1]."
-    elif hasattr(model, "estimator_"):
-        hint = "Pass its estimator_."
-    else:
-        hint = (
-            "For a GridSearchCV, pass best_estimator_. For a Pipeline, pass the step that is a "
-            "classifier of slts."
+    if type(model) not in CLASSIFIERS:
+        raise TypeError(
+            f"{type(model).__name__} cannot be saved. These can: {', '.join(_BY_NAME)}. Write "
+            f"save(model, path), where model is best_estimator_ of a search, a step of a pipeline, "
+            f"such as pipeline[-1], or estimator_ of an adapter."
         )
-    raise TypeError(
-        f"{type(model).__name__} cannot be saved. These can: {', '.join(_BY_NAME)}. {hint}"
-    )
 
 
 def _to_bytes(model: SeriesClassifier, identifiers: bool, digests: bool) -> bytes:

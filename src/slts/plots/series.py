@@ -141,6 +141,11 @@ def plot_contributions(
         The map: one row per channel; time runs right. Map and offset sum to the decision value.
         Below it is the series: the three channels that contribute most, standardised.
     """
+    if not hasattr(explanation, "contributions"):
+        raise TypeError(
+            f"The 'explanation' parameter of plot_contributions must be the result of "
+            f"slts.explain(model, x). Got {type(explanation).__name__} instead."
+        )
     position, sign = explanation.for_class(label)
     terms = sign * explanation.contributions[position]
     ax = axes_or_new(ax, figsize=(7.5, 5.0))

@@ -21,6 +21,7 @@ from slts.series.flatten import (
     flatten,
     is_frame,
     is_table,
+    warn_if_swapped,
 )
 from slts.series.long_tables import assemble, checked_rows
 from slts.series.missing import fill_gaps, trim_padding
@@ -33,7 +34,7 @@ _FRAME = "the data frame"
 def as_series(
     X: object,
     *,
-    layout: Layout = ...,
+    layout: Layout | None = ...,
     padded: bool = ...,
     id: str | Sequence[str] | None = ...,
     time: str | None = ...,
@@ -45,7 +46,7 @@ def as_series(
 def as_series(
     X: object,
     *,
-    layout: Layout = ...,
+    layout: Layout | None = ...,
     padded: bool = ...,
     id: str | Sequence[str] | None = ...,
     time: str | None = ...,
@@ -56,7 +57,7 @@ def as_series(
 def as_series(
     X: object,
     *,
-    layout: Layout = "channels_first",
+    layout: Layout | None = None,
     padded: bool = False,
     id: str | Sequence[str] | None = None,
     time: str | None = None,
@@ -79,9 +80,10 @@ def as_series(
         - pandas frames of sktime and aeon: cells that hold series, an (instance, time) index, a
           list of frames. Text column labels are channel names; a frame without them is read as an
           array.
-    layout : {"channels_first", "time_first"}
+    layout : {"channels_first", "time_first"}, optional
         Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
-        (n, time, channels), as tslearn does. The batch always returns its series channels first.
+        (n, time, channels), as tslearn does. None is "channels_first", and warns about a 3-D array
+        with far more channels than steps. The batch always returns its series channels first.
     padded : bool
         Whether NaN only pads the ends of short series. Trailing steps that are NaN in all channels
         are then removed, and NaN anywhere else is an error.
@@ -126,8 +128,14 @@ def as_series(
     >>> as_series(np.zeros((4, 7)))
     SeriesBatch(4 series, 1 channel, 7 steps, 224 bytes)
     """
+    if layout is None:
+        layout = "channels_first"
+        warn_if_swapped(X)
     check_layout(layout)
     check_missing(missing)
+    first = X[0] if isinstance(X, tuple) and len(X) == 2 else None
+    if isinstance(first, SeriesBatch) or getattr(first, "ndim", 0) == 3:
+        raise DataError("X is a pair of series and labels: unpack it, as in X, y = load(...)")
     columns = {"id": id, "time": time, "channels": channels, "label": label}
     given = [name for name, value in columns.items() if value is not None]
     if given and not is_frame(X):

@@ -162,7 +162,7 @@ def usable(
     unusable = []
     for position in np.flatnonzero(infinite | ~observed).tolist():
         id = None if dataset.ids is None else dataset.ids[position].item()
-        reason = "it has no values"
+        reason = "the series has no values"
         if infinite[position]:
             series = values[offsets[position] : offsets[position + 1]]
             step, channel = np.argwhere(np.isinf(series))[0]

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
-from slts.errors import DataError
+from slts.errors import DataError, warn
 from slts.plural import count
 from slts.series.naming import names_of
 
 _NUMBER_KINDS = "biuf"
+# Ratio of channels to steps from which a 3-D array may have its axes swapped.
+_FAR_MORE = 4
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
     "polars": {"DataFrame", "LazyFrame"},
@@ -63,6 +65,17 @@ def check_layout(layout: str) -> None:
     """Raise `DataError` unless `layout` is one of the two known ones."""
     if layout not in get_args(Layout):
         raise DataError(f"layout must be 'channels_first' or 'time_first', got {layout!r}")
+
+
+def warn_if_swapped(X: object) -> None:
+    """Warn about a 3-D array with far more channels than steps: its axes may be swapped."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 3 and shape[1] > _FAR_MORE * shape[2] > 0:
+        warn(
+            f"X of shape {tuple(shape)} is read as series of {shape[1]} channels and "
+            f"{count(shape[2], 'step')}. If its axes are (n, time, channels), use "
+            f"slts.as_series(X, layout='time_first'), or save X.transpose(0, 2, 1) in a file"
+        )
 
 
 def is_sparse(x: object) -> bool:
@@ -448,6 +461,9 @@ def sorted_rows(codes: IntArray, times: AnyArray, ids: Sequence[object], where: 
     where
         Name of the table, for messages.
     """
+    if times.dtype.kind in "fmM" and not np.isfinite(times).all():
+        row = int(np.argmin(np.isfinite(times)))
+        raise DataError(f"{where}: the time in row {row} is {times[row]!s}: drop the row")
     try:
         ranks: IntArray = np.unique(times, return_inverse=True)[1]
     except TypeError as error:

@@ -86,24 +86,29 @@ def checked_rows(chunk: Chunk, columns: Columns, *, labels: bool) -> Chunk:
 
 
 def _read_times(chunk: Chunk, columns: Columns, column: Any) -> Any:
-    """Read times that are text; raise an error if they are not as in the first rows."""
+    """Read times; raise an error if they are not finite, or not as in the first rows."""
     is_text, form = pa.types.is_string(column.type), columns.time_form
-    expected = "numbers or moments" if form is None else f"text such as {_TIME_EXAMPLES[form]}"
+    expected = "finite numbers or moments"
+    if form is not None:
+        expected = f"text such as {_TIME_EXAMPLES[form]}"
     if is_text != (form is not None):
         raise DataError(
             f"{chunk.place(0)}: {columns.time!r} (time) holds {column[0].as_py()!r}, expected "
             f"{expected}, as in the first rows"
         )
-    if form is None:
-        return column
     try:
-        return parse_times(column, form)
+        times = column if form is None else parse_times(column, form)
+        is_float = pa.types.is_floating(times.type)
+        row = first_true(compute.invert(compute.is_finite(times))) if is_float else None
+        if row is None:
+            return times
     except pa.ArrowInvalid:
+        assert form is not None
         row = next(k for k, text in enumerate(column.to_pylist()) if not _is_time(text, form))
-        place = place_in_series(chunk, columns, row)
-        raise DataError(
-            f"{place}: {columns.time!r} (time) holds {column[row].as_py()!r}, expected {expected}"
-        ) from None
+    place = place_in_series(chunk, columns, row)
+    raise DataError(
+        f"{place}: {columns.time!r} (time) holds {column[row].as_py()!r}, expected {expected}"
+    )
 
 
 def _is_time(text: str, form: TimeForm) -> bool:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
-from slts.learning.blas import matmul
+from slts.alignment import Aligner, AlignmentSettings, array_module
+from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
 from slts.models.comparisons import (
@@ -171,18 +171,18 @@ def learn_local_metrics(
     """
     comparisons = _compare(training.landmarks, representations, options)
     judges = training.restricted_to_judges()
-    judged = {n: FeatureGram(judges.anchors, len(judges.batch)) for n in options.phases}
+    judged = {n: _empty_gram(judges, options) for n in options.phases}
     kept = _align("Aligning some series", judges, comparisons, options, judged)
     chosen = _choose(judges, options, judged)
     gram = judged[chosen.n_phases]
     if len(judges.batch) < len(training.batch):
-        gram = FeatureGram(training.anchors, len(training.batch))
+        gram = _empty_gram(training, options)
         grams = {chosen.n_phases: gram}
         kept = _align("Aligning with landmarks", training, comparisons, options, grams)
     counted = snippets = None
     if chosen.snippets is not None:
         counted = SnippetFeatures(chosen.snippets, training.batch, training.anchors, options.n_jobs)
-        occurring = _count("Counting snippets", counted, options)
+        occurring = _count("Counting snippets", counted, _empty_gram(training, options), options)
         gram = gram.plus(occurring, chosen.share)
         snippets = replace(counted.snippets, shares=counted.shares())
         del occurring
@@ -288,6 +288,13 @@ def _compare(
     return comparisons
 
 
+def _empty_gram(training: LocalTraining, options: LocalOptions) -> FeatureGram:
+    """Return a Gram matrix without features, on the device that solves it."""
+    n_series, n_anchors = len(training.batch), len(training.anchors)
+    arrays = array_module(options.device, 2.0 * n_series * n_anchors**2)
+    return FeatureGram(training.anchors, n_series, arrays)
+
+
 def _align(
     title: str,
     training: LocalTraining,
@@ -347,7 +354,7 @@ def _choose(
     shares = [0.0]
     if judges.snippets is not None:
         counted = SnippetFeatures(judges.snippets, judges.batch, judges.anchors, options.n_jobs)
-        occurring = _count("Choosing snippets", counted, options)
+        occurring = _count("Choosing snippets", counted, _empty_gram(judges, options), options)
         shares = [share * options.n_comparisons for share in _SNIPPET_SHARES]
 
     def fit(n_phases: int, share: float) -> RidgeFit:
@@ -370,9 +377,10 @@ def _choose(
     return _Chosen(n_phases, snippets, weight[n_phases], fits[n_phases].left_out, selection)
 
 
-def _count(title: str, counted: SnippetFeatures, options: LocalOptions) -> FeatureGram:
-    """Return the Gram matrix of the features of snippets, with a mean squared norm of one."""
-    gram = FeatureGram(counted.anchors, counted.n_series)
+def _count(
+    title: str, counted: SnippetFeatures, gram: FeatureGram, options: LocalOptions
+) -> FeatureGram:
+    """Add the features of snippets to an empty Gram matrix, with a mean squared norm of one."""
     with options.bar(title) as progress:
         for features in counted.features():
             gram.add(features)
@@ -401,6 +409,7 @@ def _metrics(weights: FloatArray, n_phases: int, parts: Iterable[GroupFeatures])
     metrics = []
     for _, found in parts:
         features = fewer_phases(found, n_phases)
-        own = matmul(weights.T, features.reshape(len(features), -1))
+        flat = features.reshape(len(features), -1)
+        own = on_host(matmul(on_device_of(flat, weights.T), flat))
         metrics.append(own.reshape(len(own), *features.shape[1:]))
     return np.concatenate(metrics, axis=1)

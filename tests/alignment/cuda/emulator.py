@@ -22,9 +22,24 @@ extern "C" void emulate(const char* name, unsigned grid, unsigned block, void** 
 
 
 class Array(np.ndarray):
-    """A NumPy array with the pointer attribute of CuPy."""
+    """A NumPy array with the pointer attribute of CuPy, which refuses arrays of the host."""
 
     data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if "out" in options:
+            options["out"] = tuple(_plain(a) for a in options["out"])
+        found = getattr(ufunc, method)(*map(_plain, inputs), **options)
+        return np.asarray(found).view(Array)
+
+    def __array_function__(self, function, kinds, args, options):
+        args = [[*map(_plain, a)] if isinstance(a, list) else _plain(a) for a in args]
+        return np.asarray(function(*args, **options)).view(Array)
+
+
+def _plain(argument):
+    assert type(argument) is not np.ndarray or argument.ndim == 0, "an array of the host"
+    return argument.view(np.ndarray) if isinstance(argument, Array) else argument
 
 
 class CUDARuntimeError(RuntimeError):
@@ -118,6 +133,11 @@ def fake_cupy(folder, n_devices=1, multiprocessors=2):
         ndarray=Array,
         asarray=lambda a: np.ascontiguousarray(a).view(Array),
         asnumpy=asnumpy,
+        linalg=SimpleNamespace(
+            eigh=lambda a, UPLO: tuple(
+                part.view(Array) for part in np.linalg.eigh(a.view(np.ndarray), UPLO)
+            )
+        ),
         empty=poisoned,
         zeros=lambda shape, dtype: np.zeros(shape, dtype).view(Array),
         full=lambda shape, value, dtype: np.full(shape, value, dtype).view(Array),

@@ -127,7 +127,7 @@ class CudaBackend:
         self.series, self.landmarks, self.settings = series, layouts.landmarks, layouts.settings
         self.dtype = np.dtype(self.settings.dtype)
         self._layouts, self._progress, self._memory = layouts, progress, memory
-        self._cupy = require_gpu()
+        self.arrays = self._cupy = require_gpu()
         self._share = 0
 
     def scores(self, out: AnyArray, *, mean: bool) -> None:
@@ -303,8 +303,11 @@ class CudaBackend:
             self._run_rows(work, kernel, packs, half)
 
     def _store(self, work: _Work, packs: _Packs, rows: slice, found: Any) -> None:
-        """Copy the result of a block to the host."""
-        if packs.first and (work.summed or len(packs.index) == len(self.landmarks)):
+        """Copy the result of a block to the host, unless it is to stay on the device."""
+        if isinstance(work.out, self._cupy.ndarray):
+            assert work.summed
+            work.out[rows] = found if packs.first else work.out[rows] + found
+        elif packs.first and (work.summed or len(packs.index) == len(self.landmarks)):
             self._cupy.asnumpy(found, out=work.out[rows])
         elif work.summed:
             work.out[rows] += self._cupy.asnumpy(found)

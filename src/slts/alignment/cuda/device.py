@@ -1,9 +1,11 @@
-"""Which device computes the alignments."""
+"""Which device computes alignments and the sums over them."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
+
+import numpy as np
 
 from slts.extras import import_extra
 
@@ -50,6 +52,11 @@ def runs_on_cuda(device: str, operations: float) -> bool:
     name = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"]
     _log_once(f"device='auto' uses the GPU for large work: {name.decode()}")
     return True
+
+
+def array_module(device: str, operations: float) -> Any:
+    """Return CuPy if the GPU computes this many operations, else NumPy."""
+    return require_gpu() if runs_on_cuda(device, operations) else np
 
 
 def require_gpu() -> Any:
