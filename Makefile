@@ -2,12 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/slts/alignment/native/*)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/slts/*/native/*)
 # Options of `make reproduce` and `make accuracy`; interrupted runs continue.
 # JOBS=2 ONLY=auslan,table2 SPLITS=3 MARKDOWN=docs/accuracy.md
 STUDY_OPTIONS := $(if $(filter-out 0,$(FAST)),--fast) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) \
   $(if $(SPLITS),--splits $(SPLITS)) $(if $(MARKDOWN),--markdown $(MARKDOWN))
-CXX_SOURCES := $(wildcard src/slts/alignment/native/*.?pp) src/slts/alignment/cuda/kernel.cu tests/alignment/cuda/emulator.hpp
+CXX_SOURCES := $(wildcard src/slts/*/native/*.?pp) src/slts/alignment/cuda/kernel.cu tests/alignment/cuda/emulator.hpp
 
 .PHONY: help demo test fuzz mutants lint format bench reproduce accuracy docs clean
 help:  ## list the targets

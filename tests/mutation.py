@@ -55,7 +55,7 @@ EQUIVALENT = Path(__file__).with_name("mutation_equivalent.txt")
 # These files compare real numbers, which are equal only by chance: `<` is `<=` there.
 REAL_NUMBERS = {
     f"learning/{name}.py"
-    for name in ("constraint_generation", "interior", "penalties", "smoothed_newton", "vertex")
+    for name in ("constraint_generation", "penalties", "smoothed_newton", "vertex")
 }
 # Processor time of the tests of one mutant; they take a tenth of it without a mutant.
 MOST_SECONDS = 200

@@ -9,9 +9,8 @@ import pytest
 from scipy.optimize import linprog
 
 from slts.learning import solve_separator, vertex
+from slts.learning._interior import L1BallSystem
 from slts.learning.hinge import HingeExamples
-from slts.learning.interior import L1BallSystem, minimise
-from slts.learning.separator import SeparatorProblem
 from slts.learning.vertex import (
     Sides,
     read_sides,
@@ -64,8 +63,8 @@ def sides_at(rows: HingeExamples, radius: float, coef: np.ndarray, near: float =
 @pytest.mark.parametrize("radius", RADII)
 def test_an_interior_solution_shows_the_sides_of_the_vertex(radius, rng):
     rows = noisy(rng)
-    system = L1BallSystem(SeparatorProblem(radius), radius, rows.scaled(1.0))
-    minimise(system, tol=1e-9, max_iter=100)
+    system = L1BallSystem(rows.take(slice(None)), rows.weights, radius)
+    system.minimise(tol=1e-9, max_iter=100)
     found, known = read_sides(rows, radius, system), sides_at(rows, radius, optimum(rows, radius))
     assert found.binding == known.binding == (radius == 2.0)
     assert sorted(found.tight) == known.tight.tolist()
@@ -79,9 +78,9 @@ def test_an_interior_solution_shows_the_sides_of_the_vertex(radius, rng):
 @pytest.mark.parametrize("steps", [3, 5])
 def test_sides_do_not_depend_on_the_units_of_rows_and_weights(radius, steps, rng):
     rows = noisy(rng)
-    system = L1BallSystem(SeparatorProblem(radius), radius, rows.scaled(1.0))
+    system = L1BallSystem(rows.take(slice(None)), rows.weights, radius)
     # Few steps: many sides are not yet clear.
-    minimise(system, tol=0.0, max_iter=steps)
+    system.minimise(tol=0.0, max_iter=steps)
     known = read_sides(rows, radius, system)
     assert 0 < known.tight.size < known.undecided.size
     m = rows.n_rows

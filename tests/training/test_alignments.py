@@ -1,6 +1,7 @@
 """Alignments in memory and in parts: classes, splits and parameters from one set of products."""
 
 import pickle
+import threading
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.execution import ThreadRunner, silent
 from slts.learning import one_vs_rest_features, solve_metric, solve_separator
 from slts.models.row_map import RowMap
-from slts.training import source
+from slts.training import alignments, source
 from slts.training.alignments import SampleAlignments
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
 from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
@@ -174,11 +175,27 @@ def test_progress_counts_the_problems(n_jobs, data):
 
 
 def test_threads_change_nothing(data):
-    one, two = (
-        np.stack([s.metric for s in replace(data, n_jobs=n).solve_metrics(0.05, 0.1)])
-        for n in (1, 2)
-    )
-    np.testing.assert_array_equal(one, two)
+    train, test = np.arange(30), np.arange(30, 40)
+    one, four = (replace(data, n_jobs=n) for n in (1, 4))
+    for a, b in zip(one.solve_metrics(0.05, 0.1), four.solve_metrics(0.05, 0.1), strict=True):
+        np.testing.assert_array_equal(a.metric, b.metric)
+    # The similarities of more metrics than are computed together.
+    a, b = (of.held_out_decisions([(train, test)], PAIRS)[0] for of in (one, four))
+    np.testing.assert_array_equal(a, b)
+
+
+def test_every_thread_solves_a_problem(rng, monkeypatch):
+    together, first = threading.Barrier(5, timeout=60.0), iter(range(5))
+
+    def solve(*args, **options):
+        if next(first, None) is not None:
+            together.wait()
+        return solve_separator(*args, **options)
+
+    monkeypatch.setattr(alignments, "solve_separator", solve)
+    data = replace(make(rng), n_jobs=5)
+    (values,) = data.held_out_decisions([(np.arange(30), np.arange(30, 40))], PAIRS)
+    assert values.shape == (len(PAIRS), 10, 3)
 
 
 # -- in parts

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray
+from slts.learning._interior import SquaredNormSystem
 from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
 from slts.learning.hinge import (
     Certified,
@@ -33,7 +34,6 @@ from slts.learning.hinge import (
     check_positive,
     ray_minimiser,
 )
-from slts.learning.interior import SquaredNormSystem, minimise
 from slts.learning.penalties import L1, METRIC_FLOOR, Nuclear, Penalty, Semidefinite
 from slts.learning.smoothed_newton import minimise_smoothed
 
@@ -350,7 +350,8 @@ class _MetricSolver:
         self._system = self._system_of(self._problem, start)
 
     def _system_of(self, problem: MetricProblem, start: FloatArray) -> SquaredNormSystem:
-        return SquaredNormSystem(problem, problem.strength, self._rows, start)
+        rows = self._rows
+        return SquaredNormSystem(rows.features, rows.weights, problem.strength, start)
 
     def finish(self, tol: float, max_iter: int) -> Certified:
         """Minimise."""
@@ -369,7 +370,7 @@ class _MetricSolver:
             # similar problem.
             similar = MetricProblem(detour * problem.strength)
             nearby = self._system_of(similar, np.zeros(self._rows.n_columns))
-            n_iter = minimise(nearby, tol=tol, max_iter=max_iter, floor=problem.floor)
+            n_iter = nearby.minimise(tol=tol, max_iter=max_iter, floor=problem.floor)
             self._system = self._system_of(problem, nearby.coef)
             again = self._run(tol, max_iter)
             point = problem.best_of(point, again._replace(n_iter=n_iter + again.n_iter))
@@ -377,9 +378,9 @@ class _MetricSolver:
 
     def _run(self, tol: float, max_iter: int) -> Certified:
         problem, system = self._problem, self._system
-        n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=problem.floor)
+        n_iter = system.minimise(tol=tol, max_iter=max_iter, floor=problem.floor)
         # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
-        square = problem.value(system.coef)
-        factor = ray_minimiser(system.margins, self._rows.weights, square=square)
-        loss = self._rows.loss(factor * system.margins)
-        return Certified(factor * system.coef, loss, system.certificate, n_iter)
+        coef, margins = system.coef, system.margins
+        factor = ray_minimiser(margins, self._rows.weights, square=problem.value(coef))
+        loss = self._rows.loss(factor * margins)
+        return Certified(factor * coef, loss, Multipliers(*system.certificate), n_iter)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
 from slts.errors import warn
+from slts.learning._interior import L1BallSystem
 from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
 from slts.learning.hinge import (
     Certified,
@@ -23,7 +24,6 @@ from slts.learning.hinge import (
     Solution,
     check_positive,
 )
-from slts.learning.interior import L1BallSystem, minimise
 from slts.learning.vertex import (
     read_sides,
     smallest_separator,
@@ -218,7 +218,8 @@ class _SeparatorSolver:
         self._rows = rows.scaled(1.0 / self._unit)
         self._problem = SeparatorProblem(problem.radius * self._unit)
         self._known = self._problem.closed_form(self._rows)
-        self._system = L1BallSystem(self._problem, self._problem.radius, self._rows)
+        rows, radius = self._rows, self._problem.radius
+        self._system = L1BallSystem(rows.features, rows.weights, radius)
 
     def approach(self, tol: float, max_iter: int) -> Certified:
         """Minimise, not to a vertex."""
@@ -231,8 +232,9 @@ class _SeparatorSolver:
     def _run(self, tol: float, max_iter: int) -> Certified:
         """Continue the interior-point steps."""
         system = self._system
-        n_iter = minimise(system, tol=tol, max_iter=max_iter, floor=self._problem.floor)
-        return Certified(system.coef, system.loss, system.certificate, n_iter, vertex=False)
+        n_iter = system.minimise(tol=tol, max_iter=max_iter, floor=self._problem.floor)
+        multipliers = Multipliers(*system.certificate)
+        return Certified(system.coef, system.loss, multipliers, n_iter, vertex=False)
 
     def _evaluate(self, coef: FloatArray, dual: FloatArray, interior: Certified) -> Certified:
         """Return a vertex, with its own bound or that of the interior point."""

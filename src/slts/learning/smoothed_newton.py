@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray
+from slts.learning._interior import solve_definite
 from slts.learning.hinge import Certified, HingeExamples, Multipliers
-from slts.learning.interior import Factor
 from slts.learning.penalties import Penalty, Smooth
 
 _EXACT = 1e-12
@@ -145,9 +145,9 @@ def _solve_identity_plus(A: FloatArray, right: FloatArray) -> tuple[FloatArray, 
         # LAPACK takes no empty right-hand side.
         return right, np.empty(0)
     if n >= p:
-        solution = Factor(A.T @ A, 1.0).solve(right)
+        solution = solve_definite(A.T @ A, 1.0, right)
         return solution, A @ solution
-    image = Factor(A @ A.T, 1.0).solve(A @ right)
+    image = solve_definite(A @ A.T, 1.0, A @ right)
     return right - A.T @ image, image
 
 

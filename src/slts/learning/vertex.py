@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from slts._typing import FloatArray
+from slts.learning._interior import L1BallSystem, SmallestNormSystem
 from slts.learning.hinge import HingeExamples
-from slts.learning.interior import L1BallSystem, SmallestNormSystem, minimise
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -46,15 +46,16 @@ class Sides(NamedTuple):
 def read_sides(rows: HingeExamples, radius: float, system: L1BallSystem) -> Sides:
     """Compare the two members of every complementary pair, each in its natural unit."""
     m, n = rows.n_rows, rows.n_columns
-    excess, shortfall = system.primal[:m], system.primal[m : 2 * m]
-    lower, upper = system.dual[: 2 * m].reshape(2, m) / rows.weights
+    primal, dual = system.primal, system.dual
+    excess, shortfall = primal[:m], primal[m : 2 * m]
+    lower, upper = dual[: 2 * m].reshape(2, m) / rows.weights
     tight = (lower > excess) & (upper > shortfall)
     undecided = (_DECISIVE * lower > excess) & (_DECISIVE * upper > shortfall)
     below = (upper <= shortfall) & ~tight
     unit = float(np.max(np.abs(rows.total))) or 1.0
-    binding = bool(system.primal[-1] / radius < system.dual[-1] / unit)
-    price = float(system.dual[-1]) if binding else unit
-    used = system.primal[2 * m : -1] / radius > system.dual[2 * m : -1] / price
+    binding = bool(primal[-1] / radius < dual[-1] / unit)
+    price = float(dual[-1]) if binding else unit
+    used = primal[2 * m : -1] / radius > dual[2 * m : -1] / price
     columns = np.flatnonzero(used[:n] | used[n:])
     signs = np.sign(system.coef[columns])
     index = np.flatnonzero(tight)
@@ -175,13 +176,14 @@ def _smallest_on(rows: HingeExamples, index: IndexArray, start: FloatArray) -> F
     m, n = matrix.shape
     system = SmallestNormSystem(matrix, start)
     for tol in _NORM_TOLS:
-        minimise(system, tol=tol, max_iter=100)
-        norm = float(np.sum(np.abs(system.coef)))
-        used = system.primal[m:] / norm > system.dual[m:]
+        system.minimise(tol=tol, max_iter=100)
+        primal, dual, near = system.primal, system.dual, system.coef
+        norm = float(np.sum(np.abs(near)))
+        used = primal[m:] / norm > dual[m:]
         columns = np.flatnonzero(used[:n] | used[n:])
-        tight = system.dual[:m] / norm > system.primal[:m]
-        signs = np.sign(system.coef[columns])
-        order = np.argsort(system.primal[:m][tight] / system.dual[:m][tight])
+        tight = dual[:m] / norm > primal[:m]
+        signs = np.sign(near[columns])
+        order = np.argsort(primal[:m][tight] / dual[:m][tight])
         sides = Sides(index[tight][order], tight, index, columns, signs, False)
         coef = solve_active(rows, np.inf, sides)
         if coef is not None and np.min(matrix @ coef) >= 1.0 - _ROUNDING:

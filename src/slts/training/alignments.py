@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, ThreadRunner, few_threads, one_blas_thread, silent
+from slts.execution import Progress, ThreadRunner, one_blas_thread, silent
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -31,7 +31,7 @@ from slts.training.held_out import Split
 Item = TypeVar("Item")
 Task = TypeVar("Task")
 
-# Similarities that exist at a time, at least.
+# Metrics whose similarities are computed together, at least.
 _FEWEST_AT_ONCE = 3
 # Bytes of products that a thread reads at once: they stay in its cache.
 _BLOCK_BYTES = 2**22
@@ -275,25 +275,31 @@ class SampleAlignments:
     ) -> list[Item]:
         """Call a task with the similarities of every problem under each metric of its stack.
 
-        They are K_I without a stack. Those of some problems exist at a time.
+        They are K_I without a stack. Those of the next metrics are computed while threads work on
+        others.
         """
         if stacks is None:
             own = self.similarities_of(0, None)
             return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
-        size = stacks.shape[1]
-        # An eighth as large as T, or what threads work on; whatever their number, the same bits.
-        step = -(-max(stacks.shape[2] ** 2 // 8, _FEWEST_AT_ONCE) // size)
-        found: list[Item] = []
+        size, d, _ = stacks.shape[1:]
+        metrics = stacks.reshape(-1, d, d)
+        # An eighth as large as T, or a few; whatever the number of threads, the same bits.
+        step = max(d**2 // 8, _FEWEST_AT_ONCE)
+        some = np.empty(0)
 
-        def count(done: float, _: float) -> None:
-            progress(len(found) + done, n_problems * size)
+        def similarities(number: int) -> FloatArray:
+            nonlocal some
+            if number % step == 0:
+                some = self.projected(metrics[number : number + step])
+            return np.asarray(some[number % step])
 
-        for begin in range(0, n_problems, step):
-            some = stacks[begin : begin + step]
-            K = self.projected(some.reshape(-1, *some.shape[2:]))
-            tasks = [(begin + k // size, k % size, K[k]) for k in range(len(K))]
-            found += self._solve(lambda own: task(*own), tasks, count)
-        return found
+        numbers = range(len(metrics))
+        with one_blas_thread():
+            solved = ThreadRunner(self.n_jobs).map(
+                lambda k, _, K: task(k // size, k % size, K),
+                numbers, own=similarities, progress=progress,
+            )  # fmt: skip
+            return list(solved)
 
     def _map_rows(self, task: Callable[[slice], None]) -> None:
         """Run a task on blocks of the series, which do not depend on the number of threads."""
@@ -314,5 +320,5 @@ class SampleAlignments:
         """Solve problems in threads, each with one BLAS thread; return the results in order."""
         # With small matrices, threads of BLAS would mostly wait for each other.
         with one_blas_thread():
-            runner = ThreadRunner(few_threads(self.n_jobs))
+            runner = ThreadRunner(self.n_jobs)
             return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))
