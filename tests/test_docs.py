@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,27 +27,40 @@ def test_code_blocks_run(page, capsys, tmp_path, monkeypatch):
     namespace: dict[str, object] = {}
     for block in BLOCK.finditer(text):
         if block.group(1) == "console":
-            run_commands(block.group(2))
+            run_commands(block.group(2), capsys)
             continue
         line = text[: block.start()].count("\n") + 1
         code = compile("\n" * line + block.group(2), str(page), "exec")
         exec(code, namespace)
 
 
-def run_commands(block):
+def run_commands(block, capsys):
     """Run the lines that begin with a prompt; other lines are output."""
+    from slts.cli import main
+
+    for line in block.splitlines():
+        if not line.startswith("$ slts "):
+            continue
+        command = line.removeprefix("$ ")
+        # Redirections need a shell. Other commands run here, which saves the start of Python.
+        if "<" in command:
+            code, messages = run_in_shell(command)
+        else:
+            capsys.readouterr()
+            code, messages = main(shlex.split(command)[1:]), capsys.readouterr().err
+        assert code == 0, f"{line}\n{messages}"
+
+
+def run_in_shell(command):
+    """Run a command line in bash; return exit code and messages."""
     if shutil.which("bash") is None:
         pytest.skip("there is no bash to run the commands")
-    source = str(Path(slts.__file__).parent.parent)
-    environment = os.environ | {"PYTHONPATH": source}
+    environment = os.environ | {"PYTHONPATH": str(Path(slts.__file__).parent.parent)}
     slts_here = f'slts() {{ "{sys.executable}" -m slts "$@"; }}'
-    for line in block.splitlines():
-        if line.startswith("$ slts "):
-            command = f"{slts_here}\n{line.removeprefix('$ ')}"
-            done = subprocess.run(
-                ["bash", "-c", command], capture_output=True, text=True, env=environment
-            )
-            assert done.returncode == 0, f"{line}\n{done.stderr}"
+    done = subprocess.run(
+        ["bash", "-c", f"{slts_here}\n{command}"], capture_output=True, text=True, env=environment
+    )
+    return done.returncode, done.stderr
 
 
 def test_every_public_name_is_in_the_reference():

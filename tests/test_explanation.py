@@ -18,9 +18,7 @@ from slts.explanation import (
 FEW = {"n_snippets": 60, "n_phases": 3, "n_components": 7, "max_length": 7}
 MODELS = {
     "slts": lambda **o: slts.SLTSClassifier(calibration_cv=None, **o),
-    "slts cv": lambda **o: slts.SLTSClassifierCV(gammas=[1e-3, 1e-2], lams=[0.1], cv=2, **o),
     "bbs": lambda **o: slts.BBSClassifier(calibration_cv=None, **o),
-    "bbs cv": lambda **o: slts.BBSClassifierCV(gammas=[1e-3, 1e-2], cv=2, **o),
     "svm": lambda **o: slts.SimilaritySVC(calibration_cv=None, fit_intercept=True, **o),
     "local": lambda homogeneous, **o: slts.LocalSLTSClassifier(**FEW, **o),
 }

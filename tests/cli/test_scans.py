@@ -279,6 +279,7 @@ def test_every_pass_over_the_data_is_needed(files, trained, tmp_path, run, monke
 
     monkeypatch.setattr(ParquetPart, "batches", counted)
     fit = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
+    fit += ["--param", "n_landmarks=9"]
     for arguments, expected in (
         (["evaluate", trained, files["parquet"]], {"test.parquet": 1}),
         (["certify", trained, files["parquet"]], {"test.parquet": 1}),

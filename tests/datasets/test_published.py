@@ -7,6 +7,7 @@ import pytest
 
 from slts.datasets import info, list_datasets, load
 
+pytestmark = pytest.mark.slow
 load_once = functools.lru_cache(load)
 
 
@@ -15,7 +16,6 @@ def originals(data_folder, monkeypatch):
     monkeypatch.setenv("SLTS_DATA", str(data_folder))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list_datasets())
 def test_counts_are_those_published(name):
     entry = info(name)

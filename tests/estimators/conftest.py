@@ -1,9 +1,12 @@
-"""Small ragged problems, and a log of the alignments an estimator asks for."""
+"""Small ragged problems, models of them, and a log of the alignments an estimator asks for."""
+
+from functools import cache
 
 import numpy as np
 import pytest
 
 from slts.alignment.cpu import CpuBackend
+from tests.estimators.kinds import quick
 
 
 def make_ragged(n_classes, per_class, *, seed, noise=0.6, channels=3):
@@ -31,6 +34,19 @@ def three():
     """Three classes, not separable: 36 series to learn from, 30 others."""
     X, y = make_ragged(3, 22, seed=3, noise=1.2)
     return X[:36], y[:36], X[36:], y[36:]
+
+
+@pytest.fixture(scope="session")
+def fitted(two, three):
+    """Models for tests that only read them: `fitted(kind, "two")`, with `quick` parameters."""
+    problems = {"two": two, "three": three}
+
+    @cache
+    def fit(kind, problem):
+        X, y, _, _ = problems[problem]
+        return quick(kind).fit(X, y)
+
+    return fit
 
 
 @pytest.fixture

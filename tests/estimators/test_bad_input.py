@@ -44,21 +44,17 @@ def test_transform_before_fit_is_an_error(kind, two):
 
 
 @every_kind
-def test_channels_must_be_those_of_training(kind, two):
-    X, y, X_test, _ = two
-    model = quick(kind).fit(X, y)
+def test_channels_must_be_those_of_training(kind, two, fitted):
     with pytest.raises(slts.DataError, match=f"X has 2 channels, but {kind.__name__} .* on 3"):
-        model.predict([x[:2] for x in X_test])
+        fitted(kind, "two").predict([x[:2] for x in two[2]])
 
 
 @every_kind
-def test_the_error_of_an_infinite_value_names_the_series(kind, two):
-    X, y, X_test, _ = two
-    model = quick(kind).fit(X, y)
-    broken = [x.copy() for x in X_test]
+def test_the_error_of_an_infinite_value_names_the_series(kind, two, fitted):
+    broken = [x.copy() for x in two[2]]
     broken[4][1, 2] = np.inf
     with pytest.raises(slts.DataError, match="series 4"):
-        model.predict(broken)
+        fitted(kind, "two").predict(broken)
     with pytest.raises(slts.DataError, match="series 4"):
         quick(kind).fit(broken, two[3])
 
@@ -255,13 +251,11 @@ WEIGHTED = [
 
 @every(WEIGHTED)
 @pytest.mark.parametrize("weight", [1e308, 1e-320])
-def test_extreme_weights_are_relative(kind, weight, three):
-    X, y, X_test, _ = three
-    plain = quick(kind, random_state=0).fit(X, y, np.ones(len(y)))
-    extreme = quick(kind, random_state=0).fit(X, y, np.full(len(y), weight))
-    np.testing.assert_allclose(
-        extreme.decision_function(X_test), plain.decision_function(X_test), rtol=1e-6, atol=1e-6
-    )
+def test_extreme_weights_are_relative(kind, weight, two, fitted):
+    X, y, X_test, _ = two
+    extreme = quick(kind).fit(X, y, np.full(len(y), weight)).decision_function(X_test)
+    expected = fitted(kind, "two").decision_function(X_test)
+    np.testing.assert_allclose(extreme, expected, rtol=1e-6, atol=1e-6)
 
 
 @every(WEIGHTED)

@@ -1,9 +1,11 @@
 """Device and precision of the alignments: `device` and `dtype`."""
 
+import copy
 import inspect
 import logging
 import sys
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,6 +54,14 @@ def cuda_grids(emulated, monkeypatch):
 
     monkeypatch.setattr(CudaBackend, "__init__", logged)
     return log
+
+
+@pytest.fixture(scope="module")
+def fit_small(two):
+    """Copies of models of `two`, each fitted once."""
+    X, y, _, _ = two
+    fit = cache(lambda kind: quick(kind, **GIVEN.get(kind, {})).fit(X, y))
+    return lambda estimator: copy.deepcopy(fit(type(estimator)))
 
 
 def test_every_estimator_has_a_device():
@@ -115,13 +125,13 @@ def test_certificates_and_summaries_align_on_the_gpu(three, cuda_grids, alignmen
 
 
 @every_estimator
-def test_other_devices_are_errors(estimator, two):
-    X, y, new, _ = two
+def test_other_devices_are_errors(estimator, two, fit_small):
+    new = two[2]
     expected = (
         rf"The 'device' parameter of {type(estimator).__name__} must be one of "
         rf"\('cpu', 'cuda', 'auto'\)\. Got .* instead\."
     )
-    model = clone(estimator).fit(X, y).set_params(device="gpu")
+    model = fit_small(estimator).set_params(device="gpu")
     with pytest.raises(ValueError, match=expected):
         model.predict(new)
     if hasattr(model, "transform"):
@@ -135,12 +145,14 @@ def test_select_landmarks_checks_the_device_even_if_nothing_is_aligned(two):
 
 
 @every_estimator
-def test_without_cupy_cuda_is_an_error_in_fit_and_in_prediction(estimator, two, monkeypatch):
+def test_without_cupy_cuda_is_an_error_in_fit_and_in_prediction(
+    estimator, two, fit_small, monkeypatch
+):
     X, y, new, _ = two
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(ImportError, match=r"pip install \"slts\[cuda\]\""):
         clone(estimator).set_params(device="cuda").fit(X, y)
-    model = clone(estimator).fit(X, y).set_params(device="cuda")
+    model = fit_small(estimator).set_params(device="cuda")
     with pytest.raises(ImportError, match=r"pip install \"slts\[cuda\]\""):
         model.predict(new)
 
@@ -156,7 +168,7 @@ def test_without_a_gpu_cuda_is_an_error_at_once(pretend, tmp_path, two):
 
 @every_estimator
 def test_auto_without_a_gpu_uses_the_cpu_and_logs_it_once(
-    estimator, two, pretend, tmp_path, monkeypatch, caplog
+    estimator, two, fit_small, pretend, tmp_path, monkeypatch, caplog
 ):
     X, y, new, _ = two
     pretend(fake_cupy(tmp_path, n_devices=0))
@@ -168,7 +180,7 @@ def test_auto_without_a_gpu_uses_the_cpu_and_logs_it_once(
         record.message for record in caplog.records
     ]
     assert len(caplog.records) == 1
-    np.testing.assert_array_equal(found, clone(estimator).fit(X, y).decision_function(new))
+    np.testing.assert_array_equal(found, fit_small(estimator).decision_function(new))
 
 
 @every_landmark_classifier

@@ -50,13 +50,16 @@ def seen(monkeypatch):
     return log
 
 
-@every(GROUPED)
 @pytest.mark.parametrize(
-    ("cv", "n_splits"),
-    [(4, 4), (0.25, 1), (GroupKFold(3), 3), (LeaveOneGroupOut(), 12),
-     (GroupShuffleSplit(2, test_size=0.25, random_state=0), 2)],
-    ids=["int", "fraction", "GroupKFold", "LeaveOneGroupOut", "GroupShuffleSplit"],
-)  # fmt: skip
+    ("kind", "cv", "n_splits"),
+    [
+        *((kind, 4, 4) for kind in GROUPED),
+        *((kind, 0.25, 1) for kind in GROUPED),
+        (slts.BBSClassifierCV, GroupKFold(3), 3),
+        (slts.BBSClassifier, LeaveOneGroupOut(), 12),
+        (slts.SimilaritySVC, GroupShuffleSplit(2, test_size=0.25, random_state=0), 2),
+    ],
+)
 def test_no_group_is_on_both_sides(kind, cv, n_splits, people, seen):
     X, y, groups = people
     parameter = "cv" if kind in TUNED else "calibration_cv"
@@ -121,9 +124,9 @@ def test_wrong_groups_are_errors(people):
 
 
 @every(KINDS)
-def test_validation_is_the_accuracy_on_series_that_were_held_out(kind, three):
+def test_validation_is_the_accuracy_on_series_that_were_held_out(kind, three, fitted):
     X, y, _, _ = three
-    model = quick(kind).fit(X, y)
+    model = fitted(kind, "three")
     found = model.validation_
     assert found.n_groups is found.group_accuracy is None
     assert 0.3 < found.accuracy <= 1.0

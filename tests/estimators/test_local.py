@@ -381,9 +381,9 @@ def test_features_computed_again_give_the_same_model(monkeypatch, three):
 @pytest.mark.parametrize("part", [comparisons, snippet_features])
 def test_chunks_of_groups_and_snippets_give_the_same_model(part, monkeypatch, three):
     X, y, X_test, _ = three
-    whole = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    whole = slts.LocalSLTSClassifier(n_snippets=200, random_state=0).fit(X, y)
     monkeypatch.setattr(part, "CHUNK_BYTES", 1)
-    parts = slts.LocalSLTSClassifier(random_state=0).fit(X, y)
+    parts = slts.LocalSLTSClassifier(n_snippets=200, random_state=0).fit(X, y)
     np.testing.assert_allclose(
         parts.decision_function(X_test), whole.decision_function(X_test), atol=1e-9
     )

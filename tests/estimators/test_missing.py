@@ -1,5 +1,7 @@
 """Missing values in every classifier, in memory, in files, and in what is made from a model."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -28,10 +30,16 @@ def gappy(two):
     return with_gaps(X, 0.3), y, with_gaps(X_test, 0.3, seed=1), y_test
 
 
+@pytest.fixture(scope="module")
+def fit_gappy(gappy):
+    """Models of `gappy`, each fitted once."""
+    return cache(lambda kind: quick(kind).fit(*gappy[:2]))
+
+
 @every_kind
-def test_series_with_gaps_are_learned_and_predicted(kind, gappy):
-    X, y, X_test, y_test = gappy
-    model = quick(kind).fit(X, y)
+def test_series_with_gaps_are_learned_and_predicted(kind, gappy, fit_gappy):
+    _, _, X_test, y_test = gappy
+    model = fit_gappy(kind)
     assert np.isfinite(model.decision_function(X_test)).all()
     assert model.score(X_test, y_test) >= 0.8
     # One series gives the same numbers alone and in a batch.
@@ -40,9 +48,9 @@ def test_series_with_gaps_are_learned_and_predicted(kind, gappy):
 
 
 @every_kind
-def test_padding_with_nan_changes_nothing(kind, gappy):
+def test_padding_with_nan_changes_nothing(kind, gappy, fit_gappy):
     X, y, X_test, _ = gappy
-    expected = quick(kind).fit(X, y).decision_function(X_test)
+    expected = fit_gappy(kind).decision_function(X_test)
     longest = max(x.shape[1] for x in [*X, *X_test])
     padded = [
         np.stack(
@@ -56,9 +64,9 @@ def test_padding_with_nan_changes_nothing(kind, gappy):
 
 @every(ROW_MAPPED)
 @pytest.mark.parametrize("homogeneous", [False, True])
-def test_steps_without_a_value_are_left_out(kind, homogeneous, gappy):
+def test_steps_without_a_value_are_left_out(kind, homogeneous, gappy, fit_gappy):
     X, y, X_test, _ = gappy
-    expected = quick(kind, homogeneous=homogeneous).fit(X, y)
+    expected = quick(kind, homogeneous=True).fit(X, y) if homogeneous else fit_gappy(kind)
     steps = [np.insert(x, [0, 2, 2, x.shape[1] - 1], NAN, axis=1) for x in X_test]
     np.testing.assert_array_equal(
         expected.decision_function(steps), expected.decision_function(X_test)
@@ -74,27 +82,27 @@ def test_a_channel_that_is_never_observed_adds_nothing(kind, two):
 
 
 @every_kind
-def test_files_keep_landmarks_with_gaps(kind, gappy, tmp_path):
-    X, y, X_test, _ = gappy
-    model = quick(kind).fit(X, y)
+def test_files_keep_landmarks_with_gaps(kind, gappy, fit_gappy, tmp_path):
+    X_test = gappy[2]
+    model = fit_gappy(kind)
     slts.save(model, tmp_path / "m.slts")
     loaded = slts.load(tmp_path / "m.slts")
     np.testing.assert_array_equal(loaded.decision_function(X_test), model.decision_function(X_test))
 
 
 @pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.LocalSLTSClassifier])
-def test_a_scan_gives_the_same_model_as_the_arrays(kind, gappy, tmp_path):
+def test_a_scan_gives_the_same_model_as_the_arrays(kind, gappy, fit_gappy, tmp_path):
     X, y, X_test, _ = gappy
     write_ts(tmp_path / "train.ts", X, y)
     scanned = quick(kind).fit(slts.scan_series(tmp_path / "train.ts"))
-    expected = quick(kind).fit(X, y).decision_function(X_test)
+    expected = fit_gappy(kind).decision_function(X_test)
     np.testing.assert_allclose(scanned.decision_function(X_test), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [slts.SLTSClassifier, slts.LocalSLTSClassifier])
-def test_features_certificates_and_reports_accept_gaps(kind, gappy, tmp_path):
-    X, y, X_test, y_test = gappy
-    model = quick(kind).fit(X, y)
+def test_features_certificates_and_reports_accept_gaps(kind, gappy, fit_gappy, tmp_path):
+    _, _, X_test, y_test = gappy
+    model = fit_gappy(kind)
     features = model.transform(X_test)
     assert np.isfinite(features).all()
     assert slts.certify(model, X_test, y_test).bounds[0].value < 1.0

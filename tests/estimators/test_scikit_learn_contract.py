@@ -34,13 +34,15 @@ def expected_failures(estimator):
     return EXPECTED_FAILURES.get(type(estimator), {})
 
 
-# Grids, folds and steps of learning do not matter to the checks: few make them quick.
+# Landmarks, grids, folds and steps of learning do not matter to the checks: few make them quick.
 SHORTENED = {
-    slts.SLTSClassifier: {"calibration_cv": 2},
-    slts.BBSClassifier: {"calibration_cv": 2},
-    slts.SLTSClassifierCV: {"gammas": [1e-3, 1e-2], "lams": [0.1]},
-    slts.BBSClassifierCV: {"gammas": [1e-3, 1e-2]},
+    slts.SLTSClassifier: {"n_landmarks": 0.25, "calibration_cv": 0.3},
+    slts.BBSClassifier: {"n_landmarks": 0.25, "calibration_cv": 0.3},
+    slts.SLTSClassifierCV: {"n_landmarks": 0.25, "gammas": [1e-3, 1e-2], "lams": [0.1], "cv": 2},
+    slts.BBSClassifierCV: {"n_landmarks": 0.25, "gammas": [1e-3, 1e-2], "cv": 2},
+    slts.SimilaritySVC: {"C": 1.0, "calibration_cv": 0.3},
     slts.LDMLTClassifier: {"n_cycles": 1, "triplets_per_series": 2.0},
+    slts.LocalSLTSClassifier: {"n_landmarks": 0.25, "n_snippets": 100, "representations": "values"},
 }
 
 

@@ -119,8 +119,9 @@ def test_kmedoids_landmarks_are_allowed_in_their_own_part(data):
 def test_a_scale_is_fitted_on_the_first_part_only(data, regularizer):
     X, y = data
     estimator = slts.SLTSClassifier(
-        15, gamma=0.1, lam=0.1, scale="robust", regularizer=regularizer, random_state=0
-    )
+        15, gamma=0.1, lam=0.1, scale="robust", regularizer=regularizer, calibration_cv=None,
+        random_state=0,
+    )  # fmt: skip
     model, found = fit_certified(estimator, X, y, random_state=0)
     first, _, _ = parts_of(300, 0)
     rows = np.concatenate([X[i] for i in first], axis=1)

@@ -161,24 +161,37 @@ def browser():
     if program is None or not Path(program).exists():
         pytest.skip("no browser: install chromium, or set SLTS_CHROMIUM to the path of one")
     options = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    options += ["--no-first-run", "--disable-quic", "--disable-gpu", "--no-sandbox"]
+    options += [
+        "--no-first-run",
+        "--disable-quic",
+        "--disable-gpu",
+        "--no-sandbox",
+        "--renderer-process-limit=1",
+    ]
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=options)
         yield started
         started.close()
 
 
-@pytest.fixture
-def open_page(browser):
-    """Open a file. At the end, assert that nothing was logged and nothing else was requested."""
-    contexts, complaints = [], []
+@pytest.fixture(scope="session")
+def context(browser):
+    """One context for all pages: every further context starts a process."""
+    with browser.new_context(reduced_motion="reduce") as shared:
+        yield shared
 
-    def visit(path, *, width=1280, height=900, **options):
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, reduced_motion="reduce", **options
-        )
-        contexts.append(context)
-        page = context.new_page()
+
+@pytest.fixture
+def open_page(browser, context):
+    """Open a file. At the end, assert that nothing was logged and nothing else was requested."""
+    opened, complaints = [], []
+
+    def visit(path, *, width=1280, height=900, color_scheme="light", **options):
+        own = browser.new_context(**options) if options else context
+        page = own.new_page()
+        opened.append(own if options else page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=color_scheme)
         url = Path(path).as_uri()
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -191,6 +204,6 @@ def open_page(browser):
         return page
 
     yield visit
-    for context in contexts:
-        context.close()
+    for one in opened:
+        one.close()
     assert complaints == []

@@ -170,8 +170,17 @@ def assert_same_snippets(one, other):
             np.testing.assert_array_equal(a, b, err_msg=field.name)
 
 
-@every(KINDS)
-@pytest.mark.parametrize("name", SOURCES)
+# One family of landmark classifiers stands for the others in the fast tests.
+EVERY_SOURCE = [
+    pytest.param(kind, name, marks=pytest.mark.slow)
+    if kind in KINDS[:2] and name != "files shuffled"
+    else (kind, name)
+    for kind in KINDS
+    for name in SOURCES
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY_SOURCE)
 def test_storage_and_order_do_not_matter(kind, name, sources, in_memory, data):
     model = quick(kind).fit(*sources(name))
     assert_same_model(model, in_memory(kind), data[0])

@@ -12,7 +12,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.models.representations import Representation
 from slts.series import SeriesBatch
-from slts.series.channels import leading_directions
+from slts.series.channels import leading_directions, pool_steps
 
 # Some groups of landmarks, and their features: shape (series, groups, phases, d, r).
 GroupFeatures: TypeAlias = tuple[slice, AnyArray]
@@ -95,8 +95,13 @@ def with_rows(
     comparisons: Iterable[Comparison], batch: SeriesBatch, n_jobs: int | None = None
 ) -> Iterator[tuple[Comparison, SeriesBatch]]:
     """Yield comparisons with their rows; successive comparisons share those of a representation."""
-    last, rows = None, batch
+    last, pooled, rows = None, batch, batch
     for comparison in comparisons:
-        if comparison.representation is not last:
-            last, rows = comparison.representation, comparison.representation(batch, n_jobs)
+        own = comparison.representation
+        if last is None or last.max_length != own.max_length:
+            # Averaged here, so that the representations find short series.
+            pooled = pool_steps(batch, own.max_length)
+        if own is not last:
+            rows = own(pooled, n_jobs)
+        last = own
         yield comparison, rows

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.execution import Block, few_threads, map_blocks
+from slts.execution import ThreadRunner, few_threads
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.channels import (
     ChannelScale,
@@ -115,18 +115,17 @@ class Representation:
     def __call__(self, batch: SeriesBatch, n_jobs: int | None = None) -> SeriesBatch:
         """Unit rows, ready for alignment."""
         batch = pool_steps(batch, self.max_length)
+        if batch.n_steps <= _BLOCK_STEPS:
+            return self._rows(batch)
         cuts = np.searchsorted(batch.offsets, np.arange(0, batch.n_steps, _BLOCK_STEPS))
         cuts = np.unique(np.append(cuts, len(batch)))
-        blocks = [Block(a, b, 0, 1, float(b - a)) for a, b in pairwise(cuts.tolist())]
-        rows: dict[int, SeriesBatch] = {}
+        parts = [batch[begin:end] for begin, end in pairwise(cuts.tolist())]
+        runner = ThreadRunner(few_threads(n_jobs))
+        return SeriesBatch.concatenate(runner.map(lambda part, *_: self._rows(part), parts))
 
-        def task(block: Block) -> None:
-            part = batch[block.row_begin : block.row_end]
-            reduced = self._reduced(self._features(part), part.offsets)
-            rows[block.row_begin] = normalize_rows(reduced.steps(observed_steps(part)))
-
-        map_blocks(task, blocks or [Block(0, 0, 0, 1, 0.0)], n_jobs=few_threads(n_jobs))
-        return SeriesBatch.concatenate([rows[begin] for begin in sorted(rows)])
+    def _rows(self, pooled: SeriesBatch) -> SeriesBatch:
+        reduced = self._reduced(self._features(pooled), pooled.offsets)
+        return normalize_rows(reduced.steps(observed_steps(pooled)))
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Attribute sums of rows times slopes to steps and channels of one series.

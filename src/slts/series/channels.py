@@ -18,6 +18,8 @@ SCALES = ("standard", "robust", "asinh")
 _QUARTILES, _HUNDREDTHS = 1.3489795003921634, 4.652695748081682
 # Scaled values are clipped here, so that their squares stay finite.
 _LARGEST_SCALED = 1e140
+# Squares of smaller or larger rows could underflow or overflow.
+_SMALL_SQUARE, _LARGE_SQUARE = 1e-200, 1e200
 # Number of quantiles from which ranks are interpolated.
 _KNOTS = 65
 
@@ -44,15 +46,16 @@ def normalize_rows(batch: SeriesBatch) -> SeriesBatch:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    # Squares overflow or underflow beyond about 1e+-154. Scaling a row by a power of two, so that
-    # its largest entry is in [0.5, 1), is exact: other rows give x / norm(x), bit for bit.
     values = zero_missing(batch.values)
-    _, exponents = np.frexp(np.abs(values).max(axis=1, keepdims=True))
-    scaled = np.ldexp(values, -exponents)
-    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
-    norms[norms == 0.0] = 1.0
-    scaled /= norms
-    return batch.with_values(scaled, batch.channel_names)
+    squares = np.einsum("ij,ij->i", values, values)
+    if squares.min(initial=1.0) < _SMALL_SQUARE or squares.max(initial=1.0) > _LARGE_SQUARE:
+        # Scaling a row by a power of two, so that its largest entry is in [0.5, 1), is exact: other
+        # rows give the same bits.
+        _, exponents = np.frexp(np.abs(values).max(axis=1, keepdims=True))
+        values = np.ldexp(values, -exponents)
+        squares = np.einsum("ij,ij->i", values, values)
+        squares[squares == 0.0] = 1.0
+    return batch.with_values(values / np.sqrt(squares)[:, np.newaxis], batch.channel_names)
 
 
 def append_constant(batch: SeriesBatch, value: float) -> SeriesBatch:

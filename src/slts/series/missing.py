@@ -20,12 +20,16 @@ def has_missing(batch: SeriesBatch) -> bool:
 
 def observed_steps(batch: SeriesBatch) -> Mask:
     """Tell for every step whether at least one of its values is observed."""
-    return np.asarray(~np.isnan(batch.values).all(axis=1))
+    missing = np.isnan(batch.values)
+    if not missing.any():
+        return np.ones(len(missing), dtype=np.bool_)
+    return np.asarray(~missing.all(axis=1))
 
 
 def observed_share(values: FloatArray) -> FloatArray:
     """Return the share of each row (step) that is observed; 1.0 where nothing is missing."""
-    return np.asarray(1.0 - np.isnan(values).mean(axis=1))
+    missing = np.isnan(values)
+    return 1.0 - missing.mean(axis=1) if missing.any() else np.ones(len(missing))
 
 
 def trim_padding(batch: SeriesBatch) -> SeriesBatch:

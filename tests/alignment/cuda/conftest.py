@@ -1,5 +1,6 @@
 """Fixtures for a real GPU, if there is one, and for an emulated one."""
 
+import os
 import shutil
 import sys
 
@@ -38,7 +39,11 @@ def pretend(monkeypatch):
 
 @pytest.fixture(scope="session")
 def programs_folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("programs")
+    """Compiled programs, shared with the other test processes of a run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "programs"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 // The part of CUDA that kernel.cu needs, on a CPU. The 32 lanes of a warp are fibers that switch
 // where the warp synchronises. It is slow and serves tests only.
+// Every case is a program of its own, so it includes only headers that compile quickly.
 #include <ucontext.h>
 
-#include <cmath>
 #include <cstring>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #define __device__
 #define __global__
@@ -31,7 +29,7 @@ unsigned char shared_memory[1 << 20] __attribute__((aligned(128)));
 namespace emulator {
 constexpr int kLanes = 32, kStack = 1 << 18;
 static ucontext_t scheduler, fibers[kLanes];
-static std::vector<char> stacks(kLanes* kStack);
+static char stacks[kLanes * kStack];
 static bool finished[kLanes];
 static int lane;
 static void (*body)(void*);
@@ -90,9 +88,10 @@ inline float __int_as_float(unsigned bits) {
     return value;
 }
 inline int min(int a, int b) { return a < b ? a : b; }
-inline float fma(float a, float b, float c) { return std::fmaf(a, b, c); }
-using std::ceil;
-using std::floor;
+inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+inline double ceil(double x) { return __builtin_ceil(x); }
+inline double floor(double x) { return __builtin_floor(x); }
 inline void __syncwarp() { emulator::meet(); }
 template <class V>
 V __shfl_sync(unsigned, V value, int from) {

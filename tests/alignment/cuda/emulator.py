@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import subprocess
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -76,19 +77,22 @@ def _exact(argument):
 
 
 def fake_cupy(folder, n_devices=1, multiprocessors=2):
-    """Make the module. It builds programs in `folder`."""
+    """Make the module. It builds programs in `folder`, which processes may share."""
 
     class RawModule:
         def __init__(self, code, options):
             source = f'#include "{HERE / "emulator.hpp"}"\n{code}\n{ENTRY}'
             flags = [option for option in options if option.startswith("-D")]
             name = hashlib.sha256(" ".join([source, *flags]).encode()).hexdigest()[:16]
-            file, built = folder / f"{name}.cpp", folder / f"{name}.so"
+            built = folder / f"{name}.so"
             if not built.exists():
-                file.write_text(source)
-                command = ["g++", "-std=c++20", "-O1", "-mfma", "-ffp-contract=off", "-w"]
-                command += ["-fPIC", "-shared", *flags, str(file), "-o", str(built)]
-                subprocess.run(command, check=True, capture_output=True)
+                with tempfile.TemporaryDirectory(dir=folder) as own:
+                    file, library = Path(own, "kernel.cpp"), Path(own, "kernel.so")
+                    file.write_text(source)
+                    command = ["g++", "-std=c++20", "-O1", "-mfma", "-ffp-contract=off", "-w"]
+                    command += ["-fPIC", "-shared", *flags, str(file), "-o", str(library)]
+                    subprocess.run(command, check=True, capture_output=True)
+                    library.replace(built)
             self._library = ctypes.CDLL(str(built))
 
         def get_function(self, name):

@@ -19,7 +19,7 @@ struct IntOf<double> {
     using type = std::int64_t;
 };
 
-// Series rows in a tile of the recurrence. One byte holds their 2-bit moves.
+// Series rows in a tile of the recurrence. One byte per lane holds their 2-bit moves.
 inline constexpr int kTileShift = 2, kTileRows = 1 << kTileShift;
 // Landmark columns in a tile. Packs are padded to a multiple of it.
 inline constexpr int kTileColumns = 2;

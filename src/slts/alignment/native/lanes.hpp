@@ -40,21 +40,32 @@ template <class V>
 SLTS_INLINE V native_min(V a, V b) {
     return b < a ? b : a;
 }
-// Nor do they count the true lanes of a comparison with few instructions.
+// Nor do they find or count the true lanes of a comparison with few instructions.
+template <class V>
+SLTS_INLINE std::uint64_t native_larger_lanes(V a, V b) {
+    std::uint64_t lanes = 0;
+    for (unsigned w = 0; w < sizeof(V) / sizeof(a[0]); ++w)
+        lanes |= static_cast<std::uint64_t>(a[w] > b[w]) << w;
+    return lanes;
+}
 template <class V>
 SLTS_INLINE int native_count_at_most(V a, V b) {
     int count = 0;
     for (unsigned w = 0; w < sizeof(V) / sizeof(a[0]); ++w) count += a[w] <= b[w];
     return count;
 }
-#define SLTS_NATIVE(V, MAX, MIN)            \
-    template <>                             \
-    SLTS_INLINE V native_max<V>(V a, V b) { \
-        return V(MAX(a, b));                \
-    }                                       \
-    template <>                             \
-    SLTS_INLINE V native_min<V>(V a, V b) { \
-        return V(MIN(a, b));                \
+#define SLTS_NATIVE(V, MAX, MIN, LARGER)                         \
+    template <>                                                  \
+    SLTS_INLINE V native_max<V>(V a, V b) {                      \
+        return V(MAX(a, b));                                     \
+    }                                                            \
+    template <>                                                  \
+    SLTS_INLINE V native_min<V>(V a, V b) {                      \
+        return V(MIN(a, b));                                     \
+    }                                                            \
+    template <>                                                  \
+    SLTS_INLINE std::uint64_t native_larger_lanes<V>(V a, V b) { \
+        return static_cast<std::uint64_t>(LARGER);               \
     }
 #define SLTS_NATIVE_COUNT(V, COUNT)                     \
     template <>                                         \
@@ -62,21 +73,25 @@ SLTS_INLINE int native_count_at_most(V a, V b) {
         return COUNT;                                   \
     }
 #if defined(__SSE2__)
-SLTS_NATIVE(__m128, _mm_max_ps, _mm_min_ps)
-SLTS_NATIVE(__m128d, _mm_max_pd, _mm_min_pd)
+SLTS_NATIVE(__m128, _mm_max_ps, _mm_min_ps, _mm_movemask_ps(_mm_cmpgt_ps(a, b)))
+SLTS_NATIVE(__m128d, _mm_max_pd, _mm_min_pd, _mm_movemask_pd(_mm_cmpgt_pd(a, b)))
 SLTS_NATIVE_COUNT(__m128d, (0x94 >> 2 * _mm_movemask_pd(_mm_cmple_pd(a, b))) & 3)
 #elif defined(__ARM_NEON)
-SLTS_NATIVE(float32x4_t, vmaxq_f32, vminq_f32)
-SLTS_NATIVE(float64x2_t, vmaxq_f64, vminq_f64)
+SLTS_NATIVE(float32x4_t, vmaxq_f32, vminq_f32,
+            vaddvq_u32(vandq_u32(vcgtq_f32(a, b), uint32x4_t{1, 2, 4, 8})))
+SLTS_NATIVE(float64x2_t, vmaxq_f64, vminq_f64,
+            vaddvq_u64(vandq_u64(vcgtq_f64(a, b), uint64x2_t{1, 2})))
 #endif
 #if defined(__AVX__)
-SLTS_NATIVE(__m256, _mm256_max_ps, _mm256_min_ps)
-SLTS_NATIVE(__m256d, _mm256_max_pd, _mm256_min_pd)
+SLTS_NATIVE(__m256, _mm256_max_ps, _mm256_min_ps,
+            _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)))
+SLTS_NATIVE(__m256d, _mm256_max_pd, _mm256_min_pd,
+            _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_GT_OQ)))
 SLTS_NATIVE_COUNT(__m256d, __builtin_popcount(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ))))
 #endif
 #if defined(__AVX512F__)
-SLTS_NATIVE(__m512, _mm512_max_ps, _mm512_min_ps)
-SLTS_NATIVE(__m512d, _mm512_max_pd, _mm512_min_pd)
+SLTS_NATIVE(__m512, _mm512_max_ps, _mm512_min_ps, _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ))
+SLTS_NATIVE(__m512d, _mm512_max_pd, _mm512_min_pd, _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ))
 SLTS_NATIVE_COUNT(__m512d, __builtin_popcount(_mm512_cmp_pd_mask(a, b, _CMP_LE_OQ)))
 #endif
 #undef SLTS_NATIVE
@@ -87,18 +102,24 @@ struct Lanes {
     using Int = typename IntOf<T>::type;
     typedef T Value __attribute__((vector_size(W * sizeof(T))));
     typedef Int Bits __attribute__((vector_size(W * sizeof(T))));
-    typedef std::uint8_t Bytes __attribute__((vector_size(W)));
 
     static SLTS_INLINE Value broadcast(T x) { return x - Value{}; }
     static SLTS_INLINE Bits broadcast_bits(Int x) { return x - Bits{}; }
+    // Broadcasts a number from memory, as bits: for floating-point numbers, AVX-512 of AMD needs an
+    // operation more.
+    static SLTS_INLINE Value broadcast_from(const T* p) {
+        return Value(broadcast_bits(*reinterpret_cast<const AnyInt*>(p)));
+    }
     // sum + a * b, fused if the target has it (contraction is on for the target files).
-    static SLTS_INLINE Value add_product(Value sum, Value a, T b) { return sum + a * b; }
+    static SLTS_INLINE Value add_product(Value sum, Value a, Value b) { return sum + a * b; }
     static SLTS_INLINE Value larger(Value a, Value b) { return native_max(a, b); }
     static SLTS_INLINE Value smaller(Value a, Value b) { return native_min(a, b); }
-    // Number of lanes that are not above the limit.
-    static SLTS_INLINE int count_at_most(Value a, T limit) {
-        return native_count_at_most(a, broadcast(limit));
+    // Bit w says whether lane w of a is larger than that of b.
+    static SLTS_INLINE std::uint64_t larger_lanes(Value a, Value b) {
+        return native_larger_lanes(a, b);
     }
+    // Number of lanes of a that are not larger than those of b.
+    static SLTS_INLINE int count_at_most(Value a, Value b) { return native_count_at_most(a, b); }
     static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
     static SLTS_INLINE Bits select_bits(Bits mask, Bits a, Bits b) { return mask ? a : b; }
     static SLTS_INLINE Value load(const T* p) { return *reinterpret_cast<const Aligned*>(p); }
@@ -111,15 +132,12 @@ struct Lanes {
         return *reinterpret_cast<const Unaligned*>(p);
     }
     static SLTS_INLINE void store_unaligned(T* p, Value v) { *reinterpret_cast<Unaligned*>(p) = v; }
-    static SLTS_INLINE void store_bytes(std::uint8_t* p, Bits v) {
-        *reinterpret_cast<UnalignedBytes*>(p) = __builtin_convertvector(v, Bytes);
-    }
 
    private:
+    typedef Int AnyInt __attribute__((may_alias));
     typedef Int AlignedBits __attribute__((vector_size(W * sizeof(T)), may_alias));
     typedef T Aligned __attribute__((vector_size(W * sizeof(T)), may_alias));
     typedef T Unaligned __attribute__((vector_size(W * sizeof(T)), may_alias, aligned(sizeof(T))));
-    typedef std::uint8_t UnalignedBytes __attribute__((vector_size(W), may_alias, aligned(1)));
 };
 
 #else
@@ -139,7 +157,6 @@ SLTS_LANEWISE(+)
 SLTS_LANEWISE(-)
 SLTS_LANEWISE(*)
 SLTS_LANEWISE(&)
-SLTS_LANEWISE(|)
 #undef SLTS_LANEWISE
 #define SLTS_COMPARE(OP)                                                            \
     template <class T, int W>                                                       \
@@ -175,7 +192,8 @@ struct Lanes {
         for (int w = 0; w < W; ++w) v.lane[w] = x;
         return v;
     }
-    static SLTS_INLINE Value add_product(const Value& sum, const Value& a, T b) {
+    static SLTS_INLINE Value broadcast_from(const T* p) { return broadcast(*p); }
+    static SLTS_INLINE Value add_product(const Value& sum, const Value& a, const Value& b) {
         return sum + a * b;
     }
     static SLTS_INLINE Value larger(Value a, const Value& b) {
@@ -186,9 +204,14 @@ struct Lanes {
         for (int w = 0; w < W; ++w) a.lane[w] = b.lane[w] < a.lane[w] ? b.lane[w] : a.lane[w];
         return a;
     }
-    static SLTS_INLINE int count_at_most(const Value& a, T limit) {
+    static SLTS_INLINE std::uint64_t larger_lanes(const Value& a, const Value& b) {
+        std::uint64_t lanes = 0;
+        for (int w = 0; w < W; ++w) lanes |= static_cast<std::uint64_t>(a.lane[w] > b.lane[w]) << w;
+        return lanes;
+    }
+    static SLTS_INLINE int count_at_most(const Value& a, const Value& b) {
         int count = 0;
-        for (int w = 0; w < W; ++w) count += a.lane[w] <= limit;
+        for (int w = 0; w < W; ++w) count += a.lane[w] <= b.lane[w];
         return count;
     }
     static SLTS_INLINE Value select(const Bits& mask, Value a, const Value& b) {
@@ -217,9 +240,6 @@ struct Lanes {
     }
     static SLTS_INLINE Value load_unaligned(const T* p) { return load(p); }
     static SLTS_INLINE void store_unaligned(T* p, const Value& v) { store(p, v); }
-    static SLTS_INLINE void store_bytes(std::uint8_t* p, const Bits& v) {
-        for (int w = 0; w < W; ++w) p[w] = static_cast<std::uint8_t>(v.lane[w]);
-    }
 };
 
 #endif
@@ -233,6 +253,7 @@ struct Lanes<T, 1> {
 
     static SLTS_INLINE Value broadcast(T x) { return x; }
     static SLTS_INLINE Bits broadcast_bits(Int x) { return x; }
+    static SLTS_INLINE Value broadcast_from(const T* p) { return *p; }
     // Scalars must round like vectors, but the compiler may leave them uncontracted.
     static SLTS_INLINE Value add_product(Value sum, Value a, T b) {
 #if (defined(__FMA__) || defined(__aarch64__)) && !defined(_MSC_VER)
@@ -246,7 +267,8 @@ struct Lanes<T, 1> {
     }
     static SLTS_INLINE Value larger(Value a, Value b) { return b > a ? b : a; }
     static SLTS_INLINE Value smaller(Value a, Value b) { return b < a ? b : a; }
-    static SLTS_INLINE int count_at_most(Value a, T limit) { return a <= limit; }
+    static SLTS_INLINE std::uint64_t larger_lanes(Value a, Value b) { return a > b; }
+    static SLTS_INLINE int count_at_most(Value a, Value b) { return a <= b; }
     static SLTS_INLINE Value select(Bits mask, Value a, Value b) { return mask ? a : b; }
     // The direction of a path is hard to predict: do not branch on it.
     static SLTS_INLINE Bits select_bits(bool mask, Bits a, Bits b) {
@@ -258,9 +280,6 @@ struct Lanes<T, 1> {
     static SLTS_INLINE void store_bits(Int* p, Bits v) { *p = v; }
     static SLTS_INLINE Value load_unaligned(const T* p) { return *p; }
     static SLTS_INLINE void store_unaligned(T* p, Value v) { *p = v; }
-    static SLTS_INLINE void store_bytes(std::uint8_t* p, Bits v) {
-        *p = static_cast<std::uint8_t>(v);
-    }
 };
 
 }  // namespace slts::SLTS_TARGET

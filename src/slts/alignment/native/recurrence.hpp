@@ -6,6 +6,8 @@
 // value is used for several series rows. Only the last row of a tile is kept (`frontier`).
 #pragma once
 
+#include <cstring>
+
 #include "band.hpp"
 #include "job.hpp"
 #include "lanes.hpp"
@@ -15,7 +17,25 @@ namespace slts::SLTS_TARGET {
 // What the sweep stores besides scores: path lengths, or 2-bit moves to walk the path back.
 enum class Keep { length, moves };
 
-inline constexpr std::uint8_t kDiagonal = 0, kUp = 1, kLeft = 2;
+// Moves of a tile's column, W bytes: bit r * W + w of the first half is set if lane w goes up from
+// row r, and of the second half if it goes left.
+template <int W>
+SLTS_INLINE void store_moves(std::uint8_t* out, std::uint64_t ups, std::uint64_t lefts) {
+    if (W == 1) ups |= lefts << kTileRows;
+    std::memcpy(out, &ups, W > 1 ? W / 2 : 1);
+    std::memcpy(out + W / 2, &lefts, W / 2);
+}
+
+// The byte of a bit of `half` 0 or 1, and its place in this byte.
+template <int W>
+struct MoveBit {
+    std::uint32_t byte, shift;
+
+    SLTS_INLINE MoveBit(std::uint32_t half, std::uint32_t row, std::uint32_t lane) {
+        const std::uint32_t first = (half * kTileRows + row) * W;
+        byte = first / 8 + lane / 8, shift = first % 8 + lane % 8;
+    }
+};
 
 template <class T>
 struct Grid {
@@ -41,7 +61,6 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
     using L = Lanes<T, W>;
     using Value = typename L::Value;
     using Bits = typename L::Bits;
-    using Int = typename IntOf<T>::type;
     constexpr int C = kTileColumns;
     const Value none = L::broadcast(T(-INFINITY)), zero = L::broadcast(T(0));
     const Bits empty = L::broadcast_bits(0), one = L::broadcast_bits(1);
@@ -67,7 +86,7 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
         for (std::int64_t k = 0; k < g.channels; ++k) {
             const Value b0 = L::load(b + k * W), b1 = L::load(b_next + k * W);
             for (int r = 0; r < R; ++r) {
-                const T x = a[r * g.stride + k];
+                const Value x = L::broadcast_from(a + r * g.stride + k);
                 local[r][0] = L::add_product(local[r][0], b0, x);
                 local[r][1] = L::add_product(local[r][1], b1, x);
             }
@@ -79,7 +98,7 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
             Bits up_length = empty, diagonal_length = corner_length;
             if (K == Keep::length)
                 corner_length = up_length = L::load_bits(g.lengths + (j + c) * W);
-            Bits packed = empty;
+            std::uint64_t ups = 0, lefts = 0;
             for (int r = 0; r < R; ++r) {
                 Value value = local[r][c];
                 // Rounding must not make the cost of two equal rows negative.
@@ -90,19 +109,15 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
                     value = L::select(L::load(bound) <= column, value, none);
                     value = L::select(column < L::load(bound + W), value, none);
                 }
-                const auto is_up = up > diagonal;
                 const Value other = L::larger(diagonal, up);
-                const auto is_left = left[r] > other;
                 const Value now = L::larger(other, left[r]) + value;
                 if (K == Keep::moves) {
-                    const Bits went_up = L::broadcast_bits(Int(kUp) << 2 * r);
-                    const Bits went_left = L::broadcast_bits(Int(kLeft) << 2 * r);
-                    packed = packed | L::select_bits(is_left, went_left,
-                                                     L::select_bits(is_up, went_up, empty));
+                    ups |= L::larger_lanes(up, diagonal) << r * W;
+                    lefts |= L::larger_lanes(left[r], other) << r * W;
                 } else {
-                    const Bits so_far = L::select_bits(is_up, up_length, diagonal_length);
+                    const Bits so_far = L::select_bits(up > diagonal, up_length, diagonal_length);
                     diagonal_length = left_length[r];
-                    up_length = L::select_bits(is_left, left_length[r], so_far) + one;
+                    up_length = L::select_bits(left[r] > other, left_length[r], so_far) + one;
                     left_length[r] = up_length;
                 }
                 diagonal = left[r];
@@ -110,7 +125,7 @@ SLTS_INLINE void sweep_tile(const Grid<T>& g, std::int64_t row, Range range,
             }
             L::store(frontier, up);
             if (K == Keep::length) L::store_bits(g.lengths + (j + c) * W, up_length);
-            if (K == Keep::moves) L::store_bytes(moves + (j + c) * W, packed);
+            if (K == Keep::moves) store_moves<W>(moves + (j + c) * W, ups & ~lefts, lefts);
         }
     }
 }
@@ -179,23 +194,27 @@ struct Walk {
 // the grid: there is nothing but -inf.
 template <int W, int K>
 SLTS_INLINE void walk_back(std::uint8_t* moves, std::int64_t columns, int lane, Walk* walks) {
-    static_assert(kUp == 1 && kLeft == 2);
     std::int64_t i[K], j[K], length[K];
     std::int32_t *first[K], *last[K];
     for (int w = 0; w < K; ++w) {
         i[w] = walks[w].i, j[w] = walks[w].j, length[w] = 1;
         first[w] = walks[w].first, last[w] = walks[w].last;
         last[w][i[w]] = static_cast<std::int32_t>(j[w]);
-        // Neither up nor left nor diagonal: a walk that is finished stays at (0, 0).
-        moves[lane + w] |= kUp | kLeft;
+        // Both up and left: a walk that is finished stays at (0, 0).
+        for (std::uint32_t half = 0; half < 2; ++half) {
+            const MoveBit<W> bit(half, 0, static_cast<std::uint32_t>(lane + w));
+            moves[bit.byte] |= static_cast<std::uint8_t>(1u << bit.shift);
+        }
     }
     for (std::int64_t going = 1; going != 0;) {
         going = 0;
         for (int w = 0; w < K; ++w) {
-            const std::uint32_t byte =
-                moves[((i[w] >> kTileShift) * columns + j[w]) * W + lane + w];
-            const std::uint32_t stay = byte >> (2 * (i[w] & (kTileRows - 1)));
-            const std::int64_t to_j = ~stay & 1, to_i = ~(stay >> 1) & 1;
+            const std::uint8_t* column = moves + ((i[w] >> kTileShift) * columns + j[w]) * W;
+            const auto row = static_cast<std::uint32_t>(i[w] & (kTileRows - 1));
+            const MoveBit<W> up(0, row, static_cast<std::uint32_t>(lane + w));
+            const MoveBit<W> left(1, row, static_cast<std::uint32_t>(lane + w));
+            const std::int64_t to_j = ~(column[up.byte] >> up.shift) & 1;
+            const std::int64_t to_i = ~(column[left.byte] >> left.shift) & 1;
             // A left move overwrites this entry, so the last write is the first column.
             first[w][i[w]] = static_cast<std::int32_t>(j[w]);
             j[w] -= to_j;

@@ -25,13 +25,18 @@ bool os_saves(unsigned long long mask) {
     const bool usable = ((info[2] >> 27) & 1) && ((info[2] >> 12) & 1);  // OSXSAVE, FMA
     return usable && (_xgetbv(0) & mask) == mask;
 }
-bool has_avx2() { return os_saves(0x6) && cpu_has(1, 5); }
+bool has_avx2() {  // and BMI1, BMI2
+    return os_saves(0x6) && cpu_has(1, 5) && cpu_has(1, 3) && cpu_has(1, 8);
+}
 bool has_avx512() {
     return has_avx2() && os_saves(0xe6) && cpu_has(1, 16) && cpu_has(1, 17) && cpu_has(1, 30) &&
            cpu_has(1, 31);
 }
 #else
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx2() {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
 bool has_avx512() {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -37,17 +37,15 @@ Compared fill_columns(const WindowJob& job, std::int64_t i) {
                 continue;
             }
             // Second differences, without the ends of the window, scaled to unit mean square.
+            static_assert(kBendEdge == 1);
             Value squares = L::broadcast(0.0);
-            const auto bend = [&](std::int64_t k) {
-                const double* at = x + k * job.dilation;
-                const Value middle = L::load_unaligned(at);
-                return (L::load_unaligned(at - job.dilation) - middle) +
-                       (L::load_unaligned(at + job.dilation) - middle);
-            };
+            Value before = L::load_unaligned(x), middle = L::load_unaligned(x + job.dilation);
             for (std::int64_t k = kBendEdge; k < length - kBendEdge; ++k) {
-                const Value found = bend(k);
-                squares = squares + found * found;
-                L::store(lanes + k * N * W, found);
+                const Value after = L::load_unaligned(x + (k + 1) * job.dilation);
+                const Value bend = (before - middle) + (after - middle);
+                squares = squares + bend * bend;
+                L::store(lanes + k * N * W, bend);
+                before = middle, middle = after;
             }
             alignas(64) double inverse[W];
             L::store(inverse, squares * share);
@@ -79,7 +77,7 @@ SLTS_INLINE void window_distances(const Windows& all, std::int64_t window, const
         for (int v = 0; v < N; ++v) {
             const Value seen = L::load_unaligned(x + v * W);
             for (int u = 0; u < U; ++u) {
-                const Value apart = seen - L::broadcast(own[u * to_window]);
+                const Value apart = seen - L::broadcast_from(own + u * to_window);
                 sum[u][v] = sum[u][v] + apart * apart;
             }
         }
@@ -118,8 +116,9 @@ SLTS_INLINE void compare_windows(const WindowJob& job, std::int64_t window, std:
         const double* limit = all.thresholds + window * all.n_thresholds;
         std::int32_t* counts = job.counts + all.id[window] * all.n_thresholds;
         for (std::int64_t t = 0; t < all.n_thresholds; ++t) {
+            const auto most = L::broadcast_from(limit + t);
             int near = 0;
-            for (int v = 0; v < N; ++v) near += L::count_at_most(found[u][v], limit[t]);
+            for (int v = 0; v < N; ++v) near += L::count_at_most(found[u][v], most);
             counts[t] += near;
         }
     }
