@@ -284,3 +284,10 @@ def test_coefficients_are_sent_once_not_to_every_part(series):
     assert max(runner.shared) > 3 * 8 * 200
     assert max(runner.own) < 3 * (8 * 75 + 200)
     assert min(runner.own) < 200
+
+
+def test_a_decision_of_zero_is_not_positive():
+    coef = np.array([[1.0, -1.0], [2.0, 0.0]])
+    blocks = [(None, None, np.array([K])) for K in ([[1.0, 1.0], [0.0, 5.0]], [[1.0, 3.0]] * 2)]
+    assert not partitioned_alignments._some_decision_is_positive(blocks[:1], coef, None)
+    assert partitioned_alignments._some_decision_is_positive(blocks, coef, None)
