@@ -57,6 +57,7 @@ int minimise(RowSystem& system, double tol, int max_iter, double floor) {
     return n_iter;
 }
 
+// Returns the Newton step for a change `target` of the products, for tests.
 nb::tuple direction(RowSystem& system, Input<1> target) {
     Direction found;
     system.values();

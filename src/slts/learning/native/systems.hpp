@@ -136,7 +136,7 @@ class SquaredNormSystem : public RowSystem {
         return {loss + 0.5 * twice_ * square(coef), total - square(gradient) / (2.0 * twice_)};
     }
 
-    // Of `2 strength I + rows' D rows`.
+    // Factorises `2 strength I + rows' D rows`.
     bool factorise() override {
         eliminate_rows();
         dual_residual_.resize(n_columns());
@@ -180,7 +180,7 @@ class L1System : public RowSystem {
     // Returns the change of the price, and changes that of the coefficients: none if it is fixed.
     virtual double adjust_to_price(Vector&) { return 0.0; }
 
-    // Of `rows' D rows + diag`.
+    // Factorises `rows' D rows + diag`.
     bool factorise() override {
         eliminate_rows();
         const std::size_t n = n_columns(), plus = edge(), minus = plus + n;
@@ -244,7 +244,7 @@ class SmallestNormSystem : public L1System {
         dual.resize(primal.size(), 1.0);
     }
 
-    // The norm at the smallest scale that separates, and a lower bound.
+    // Returns the norm at the smallest scale that separates, and a lower bound.
     std::pair<double, double> values() override {
         rows_.times(coef, margins);
         multipliers_.assign(dual.begin(), dual.begin() + static_cast<std::ptrdiff_t>(n_rows()));
@@ -312,7 +312,7 @@ class L1BallSystem : public L1System {
         return true;
     }
 
-    // Keeps the radius.
+    // Returns the change of the price that keeps the radius.
     double adjust_to_price(Vector& change) override {
         const double shift = sum(n_columns(), [&](std::size_t j) {
             return rise_[j] + fall_[j] - tilt_[j] * (rise_[j] - fall_[j] - change[j]);
