@@ -154,7 +154,7 @@ def test_invalid_arguments_raise_an_error():
         lambda delta: population_goodness(0.1, 1.0, 5, delta),
     ):
         for delta in (0.0, 1.0):
-            with pytest.raises(ValueError, match="'delta'.* strictly between"):
+            with pytest.raises(ValueError, match=r"'delta'.* strictly between"):
                 bound(delta)
     with pytest.raises(ValueError, match="'epsilon'"):
         landmarks_needed(0.0, 0.1)
