@@ -230,7 +230,7 @@ def test_the_label_need_not_be_named_again(suffix, tmp_path, run):
             pq.write_table(table, paths[-1])
     (train, test), model = paths, tmp_path / "m.slts"
     told = ("--label", "speaker", "--channels", "c1..c3")
-    assert run("fit", train, "--model", model, "--method", "slts", *told)[0] == 0
+    assert run("fit", train, "--model", model, "--method", "1nn", *told)[0] == 0
     for command in ("evaluate", "certify"):
         expected = run(command, model, test, "--json", *told)
         found = run(command, model, test, "--json")
@@ -250,7 +250,7 @@ def test_whole_numbers_match_with_and_without_a_fraction(names, tmp_path, run):
     for name, labels in (("b", numbers.astype(float)), ("c", numbers)):
         np.savez(tmp_path / f"{name}.npz", values=X.values, offsets=X.offsets, y=labels)
     path = tmp_path / "m.slts"
-    assert run("fit", tmp_path / "a.ts", "--model", path, "--method", "slts")[0] == 0
+    assert run("fit", tmp_path / "a.ts", "--model", path, "--method", "1nn")[0] == 0
     for name in "bc":
         code, output, messages = run("evaluate", path, tmp_path / f"{name}.npz", "--json")
         assert code == 0, messages
@@ -344,7 +344,8 @@ def test_explanations_sum_to_the_score(problem, model, tmp_path, run):
 def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     train, test = problem[".csv"]
     path = tmp_path / "m.slts"
-    assert run("fit", train, "--model", path, "--method", "local")[0] == 0
+    few = ("--param", "n_snippets=300")
+    assert run("fit", train, "--model", path, "--method", "local", *few)[0] == 0
     _, output, _ = run("explain", path, test, "--json")
     found = json.loads(output)
     landmarks, snippets = (np.array(found[f"by_{kind}"]) for kind in ("landmark", "snippet"))

@@ -136,6 +136,7 @@ def test_messages_of_fit(files, tmp_path, run, monkeypatch):
     )
     level, handlers = logging.getLogger("slts").level, logging.getLogger("slts").handlers[:]
     arguments = ["fit", files["train"], "--model", tmp_path / "m.slts", "--method", "bbs"]
+    arguments += ["--param", "n_landmarks=10"]
     code, output, messages = run(*arguments, "--test", files["csv"], "--memory-limit", "2GB")
     assert code == 0, messages
     line = ": id=recording, time=t, label=speaker, channels=c1..c3"
@@ -161,6 +162,7 @@ def test_the_same_series_are_held_out_in_every_form(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
     path = tmp_path / "m.slts"
     options = ["--test-size", "0.3", "--random-state", 7, "--json"]
+    options += ["--param", "n_landmarks=10"] if method == "bbs" else []
     code, output, messages = run("fit", data, "--model", path, "--method", method, *options)
     assert code == 0, messages
     X, y, _ = draw(200, 1)

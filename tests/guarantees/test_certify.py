@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 import slts
 from slts import DataError
 from slts.guarantees import bounds, certify, statements
+from slts.guarantees.overlap import Overlap, joined_draws
 from slts.learning import one_vs_rest_features
 
 FAST = {"calibration_cv": None, "random_state": 0}
@@ -341,6 +342,27 @@ def test_only_series_that_were_compared_are_checked(model, training, held_out, t
         certify(bare, [2.0 * np.asarray(x) for x in X], y)
 
 
+@pytest.mark.parametrize(("n_alike", "n_copies"), [(0, 3), (1, 3), (3, 0), (100, 0)])
+def test_copies_are_more_than_training_series_look_alike(n_alike, n_copies):
+    """Three of ten by chance: 1e-4 if one training series in 100 looks like another, else 3e-3."""
+    seen = np.isin(np.arange(10), [2, 5, 6])
+    found = Overlap(seen, np.arange(10), n_compared=100, n_alike=n_alike, complete=True)
+    assert found.copies.tolist() == [2, 5, 6][:n_copies]
+    none = Overlap(~seen & seen, np.arange(10), n_compared=100, n_alike=n_alike, complete=True)
+    assert none.copies.size == 0
+
+
+def test_draws_are_joined_over_copies_and_groups():
+    digests = np.array([[1, 2], [3, 4], [2, 5], [6, 7], [5, 8]], dtype=np.uint64)
+    known = np.array([7, 7, 9], dtype=np.uint64)
+    found = Overlap.between(known, digests)
+    # The first, third and fifth series share digests, one with the next.
+    assert found.draws.tolist() == [0, 1, 0, 2, 0]
+    assert found.seen.tolist() == [False, False, False, True, False]
+    assert (found.n_compared, found.n_alike, found.complete) == (3, 2, True)
+    assert joined_draws(found.draws, np.array(list("abcbd"))).tolist() == [0, 1, 0, 1, 0]
+
+
 def test_series_that_look_alike_by_nature_are_reported(held_out):
     """Steps from 0 to 1 at one of few places: independent series are often equal in shape."""
     rng = np.random.default_rng(0)
@@ -394,6 +416,16 @@ def write_scan(tmp_path_factory):
         return slts.scan_series(path, id="id", label=label, channels=["c0", "c1", "c2"])
 
     return write
+
+
+def test_without_digests_the_rows_that_a_model_keeps_are_compared(training, held_out):
+    model = slts.OneNNClassifier(scale="standard").fit(*training)
+    model.training_digests_ = None
+    X, y = held_out
+    (bound,) = certify(model, X, y).bounds
+    assert sum("only 90 of these were compared" in text for text in bound.unchecked) == 1
+    with pytest.raises(DataError, match="series 120 of X is a copy of a training series:"):
+        certify(model, [*X, training[0][7]], np.append(y, training[1][7]))
 
 
 @pytest.mark.usefixtures("tables_in_parts")
