@@ -147,8 +147,15 @@ def test_invalid_arguments_raise_an_error():
         goodness(K, np.zeros_like(y), landmark_y, 0.1, 1.0)
     with pytest.raises(ValueError, match="finite"):
         goodness(np.full_like(K, np.nan), y, landmark_y, 0.1, 1.0)
-    with pytest.raises(ValueError, match="strictly between"):
-        landmarks_needed(0.1, 0.1, 1.0, delta=0.0)
+    for bound in (
+        lambda delta: landmarks_needed(0.1, 0.1, 1.0, delta),
+        lambda delta: goodness_bound(0.1, 20, 5, 0.1, delta),
+        lambda delta: chosen_landmarks_bound(0.1, 20, 5, 0.1, delta),
+        lambda delta: population_goodness(0.1, 1.0, 5, delta),
+    ):
+        for delta in (0.0, 1.0):
+            with pytest.raises(ValueError, match=r"'delta'.* strictly between"):
+                bound(delta)
     with pytest.raises(ValueError, match="'epsilon'"):
         landmarks_needed(0.0, 0.1)
 

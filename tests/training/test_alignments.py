@@ -16,7 +16,11 @@ from slts.models.row_map import RowMap
 from slts.training import alignments, source
 from slts.training.alignments import SampleAlignments
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
-from slts.training.partitioned_alignments import PartAligner, PartitionedAlignments
+from slts.training.partitioned_alignments import (
+    PartAligner,
+    PartitionedAlignments,
+    _some_decision_is_positive,
+)
 from slts.training.source import ArraySource
 
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -284,3 +288,10 @@ def test_coefficients_are_sent_once_not_to_every_part(series):
     assert max(runner.shared) > 3 * 8 * 200
     assert max(runner.own) < 3 * (8 * 75 + 200)
     assert min(runner.own) < 200
+
+
+def test_a_decision_of_zero_is_not_positive():
+    coef = np.array([[1.0, -1.0], [2.0, 0.0]])
+    blocks = [(None, None, np.array([K])) for K in ([[1.0, 1.0], [0.0, 5.0]], [[1.0, 3.0]] * 2)]
+    assert not _some_decision_is_positive(blocks[:1], coef, None)
+    assert _some_decision_is_positive(blocks, coef, None)
