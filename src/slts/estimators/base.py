@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from threading import RLock
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,6 @@ from slts.learning.calibration import (
     Validation,
     fit_scale,
     probabilities,
-    two_sided,
 )
 from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
@@ -114,6 +113,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """
 
     __signature__ = _OwnParametersFirst()
+
+    # Series whose decision values are computed at once; None is all.
+    _series_at_once: ClassVar[int | None] = None
 
     device: str = "cpu"
     n_jobs: int | None = None
@@ -345,8 +347,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _labels(self, decisions: FloatArray) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = self.classes_[two_sided(decisions).argmax(axis=1)]
-        return labels
+        chosen = decisions > 0.0 if decisions.ndim == 1 else decisions.argmax(axis=1)
+        return np.asarray(self.classes_[chosen.astype(np.intp)])
 
     def _prepare(self, name: Any, inputs: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return something that depends on fitted attributes only, the `inputs`.
