@@ -229,12 +229,17 @@ def test_the_snippets_with_the_largest_coefficients_are_kept(three, monkeypatch)
         )
 
 
-@pytest.mark.parametrize("judges", [40, 1000])
-def test_held_out_decisions_do_not_know_the_choice_of_snippets(judges, monkeypatch):
+@pytest.mark.parametrize(
+    ("fewest", "per_class", "judges"), [(40, 10, 40), (10, 25, 50), (1000, 1, 80)]
+)
+def test_held_out_decisions_do_not_know_the_choice_of_snippets(
+    fewest, per_class, judges, monkeypatch
+):
     """Labels are random. The series that is left out has helped to choose the snippets."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 2, 30)), np.arange(80) % 2
-    monkeypatch.setattr(local_fit, "JUDGES", judges)
+    monkeypatch.setattr(local_fit, "_JUDGES", fewest)
+    monkeypatch.setattr(local_fit, "_JUDGES_PER_CLASS", per_class)
     seen = []
 
     def learn(*args):
@@ -244,7 +249,7 @@ def test_held_out_decisions_do_not_know_the_choice_of_snippets(judges, monkeypat
     monkeypatch.setattr(local_fit, "learn_local_metrics", learn)
     slts.LocalSLTSClassifier(n_snippets=30, n_phases=1, random_state=0).fit(X, y)
     training, solution = seen[0]
-    assert len(training.judges) == min(judges, 80)
+    assert len(training.judges) == judges
     others = np.setdiff1d(np.arange(80), training.judges)
     np.testing.assert_array_equal(solution.left_out[others], solution.ridge.left_out[others])
     errors, known = (

@@ -58,13 +58,14 @@ def simple_needs(monkeypatch):
     """Learning needs 10,000 bytes a series; the sample is at least 10 series."""
     asked = []
 
-    def needs(n_series, n_anchors, **given):
-        asked.append((n_series, n_anchors, given))
-        return 10_000.0 * n_series
+    def needs(*sizes, **given):
+        asked.append((sizes, given))
+        return 10_000.0 * sizes[0]
 
     monkeypatch.setattr(local_fit, "training_bytes", needs)
     monkeypatch.setattr(local_fit, "_FEWEST", 10)
     monkeypatch.setattr(local_fit, "_ANCHORS", 50)
+    monkeypatch.setattr(local_fit, "_JUDGES", 20)
     return asked
 
 
@@ -74,15 +75,16 @@ def test_a_sample_is_cut_to_what_fits_in_memory(simple_needs, monkeypatch):
     each = 2 * 480 + 10_000
     whole = _cap_sample_to_memory(first_pass, OPTIONS, 100.0 * each)
     assert whole is first_pass
-    n_series, n_anchors, given = simple_needs[0]
-    assert (n_series, n_anchors, given["is_sample"]) == (100, 50, False)
+    sizes, given = simple_needs[0]
+    # Ten judges of each of four classes.
+    assert (sizes, given["is_sample"]) == ((100, 50, 40), False)
     assert (given["n_groups"], given["n_phases"], given["rank"]) == (4, 3, 2)
     for limit, count in ((100 * each - 1, 98), (50 * each, 50), (20 * each, 20)):
         cut = _cap_sample_to_memory(first_pass, OPTIONS, float(limit))
         assert not cut.complete
         assert 0.9 * count <= len(cut.sample) <= count
         assert np.bincount(cut.codes).min() >= 2
-    assert simple_needs[-1][2]["is_sample"]
+    assert simple_needs[-1][1]["is_sample"]
     with pytest.raises(ValueError, match=r"too small: .*a sample of 12 series needs 139 kB"):
         _cap_sample_to_memory(first_pass, OPTIONS, 12.0 * each - 1)
     # Series that are large beside what is computed from them: a sixteenth of the memory is theirs.
@@ -97,7 +99,7 @@ def test_a_sample_is_cut_to_what_fits_in_memory(simple_needs, monkeypatch):
 def test_groups_of_landmarks_are_counted_by_the_kind_of_metrics(simple_needs):
     for metrics, n_groups in (("shared", 1), ("class", 32), ("landmark", 40 * 5)):
         _cap_sample_to_memory(sampled(80, 40), replace_in(OPTIONS, metrics=metrics), 1e9)
-        assert simple_needs[-1][2]["n_groups"] == n_groups
+        assert simple_needs[-1][1]["n_groups"] == n_groups
 
 
 def replace_in(options, **changes):
@@ -116,23 +118,23 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
         "n_snippets": 0,
     }  # fmt: skip
     products, chunk, anchors = 6 * 8 * 100 * 20, 8 * 100 * 2 * 9, 8 * 20 * 4 * 2 * 3 * 2
-    found = local_metrics.training_bytes(100, 20, is_sample=False, **given)
+    found = local_metrics.training_bytes(100, 20, 50, is_sample=False, **given)
     assert found == products + 2 * chunk + 500 + anchors
     # Features of all groups are one chunk if they are small; those of all comparisons are kept.
     monkeypatch.setattr(local_metrics, "CHUNK_BYTES", 1 << 20)
     monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 1 << 20)
-    found = local_metrics.training_bytes(100, 20, is_sample=False, **given)
+    found = local_metrics.training_bytes(100, 20, 50, is_sample=False, **given)
     assert found == products + 2 * 4 * chunk + 6 * anchors
     # Sums over all series come afterwards: they need more if there are many features.
-    more = local_metrics.training_bytes(100, 20, is_sample=True, **given)
+    more = local_metrics.training_bytes(100, 20, 50, is_sample=True, **given)
     assert more == found
     many = given | {"n_snippets": 10**4}
     n_features = 6 * 4 * 2 * 3 * 2 + 10**4 * N_THRESHOLDS * MOST_KINDS
     summing = 8 * 1000 * (4 * 2000 + 2 * n_features + 6 * 1000) / 0.9
     assert summing_bytes(2000, 1000, n_features) == pytest.approx(summing)
-    sampled = local_metrics.training_bytes(2000, 1000, is_sample=True, **many)
+    sampled = local_metrics.training_bytes(2000, 1000, 1000, is_sample=True, **many)
     assert sampled == pytest.approx(summing)
-    assert local_metrics.training_bytes(2000, 1000, is_sample=False, **many) < summing
+    assert local_metrics.training_bytes(2000, 1000, 1000, is_sample=False, **many) < summing
 
 
 def test_features_of_some_snippets_exist_twice_and_counts_are_kept(monkeypatch):

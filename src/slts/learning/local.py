@@ -29,7 +29,7 @@ class Choice:
         The best penalty for it, relative to the mean squared norm of the features; that of the
         chosen candidate is the best for all series.
     error, accuracy
-        Mean squared error and accuracy of the leave-one-out decision values of at most 1000
+        Mean squared error and accuracy of the leave-one-out decision values of at most 2000
         training series. Landmarks and scales are not refitted, so both are optimistic: they serve
         to compare candidates.
     chosen

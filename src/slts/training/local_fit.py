@@ -32,7 +32,6 @@ from slts.training.landmark_choice import (
 )
 from slts.training.local_metrics import (
     CANDIDATES,
-    JUDGES,
     LocalOptions,
     LocalSolution,
     LocalTraining,
@@ -51,6 +50,9 @@ _LANDMARKS_PER_CLASS, _LANDMARKS = 10, 200
 _MOST_GROUPS = 32
 # Ridge regression is exact up to this many series; beyond, this many span the solution.
 _ANCHORS = 2000
+# Series that choose phases and snippets: at least so many, and so many of each class, but no more
+# than the anchors. With fewer of a class, the weight of the snippets is too large.
+_JUDGES, _JUDGES_PER_CLASS = 1000, 10
 # Most series that are learned from in memory. Beyond, a sample of fewer series, some of each
 # class, decides everything but the coefficients. Its share of the memory.
 _MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 16
@@ -132,8 +134,8 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
                 options.bar,
             )
         # Judges are not held out, so other series of a sample must be left for that.
-        n_judges = JUDGES if first_pass.complete else min(JUDGES, len(batch) // 2)
-        judges = stratified(codes, min(n_judges, _ANCHORS), order)
+        available = len(batch) if first_pass.complete else len(batch) // 2
+        judges = stratified(codes, min(available, _judge_count(len(classes))), order)
         solution = learn_local_metrics(
             LocalTraining(
                 batch,
@@ -197,6 +199,10 @@ def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
     return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
 
 
+def _judge_count(n_classes: int) -> int:
+    return min(max(_JUDGES, _JUDGES_PER_CLASS * n_classes), _ANCHORS)
+
+
 def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
     """Return as much of the sample as can be learned from in `limit` bytes."""
     sample, n_classes = first_pass.sample, len(first_pass.classes)
@@ -211,6 +217,7 @@ def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: f
         learning = training_bytes(
             count,
             min(count, _ANCHORS),
+            min(count, _judge_count(n_classes)),
             n_channels=Representation.most_channels(sample.series.n_channels, options.n_components),
             rank=options.metric_rank,
             n_groups=n_groups,

@@ -29,8 +29,8 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 
 # Weights of the snippets for each comparison with whole landmarks, one of which is chosen.
 _SNIPPET_SHARES = 16.0, 2.0, 0.25
-# Snippets are chosen from this many times as many, by a fit to at most so many series.
-CANDIDATES, JUDGES = 4, 1000
+# Snippets are chosen from this many times as many.
+CANDIDATES = 4
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
@@ -59,6 +59,7 @@ class LocalOptions(FitOptions):
 def training_bytes(
     n_series: int,
     n_anchors: int,
+    n_judges: int,
     *,
     n_channels: int,
     rank: int,
@@ -81,12 +82,11 @@ def training_bytes(
     n_aligned = n_groups * n_phases * n_channels * min(rank, n_channels)
     anchors = 8.0 * n_anchors * n_aligned
     aligned = 2 * chunk + min(n_comparisons * anchors, _KEPT_BYTES + anchors)
-    judges = min(n_series, JUDGES)
     needed = (
         products
         + aligned
         + snippet_bytes(n_series, n_anchors, n_snippets)
-        + snippet_bytes(judges, judges, CANDIDATES * n_snippets)
+        + snippet_bytes(n_judges, n_judges, CANDIDATES * n_snippets)
     )
     if is_sample:
         n_counted = n_snippets * N_THRESHOLDS * MOST_KINDS
