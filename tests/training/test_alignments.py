@@ -290,6 +290,14 @@ def test_coefficients_are_sent_once_not_to_every_part(series):
     assert min(runner.own) < 200
 
 
+def test_decisions_below_the_margin_are_positive_too(data):
+    same = at_identity(data)
+    separators, some_positive = same.solve_separators(None, 10.0)
+    largest = max(float((same.similarities @ found.coef).max()) for found in separators)
+    assert some_positive
+    assert 0.0 < largest < 1.0
+
+
 def test_a_decision_of_zero_is_not_positive():
     coef = np.array([[1.0, -1.0], [2.0, 0.0]])
     blocks = [(None, None, np.array([K])) for K in ([[1.0, 1.0], [0.0, 5.0]], [[1.0, 3.0]] * 2)]
