@@ -90,8 +90,9 @@ def anchors(page):
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)
 def test_pages_are_plain_markdown(page):
-    """GitHub shows roles and targets of Sphinx as they are written."""
+    """GitHub shows roles and targets of Sphinx, and conflicts of a merge, as they are written."""
     text = page.read_text(encoding="utf-8")
+    assert not re.findall(r"^(?:<{7}|>{7}) .*", text, re.MULTILINE)
     assert not re.findall(r"\{[\w:]+\}`[^`]+`|^\([\w-]+\)=$|\[\]\(", text, re.MULTILINE)
 
 

@@ -12,7 +12,6 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 import slts
-from slts.estimators import local
 from slts.models import comparisons, representations
 from slts.training import local_fit, local_metrics, snippet_features
 from tests.estimators.conftest import make_ragged
@@ -109,8 +108,8 @@ def test_shares_of_landmarks_and_snippets_sum_to_the_decisions(fitted, monkeypat
     )
     by_landmark = slts.explain(model, X[50]).by_landmark
     np.testing.assert_allclose(shares[5, :, : by_landmark.shape[1]], by_landmark, atol=1e-12)
-    monkeypatch.setattr(local, "_SERIES", 7)
-    blocks = model.transform(X[45:])
+    monkeypatch.setattr(type(model), "_series_at_once", 7)
+    blocks = copy.copy(model).set_params(device="auto").transform(X[45:])
     np.testing.assert_allclose(blocks, shares.reshape(blocks.shape), atol=1e-12)
 
 
@@ -411,9 +410,10 @@ def test_no_series_have_no_predictions(fitted):
 def test_prediction_in_blocks_changes_nothing(fitted, monkeypatch):
     model, X, _ = fitted
     whole = model.decision_function(X)
-    monkeypatch.setattr(local, "_SERIES", 7)
+    monkeypatch.setattr(type(model), "_series_at_once", 7)
     monkeypatch.setattr(representations, "_BLOCK_STEPS", 20)
-    np.testing.assert_allclose(model.decision_function(X), whole, atol=1e-12)
+    blocks = copy.copy(model).set_params(device="auto").decision_function(X)
+    np.testing.assert_allclose(blocks, whole, atol=1e-12)
 
 
 def test_a_class_without_landmark_is_a_warning(three):

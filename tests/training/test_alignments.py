@@ -189,7 +189,7 @@ def test_threads_change_nothing(data):
 
 
 def test_every_thread_solves_a_problem(rng, monkeypatch):
-    together, first = threading.Barrier(5, timeout=60.0), iter(range(5))
+    together, first = threading.Barrier(4, timeout=60.0), iter(range(4))
 
     def solve(*args, **options):
         if next(first, None) is not None:
@@ -197,7 +197,7 @@ def test_every_thread_solves_a_problem(rng, monkeypatch):
         return solve_separator(*args, **options)
 
     monkeypatch.setattr(alignments, "solve_separator", solve)
-    data = replace(make(rng), n_jobs=5)
+    data = replace(make(rng), n_jobs=4)
     (values,) = data.held_out_decisions([(np.arange(30), np.arange(30, 40))], PAIRS)
     assert values.shape == (len(PAIRS), 10, 3)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from slts._typing import AnyArray
-from slts.alignment.settings import LandmarkLayouts, native_band
+from slts.alignment.settings import LandmarkLayouts
 from slts.bytesize import format_bytes
 from slts.execution import (
     Block,
@@ -173,7 +173,7 @@ class CpuBackend:
 
         `traced` reductions store the moves of a whole grid in order to walk the path back.
         """
-        target, band = selected_target(), native_band(self.settings.band)
+        target, band = selected_target(), self._layouts.band
         landmarks = self._packed_landmarks(traced=traced)
         token, workers = native.CancelToken(), thread_count(self._n_jobs)
 

@@ -168,12 +168,16 @@ def _squared_norms(batch: SeriesBatch) -> FloatArray:
 
 
 class LandmarkLayouts:
-    """Landmarks, settings, basis, and the layouts that the backends make on first use."""
+    """Landmarks, settings, basis, and the layouts that the backends make on first use.
+
+    `band` has the band's kind and parameter for the kernel.
+    """
 
     def __init__(
         self, landmarks: SeriesBatch, settings: AlignmentSettings, basis: FloatArray | None = None
     ) -> None:
         self.landmarks, self.settings, self.basis = landmarks, settings, basis
+        self.band = native_band(settings.band)
         self.longest = int(landmarks.lengths.max(initial=0))
         self._made: dict[Hashable, Any] = {}
         self._lock = Lock()

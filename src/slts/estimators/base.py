@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from threading import RLock
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,6 @@ from slts.learning.calibration import (
     Validation,
     fit_scale,
     probabilities,
-    two_sided,
 )
 from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
@@ -77,7 +76,13 @@ class _OwnParametersFirst:
     def __get__(self, instance: object, owner: Any) -> inspect.Signature:
         names = [name for cls in owner.__mro__ for name in inspect.get_annotations(cls)]
         _, *own = inspect.signature(owner.__init__).parameters.values()
-        return inspect.Signature(sorted(own, key=lambda p: (p.kind, names.index(p.name))))
+
+        def place(p: inspect.Parameter) -> tuple[int, int]:
+            # The order of the others has a meaning. A subclass may have a constructor of its own.
+            movable = p.kind is p.KEYWORD_ONLY and p.name in names
+            return p.kind, names.index(p.name) if movable else -1
+
+        return inspect.Signature(sorted(own, key=place))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -114,6 +119,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     """
 
     __signature__ = _OwnParametersFirst()
+
+    # Series whose decision values are computed at once; None is all.
+    _series_at_once: ClassVar[int | None] = None
 
     device: str = "cpu"
     n_jobs: int | None = None
@@ -345,8 +353,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _labels(self, decisions: FloatArray) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = self.classes_[two_sided(decisions).argmax(axis=1)]
-        return labels
+        chosen = decisions > 0.0 if decisions.ndim == 1 else decisions.argmax(axis=1)
+        return np.asarray(self.classes_[chosen.astype(np.intp)])
 
     def _prepare(self, name: Any, inputs: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return something that depends on fitted attributes only, the `inputs`.

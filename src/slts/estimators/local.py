@@ -27,8 +27,6 @@ from slts.series import SeriesBatch
 from slts.training.local_fit import fit_local
 from slts.training.local_metrics import LocalOptions
 
-# Series whose features are held at once in prediction.
-_SERIES = 2000
 # Largest share of the objective that rounding may leave.
 _GAP = 1e-6
 
@@ -149,6 +147,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     1.0
     """
 
+    # Features and counts of as many are held in prediction.
+    _series_at_once: ClassVar = 2000
     parameter_kinds: ClassVar = {**PARAMETERS, "objective": some_of("cost", "affinity")}
 
     n_landmarks: int | float | None = field(default=None, kw_only=False)
@@ -221,15 +221,12 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
 
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         values = np.tile(self.intercept_, (len(batch), 1))
-        groups = self.groups_
-        weights = self._prepare("group weights", (groups,), lambda: group_weights(groups))
-        for rows, metrics, part, found in self._features(batch, weights):
+        for metrics, part, found in self._features(batch, group_weights(self.groups_)):
             own = metrics[:, part].reshape(len(metrics), -1)
             flat = found.reshape(len(found), own.shape[1])
-            values[rows] += on_host(flat @ on_device_of(flat, own.T))
-        for rows, form in self._with_snippets(batch):
-            values[rows] += form.decide(batch[rows], self.n_jobs)
-        return values
+            values += on_host(flat @ on_device_of(flat, own.T))
+        form = self._snippet_form()
+        return values if form is None else values + form.decide(batch, self.n_jobs)
 
     def transform(self, X: Any) -> FloatArray:
         """Contribution of every landmark and snippet to every decision value.
@@ -250,14 +247,14 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     def _transform(self, batch: SeriesBatch) -> FloatArray:
         n_landmarks, n_snippets = len(self.landmarks_), len(self.snippets_ or ())
         shares = np.zeros((len(batch), len(self.intercept_), n_landmarks + n_snippets))
-        for rows, metrics, part, found in self._features(batch, np.eye(n_landmarks)):
+        for metrics, part, found in self._features(batch, np.eye(n_landmarks)):
             own = metrics[:, self.groups_[part]]
             found = on_host(found)
-            shares[rows, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
+            shares[:, :, part] += np.einsum("ijfur,cjfur->icj", found, own, optimize=True)
         shares[:, :, :n_landmarks] /= np.bincount(self.groups_)[self.groups_]
-        for rows, form in self._with_snippets(batch):
-            terms = form.snippets.contributions(batch[rows], form.coef, self.n_jobs)
-            shares[rows, :, n_landmarks:] = terms
+        form = self._snippet_form()
+        if form is not None:
+            shares[:, :, n_landmarks:] = form.snippets.contributions(batch, form.coef, self.n_jobs)
         return shares.reshape(len(batch), shares.shape[1] * shares.shape[2])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -370,31 +367,18 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
 
     def _features(
         self, batch: SeriesBatch, weights: FloatArray
-    ) -> Iterator[tuple[slice, FloatArray, slice, AnyArray]]:
-        """Yield series, metrics, groups and features of every comparison, some at a time.
+    ) -> Iterator[tuple[FloatArray, slice, AnyArray]]:
+        """Yield metrics, groups and features of every comparison.
 
         `weights` are those of the landmarks in each group.
         """
-        n_comparisons = len(self.comparisons_)
-        starts = range(0, len(batch), _SERIES)
         with self._progress("Aligning") as progress:
-            for n, begin in enumerate(starts):
-                which = slice(begin, begin + _SERIES)
-                with_own_rows = with_rows(self.comparisons_, batch[which], self.n_jobs)
-                for k, (comparison, rows) in enumerate(with_own_rows):
-                    metrics, aligner = self.local_metrics_[k], self._comparison_aligner(k)
-                    found_parts = comparison.features(rows, aligner, weights, metrics.shape[2])
-                    for part, found in found_parts:
-                        yield which, metrics, part, found
-                    progress(n * n_comparisons + k + 1, len(starts) * n_comparisons)
-
-    def _with_snippets(self, batch: SeriesBatch) -> Iterator[tuple[slice, SnippetForm]]:
-        """Yield some series at a time and the form of the snippets; nothing without any."""
-        form = self._snippet_form()
-        if form is None:
-            return
-        for begin in range(0, len(batch), _SERIES):
-            yield slice(begin, begin + _SERIES), form
+            compared = with_rows(self.comparisons_, batch, self.n_jobs)
+            for k, (comparison, rows) in enumerate(compared):
+                metrics, aligner = self.local_metrics_[k], self._comparison_aligner(k)
+                for part, found in comparison.features(rows, aligner, weights, metrics.shape[2]):
+                    yield metrics, part, found
+                progress(k + 1, len(self.comparisons_))
 
     def _checked_options(self) -> LocalOptions:
         """Return the parameters as `fit_local` takes them."""

@@ -36,15 +36,17 @@ def apply_to_series(model: Any, series: SeriesBatch, method: Method) -> AnyArray
     """Return the results of a model's method for checked series.
 
     Threads take some series at a time. How many does not depend on the number of threads, so that
-    this does not change a bit. A GPU takes all at once.
+    this does not change a bit. A GPU takes as many as the model allows.
     """
-    if model.device != "cpu" or len(series) <= _SERIES:
+    on_cpu = model.device == "cpu"
+    size = _SERIES if on_cpu else model._series_at_once or len(series)
+    if len(series) <= size:
         return method(model, series)
-    parts = [series[begin : begin + _SERIES] for begin in range(0, len(series), _SERIES)]
-    own = _with_threads(model, 1)
+    parts = [series[begin : begin + size] for begin in range(0, len(series), size)]
+    own = _with_threads(model, 1 if on_cpu else model.n_jobs)
     try:
         with progress_bar("Aligning", show=bool(model.verbose)) as progress:
-            runner = ThreadRunner(model.n_jobs)
+            runner = ThreadRunner(model.n_jobs if on_cpu else 1)
             results = runner.map(lambda part, *_: method(own, part), parts, progress=progress)
             return np.concatenate(list(results))
     except DataError:

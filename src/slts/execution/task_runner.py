@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -319,10 +318,7 @@ def map_blocks(
     if runner.n_workers > 1:
         # Largest first, so that no thread is left with a large block at the end.
         blocks = sorted(blocks, key=lambda block: -block.cost)
-    spent = list(accumulate(block.cost for block in blocks))
-
-    def advance(done: float, _: float) -> None:
-        progress(spent[int(done) - 1], spent[-1])
-
-    for _ in runner.map(lambda block, *_: task(block), blocks, progress=advance):
-        pass
+    total, done = sum(block.cost for block in blocks), 0.0
+    for block, _ in zip(blocks, runner.map(lambda block, *_: task(block), blocks), strict=True):
+        done += block.cost
+        progress(done, total)

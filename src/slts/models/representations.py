@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import FloatArray
 from slts.execution import ThreadRunner, few_threads
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.channels import (
@@ -124,8 +124,9 @@ class Representation:
         return SeriesBatch.concatenate(runner.map(lambda part, *_: self._rows(part), parts))
 
     def _rows(self, pooled: SeriesBatch) -> SeriesBatch:
-        reduced = self._reduced(self._features(pooled), pooled.offsets)
-        return normalize_rows(reduced.steps(observed_steps(pooled)))
+        _, raw = self._mapped(pooled)
+        rows = SeriesBatch.from_checked(raw, pooled.offsets, None)
+        return normalize_rows(rows.steps(observed_steps(pooled)))
 
     def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Attribute sums of rows times slopes to steps and channels of one series.
@@ -147,8 +148,8 @@ class Representation:
         """
         pooled = pool_steps(batch, self.max_length)
         observed = observed_steps(pooled)
-        features = self._features(pooled)
-        raw = self._reduced(features, pooled.offsets).values[observed]
+        features, raw = self._mapped(pooled)
+        raw = raw[observed]
         norms = np.sqrt(np.einsum("ij,ij->i", raw, raw))
         slopes = slopes / norms[:, np.newaxis]
         rest = slopes[:, :, -1] @ raw[:, -1]
@@ -167,21 +168,17 @@ class Representation:
             terms = present * terms[:, step] / np.maximum(counts, 1.0)[step]
         return terms, rest
 
-    def _features(self, batch: SeriesBatch) -> FloatArray:
+    def _mapped(self, batch: SeriesBatch) -> tuple[FloatArray, FloatArray]:
+        """Return the features of each step, and its row before it is scaled to unit norm."""
         transform = self.levels if self.scale is None else self.scale
         assert transform is not None
         features: FloatArray = transform(batch.values)
         if self.change_spread is not None:
             changes = differences(features, batch.offsets) / self.change_spread
             features = np.hstack([features, changes])
-        return features
-
-    def _reduced(self, features: FloatArray, offsets: IntArray) -> SeriesBatch:
         constant = self.constant * np.sqrt(observed_share(features))
-        if self.components is not None:
-            features = self.components(features)
-        values = np.hstack([zero_missing(features), constant[:, np.newaxis]])
-        return SeriesBatch.from_checked(values, offsets, None)
+        reduced = features if self.components is None else self.components(features)
+        return features, np.hstack([zero_missing(reduced), constant[:, np.newaxis]])
 
 
 def _first_series(batch: SeriesBatch) -> SeriesBatch:

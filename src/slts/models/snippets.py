@@ -474,24 +474,35 @@ class SnippetForm:
         which = np.arange(len(snippets)) if which is None else which
         weights = self._step_weights(n)
         n_levels = weights.shape[1]
-        terms = np.zeros((series.n_channels, n, c))
+        # Further apart than the series is long, all steps of a window but one are beyond the ends.
+        gaps = np.minimum(snippets.dilations, n)
+        before = snippets.n_steps // 2 * int(gaps[which].max(initial=0))
+        wide = np.zeros((series.n_channels, n + 2 * before, c))
         by_snippet = []
         step = max(1, _DISTANCES // (n * c))
         for begin in range(0, len(which), step):
             for part, met in self.occurrences(series, which[begin : begin + step]):
                 own = weights[part]
-                # From counts of levels: series in which they are the same have equal sums.
-                steps = [np.count_nonzero(met == level, axis=1) for level in range(n_levels)]
-                by_snippet.append(np.einsum("ls,slc->sc", np.array(steps, dtype=np.float64), own))
-                # Shape (snippets, steps, problems).
                 place = np.arange(len(part))[:, np.newaxis] * n_levels + met
+                # From counts of levels: series in which they are the same have equal sums.
+                steps = np.bincount(place.ravel(), minlength=len(part) * n_levels)
+                by_snippet.append(np.einsum("sl,slc->sc", steps.reshape(-1, n_levels), own))
+                # Shape (snippets, steps, problems).
                 added = np.take(own.reshape(-1, c), place, axis=0)
-                shares, dilations = snippets.channel_shares[part].T, snippets.dilations[part]
-                bounds = np.append(np.flatnonzero(np.diff(dilations, prepend=0)), len(part))
+                shares, own_gaps = snippets.channel_shares[part].T, gaps[part]
+                bounds = np.append(np.flatnonzero(np.diff(own_gaps, prepend=0)), len(part))
                 for same in map(slice, bounds[:-1].tolist(), bounds[1:].tolist()):
                     mixed = shares[:, same] @ added[same].reshape(-1, n * c)
-                    gap = int(dilations[same.start])
-                    _spread_under_windows(terms, mixed.reshape(terms.shape), gap, snippets.n_steps)
+                    mixed = mixed.reshape(-1, n, c)
+                    # What a window adds at its centre is added to every step that it covers.
+                    gap = int(own_gaps[same.start])
+                    first = before - snippets.n_steps // 2 * gap
+                    for start in range(first, first + snippets.n_steps * gap, gap):
+                        wide[:, start : start + n] += mixed
+        # A window beyond an end covers the first or last step.
+        terms = wide[:, before : before + n]
+        terms[:, 0] += wide[:, :before].sum(axis=1)
+        terms[:, -1] += wide[:, before + n :].sum(axis=1)
         return give_to_observed(terms.transpose(2, 1, 0), series), np.concatenate(by_snippet).T
 
 
@@ -506,23 +517,3 @@ def _row_quantiles(values: FloatArray) -> FloatArray:
     below = places.astype(np.int64)
     low, high = ordered[:, below], ordered[:, np.minimum(below + 1, values.shape[1] - 1)]
     return np.asarray(low + (places - below) * (high - low))
-
-
-def _spread_under_windows(
-    terms: FloatArray, added: FloatArray, dilation: int, n_steps: int
-) -> None:
-    """Add to every step what the windows that cover it add at their centres.
-
-    Shape (channels, steps, problems).
-    """
-    n = terms.shape[1]
-    # Further apart, all steps of a window but one are beyond the ends.
-    gap = min(dilation, n)
-    before = n_steps // 2 * gap
-    wide = np.zeros((len(terms), n + (n_steps - 1) * gap, terms.shape[2]))
-    for k in range(n_steps):
-        wide[:, k * gap : k * gap + n] += added
-    terms += wide[:, before : before + n]
-    # A window beyond an end covers the first or last step.
-    terms[:, 0] += wide[:, :before].sum(axis=1)
-    terms[:, -1] += wide[:, before + n :].sum(axis=1)

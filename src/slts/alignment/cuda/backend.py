@@ -26,7 +26,7 @@ from slts.alignment.cuda.programs import (
     program,
     whole_lines,
 )
-from slts.alignment.settings import LandmarkLayouts, native_band
+from slts.alignment.settings import LandmarkLayouts
 from slts.execution import Progress, partition, silent
 from slts.series import SeriesBatch
 
@@ -175,7 +175,7 @@ class CudaBackend:
         longest, steps = int(self.series.lengths.max()), self.landmarks.lengths
         case = Case(
             reduction, self.dtype.name, self.series.n_channels,
-            self.settings.objective != "affinity", native_band(self.settings.band)[0],
+            self.settings.objective != "affinity", self._layouts.band[0],
             longest + int(steps.max()) >= 2**16,
         )  # fmt: skip
         options = {"n_outer": 1, "n_phases": 1} | options
@@ -350,7 +350,7 @@ class CudaBackend:
             scratch_size=size,
             counter=cupy.zeros(1, dtype=np.uint32),
             no_path=no_path,
-            band=native_band(self.settings.band)[1],
+            band=self._layouts.band[1],
             n_items=n_items,
             n_rows=batch.n_steps,
             n_series=len(batch),
