@@ -259,3 +259,14 @@ def test_help_shows_the_parameters_of_a_classifier_before_those_of_all():
     assert names[:3] == ["n_landmarks", "gamma", "lam"]
     assert names[-4:] == ["device", "n_jobs", "random_state", "verbose"]
     assert set(names) == set(slts.SLTSClassifier().get_params())
+
+
+def test_a_subclass_may_have_its_own_constructor():
+    class Wide(slts.BBSClassifier):
+        def __init__(self, width=2, gamma=0.1, *, factor=3.0, n_jobs=None):
+            super().__init__(gamma=gamma, n_jobs=n_jobs)
+            self.width, self.factor = width, factor
+
+    expected = "(width=2, gamma=0.1, *, factor=3.0, n_jobs=None)"
+    assert str(inspect.signature(Wide)) == expected
+    assert list(clone(Wide(5)).get_params()) == ["factor", "gamma", "n_jobs", "width"]

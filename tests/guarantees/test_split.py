@@ -177,8 +177,9 @@ def test_shares_must_be_shares(data, shares):
 
 def test_data_that_cannot_be_split_raise_an_error(data):
     X, y = data
-    with pytest.raises(ValueError, match="third positive"):
-        fit_certified(slts.OneNNClassifier(), X, y, shares=(0.5, 0.5, 0.0))
+    for shares in ((0.5, 0.5, 0.0), (0.0, 0.0, 1.0)):
+        with pytest.raises(ValueError, match="third positive"):
+            fit_certified(slts.OneNNClassifier(), X, y, shares=shares)
     with pytest.raises(ValueError, match="not indices"):
         fit_certified(slts.SLTSClassifier(landmarks=[1, 2]), X, y)
     rare = np.where(np.arange(300) == 7, 9, y)

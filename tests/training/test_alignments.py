@@ -189,7 +189,7 @@ def test_threads_change_nothing(data):
 
 
 def test_every_thread_solves_a_problem(rng, monkeypatch):
-    together, first = threading.Barrier(5, timeout=60.0), iter(range(5))
+    together, first = threading.Barrier(4, timeout=60.0), iter(range(4))
 
     def solve(*args, **options):
         if next(first, None) is not None:
@@ -197,7 +197,7 @@ def test_every_thread_solves_a_problem(rng, monkeypatch):
         return solve_separator(*args, **options)
 
     monkeypatch.setattr(alignments, "solve_separator", solve)
-    data = replace(make(rng), n_jobs=5)
+    data = replace(make(rng), n_jobs=4)
     (values,) = data.held_out_decisions([(np.arange(30), np.arange(30, 40))], PAIRS)
     assert values.shape == (len(PAIRS), 10, 3)
 
@@ -288,6 +288,14 @@ def test_coefficients_are_sent_once_not_to_every_part(series):
     assert max(runner.shared) > 3 * 8 * 200
     assert max(runner.own) < 3 * (8 * 75 + 200)
     assert min(runner.own) < 200
+
+
+def test_decisions_below_the_margin_are_positive_too(data):
+    same = at_identity(data)
+    separators, some_positive = same.solve_separators(None, 10.0)
+    largest = max(float((same.similarities @ found.coef).max()) for found in separators)
+    assert some_positive
+    assert 0.0 < largest < 1.0
 
 
 def test_a_decision_of_zero_is_not_positive():

@@ -62,6 +62,13 @@ def test_a_fraction_is_held_out_of_every_class(codes, share):
     assert (abs(found - wanted) <= 1).all()
 
 
+def test_rounded_shares_of_the_classes_sum_to_the_share_of_all():
+    codes = np.repeat(np.arange(3), 5)
+    ((_, test),) = make_splits(0.3, codes, np.arange(15, dtype=np.uint64), name="cv")
+    # 1.5, 3 and 4.5 series of the first one, two and three classes, rounded to even numbers.
+    assert np.bincount(codes[test]).tolist() == [2, 1, 1]
+
+
 def test_one_series_of_every_class_is_held_out_at_least():
     codes = np.repeat([0, 1, 2], [30, 3, 2])
     for share, expected in ((0.01, [1, 1, 1]), (0.99, [29, 2, 1])):

@@ -76,7 +76,13 @@ class _OwnParametersFirst:
     def __get__(self, instance: object, owner: Any) -> inspect.Signature:
         names = [name for cls in owner.__mro__ for name in inspect.get_annotations(cls)]
         _, *own = inspect.signature(owner.__init__).parameters.values()
-        return inspect.Signature(sorted(own, key=lambda p: (p.kind, names.index(p.name))))
+
+        def place(p: inspect.Parameter) -> tuple[int, int]:
+            # The order of the others has a meaning. A subclass may have a constructor of its own.
+            movable = p.kind is p.KEYWORD_ONLY and p.name in names
+            return p.kind, names.index(p.name) if movable else -1
+
+        return inspect.Signature(sorted(own, key=place))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

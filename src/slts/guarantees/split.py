@@ -213,7 +213,7 @@ def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
     usable = values.shape == (3,) and np.isclose(values.sum(), 1.0) and bool((values >= 0.0).all())
     usable = usable and (values[:2].min() > 0.0 if over_landmarks else 0.0 < values[2] < 1.0)
     if not usable:
-        wanted = "the first two positive" if over_landmarks else "the third positive"
+        wanted = "the first two positive" if over_landmarks else "the third positive and below 1"
         raise ValueError(
             f"The 'shares' parameter of fit_certified must be three shares that sum to 1, "
             f"{wanted}. Got {shares!r} instead."

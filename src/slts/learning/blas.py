@@ -74,8 +74,8 @@ def symmetric_matmul(upper: FloatArray, b: FloatArray) -> FloatArray:
 
 def on_gpu(array: Any) -> bool:
     """Whether an array is CuPy's."""
-    cupy = sys.modules.get("cupy")
-    return cupy is not None and isinstance(array, cupy.ndarray)
+    # Not if CuPy is absent, blocked, or being imported by another thread.
+    return isinstance(array, getattr(sys.modules.get("cupy"), "ndarray", ()))
 
 
 def on_host(array: AnyArray) -> Any:

@@ -397,7 +397,7 @@ def _flatten_frame(X: Any) -> Flat:
         values = _frame_numbers(X, "X").astype(np.float64, copy=False)[order]
         names = names_of(ids.tolist(), None if column is None else str(column))
         return Flat(values, offsets_of(np.bincount(codes)), _text_labels(X), names)
-    if X.index.nlevels > 2:
+    if X.index.nlevels != 1:
         raise DataError(
             f"X is a {type(X).__name__} with an index of {X.index.nlevels} levels, expected one "
             "level, or two: instance and time"
