@@ -135,7 +135,9 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
             )
         # Judges are not held out, so other series of a sample must be left for that.
         available = len(batch) if first_pass.complete else len(batch) // 2
-        judges = stratified(codes, min(available, _judge_count(len(classes))), order)
+        # A class of one series is unknown once that is left out.
+        n_judges = _judge_count(int(np.count_nonzero(np.bincount(codes) > 1)))
+        judges = stratified(codes, min(available, n_judges), order)
         solution = learn_local_metrics(
             LocalTraining(
                 batch,
