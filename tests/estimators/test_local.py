@@ -259,6 +259,23 @@ def test_held_out_decisions_do_not_know_the_choice_of_snippets(
     assert errors > 0.95 > known
 
 
+def test_classes_of_one_series_do_not_raise_the_number_that_chooses_snippets(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2, 9)), np.r_[np.arange(30) % 2, 2:12]
+    monkeypatch.setattr(local_fit, "_JUDGES", 10)
+    monkeypatch.setattr(local_fit, "_JUDGES_PER_CLASS", 7)
+    seen = []
+
+    def learn(training, *options):
+        seen.append(len(training.judges))
+        return local_metrics.learn_local_metrics(training, *options)
+
+    monkeypatch.setattr(local_fit, "learn_local_metrics", learn)
+    slts.LocalSLTSClassifier(n_snippets=10, n_phases=1, random_state=0).fit(X, y)
+    # Seven of each of two classes.
+    assert seen == [14]
+
+
 def test_a_model_without_snippets_has_landmarks_only(three):
     X, y, X_test, _ = three
     model = slts.LocalSLTSClassifier(n_snippets=0, random_state=0).fit(X, y)
