@@ -177,6 +177,14 @@ def test_a_list_of_one_series_is_explained_and_several_raise_an_error(fitted):
             explain(model, several)
 
 
+def test_an_array_with_the_channels_of_training_is_explained_without_a_warning(rng):
+    X = rng.normal(size=(12, 9, 2))
+    batch = slts.as_series(X, layout="channels_first")
+    model = slts.BBSClassifier(calibration_cv=None, random_state=0).fit(batch, np.arange(12) % 2)
+    one = explain(model, X[0])
+    np.testing.assert_array_equal(explain(model, X[:1]).contributions, one.contributions)
+
+
 @pytest.mark.slow
 def test_removing_the_steps_of_largest_contribution_hurts_more_than_removing_others(data_folder):
     X, y = slts.datasets.load("arabic_digits", "train")

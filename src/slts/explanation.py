@@ -380,7 +380,8 @@ def _one_series(x: Any) -> SeriesBatch:
     # A list of (channels, time) arrays is a collection, any other list is one series.
     is_list = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
     collection = is_list or isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3
-    batch = as_series(x if collection else [x])
+    # The model knows its number of channels, so the order of the axes is not in doubt.
+    batch = as_series(x if collection else [x], layout="channels_first")
     if len(batch) != 1:
         raise ValueError(
             f"The 'x' parameter of explain must be one series, such as X[0]. Got {len(batch)} "
