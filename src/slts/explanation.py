@@ -466,7 +466,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     pairs = singular_values = None
     strength = effect = np.empty((len(form.positives), 0))
     if len(forms) == 1 and form.has_one_metric and isinstance(form.rows, RowMap):
-        rows = form.landmarks if X is None else form.rows(model.check_series(as_series(X)))
+        rows = form.landmarks if X is None else form.rows(model.check_series(X))
         # Shape (series, decisions, d, d).
         terms = np.zeros((1, *form.metrics.shape))
         if len(form.landmarks):

@@ -16,6 +16,9 @@ from scipy.linalg.blas import daxpy, dgemm, dsymm, dsyrk
 
 from slts._typing import AnyArray, FloatArray
 
+# Rows of a sum on a GPU that are added at once.
+_BLOCK_ROWS = 4096
+
 
 def matmul(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return a @ b, without copies of what is contiguous in either order."""
@@ -30,7 +33,8 @@ def matmul(a: FloatArray, b: FloatArray) -> FloatArray:
 def add_products(total: FloatArray, rows: FloatArray, others: FloatArray) -> None:
     """Add ``rows @ others.T`` to a row-major sum."""
     if on_gpu(total):
-        total += rows @ others.T
+        for some in _row_blocks(total):
+            total[some] += rows[some] @ others.T
     else:
         # In place: products are as large as their sum. BLAS takes the transposes without copies.
         dgemm(1.0, others.T, rows.T, 1.0, total.T, trans_a=True, overwrite_c=True)
@@ -39,7 +43,7 @@ def add_products(total: FloatArray, rows: FloatArray, others: FloatArray) -> Non
 def add_gram(total: FloatArray, rows: FloatArray) -> None:
     """Add ``rows @ rows.T`` to the upper triangle of a row-major sum: half of the work."""
     if on_gpu(total):
-        total += rows @ rows.T
+        add_products(total, rows, rows)
     elif rows.size:
         columns, swapped = _in_fortran_order(rows)
         dsyrk(1.0, columns, 1.0, total.T, trans=not swapped, lower=True, overwrite_c=True)
@@ -48,7 +52,8 @@ def add_gram(total: FloatArray, rows: FloatArray) -> None:
 def add_scaled(total: FloatArray, other: FloatArray, scale: float) -> None:
     """Add another array, times a number; both are contiguous."""
     if on_gpu(total):
-        total += scale * other
+        for some in _row_blocks(total):
+            total[some] += scale * other[some]
     else:
         # BLAS adds in threads.
         daxpy(other.ravel(), total.ravel(), a=scale)
@@ -86,6 +91,11 @@ def on_host(array: AnyArray) -> Any:
 def on_device_of(other: AnyArray, array: AnyArray) -> Any:
     """Return an array on the GPU of another, or the array itself if the other is on the host."""
     return sys.modules["cupy"].asarray(array) if on_gpu(other) else on_host(array)
+
+
+def _row_blocks(array: FloatArray) -> list[slice]:
+    """Cut an array into blocks of rows: what is added to it must not be as large as it is."""
+    return [slice(k, k + _BLOCK_ROWS) for k in range(0, len(array), _BLOCK_ROWS)]
 
 
 def _in_fortran_order(matrix: FloatArray) -> tuple[FloatArray, bool]:

@@ -19,7 +19,7 @@ from slts.plots.axes import (
     signed_colours,
     time_axis,
 )
-from slts.series import SeriesBatch, as_series
+from slts.series import SeriesBatch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def plot_snippets(
     """
     form = _snippet_form(model)
     position, sign = model.decision_of(label)
-    batch = None if X is None else model.check_series(as_series(X))
+    batch = None if X is None else model.check_series(X)
     # The value of two classes supports the second one: what counts for it is against the first.
     sides = snippets_to_show(model, batch, count)[position][:: int(sign)]
     shown = [found for side in sides for found in side]

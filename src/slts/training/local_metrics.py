@@ -72,9 +72,8 @@ def training_bytes(
     """Estimate the memory that learning uses, beside the series.
 
     Inner products of all series with the anchors exist six times; the features of some groups
-    twice, from a GPU `n_channels` x `n_channels` before they are reduced to `rank` directions; the
-    features of the anchors are kept for the metrics. If the series are a sample, the sums over all
-    series come afterwards.
+    twice, counted as if they were not reduced to `rank` directions; the features of the anchors are
+    kept for the metrics. If the series are a sample, the sums over all series come afterwards.
     """
     products = 6 * 8.0 * n_series * n_anchors
     per_group = 8.0 * n_series * n_phases * n_channels**2

@@ -124,6 +124,9 @@ class PartitionedRidge:
             per_task = READER_BYTES + batch_size * per_series + _SUMS * 8 * n * n
             at_once = max(1, int(room / per_task))
             at_once = min(runner.n_workers, len(parts), at_once)
+            if coordinates.aligners[0].device != "cpu":
+                # Each task would hold its features and its copy of the directions on the GPU.
+                at_once = 1
             coordinates = coordinates.with_jobs(max(1, runner.n_workers // at_once))
             runner = ThreadRunner(at_once)
         n_problems = 1 if len(self.classes) == 2 else len(self.classes)
