@@ -159,6 +159,7 @@ class Runs(ThreadRunner):
 
 
 class GivenCoordinates:
+    aligners = (SimpleNamespace(device="cpu"),)
     shift, n_features, n_bytes = np.zeros(10), 100, 8 * 10 * 100
 
     def with_jobs(self, n_jobs):
@@ -190,6 +191,11 @@ def test_batches_and_threads_of_the_sums_fit_in_memory(memory, expected, monkeyp
     )  # fmt: skip
     ridge.sum(GivenCoordinates())
     assert Runs.seen == [expected]
+    # A GPU takes one task after the other.
+    on_gpu = GivenCoordinates()
+    on_gpu.aligners = (SimpleNamespace(device="cuda"),)
+    ridge.sum(on_gpu)
+    assert Runs.seen.pop() == (1, 4, 3, expected[3])
     # Workers have their own memory, and one thread for each task.
     monkeypatch.setattr(Runs, "is_remote", True)
     replace(ridge, runner=Runs(7)).sum(GivenCoordinates())
