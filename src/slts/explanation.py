@@ -370,6 +370,11 @@ def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
     name = type(model).__name__
     if hasattr(model, "best_estimator_"):
         raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
+    if hasattr(model, "steps"):
+        raise TypeError(
+            f"{name} is a pipeline. Explain its last step, pipeline[-1], for series that the other "
+            f"steps have transformed."
+        )
     raise TypeError(
         f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
         f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."

@@ -352,7 +352,7 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     total = found["intercept"] + landmarks.sum(axis=1) + snippets.sum(axis=1)
     assert np.allclose(total, found["decision"])
     _, output, _ = run("explain", path, test, "--top", "2")
-    _, listed = output.split("snippet\tsteps where it occurs\tcontribution\n")
+    _, listed = output.split("snippet\tnumber of steps where it occurs\tcontribution\n")
     values = [float(line.split("\t")[2]) for line in listed.splitlines()]
     own = snippets[found["classes"].index(found["explained"])]
     strongest = own[np.argsort(-np.abs(own))[:2]]

@@ -11,6 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
 import slts
 from slts import DataError
@@ -396,9 +397,20 @@ def test_copies_of_one_held_out_series_are_one_draw(model, held_out):
     assert joined.headline.value > apart.headline.value
 
 
-def test_a_pipeline_hides_the_series_so_overlap_is_not_checked(training, held_out):
-    piped = make_pipeline(FunctionTransformer(), slts.BBSClassifier(random_state=0))
-    found = certify(piped.fit(*training), *held_out)
+def test_copies_are_recognised_as_the_last_step_of_a_pipeline_sees_them(training, held_out):
+    steps = slts.SeriesScaler(), "passthrough", slts.BBSClassifier(random_state=0)
+    piped = make_pipeline(*steps).fit(*training)
+    found = certify(piped, *held_out)
+    own = certify(piped[-1], piped[0].transform(held_out[0]), held_out[1])
+    assert found.headline == own.headline
+    with pytest.raises(slts.DataError, match="is a copy of a training series"):
+        certify(piped, *training)
+
+
+def test_copies_are_not_recognised_by_classifiers_of_others(training, held_out):
+    flat = FunctionTransformer(lambda X: [[x.mean(), x.std()] for x in X])
+    piped = make_pipeline(flat, DecisionTreeClassifier(random_state=0)).fit(*training)
+    found = certify(piped, *held_out)
     assert any("no held-out series was used in training" in x for x in found.headline.unchecked)
 
 

@@ -193,4 +193,6 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
     show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1))
     show_largest(["landmark", "similarity"], landmark, found["by_landmark"][c])
     if found["by_snippet"].shape[1]:
-        show_largest(["snippet", "steps where it occurs"], snippet, found["by_snippet"][c])
+        show_largest(
+            ["snippet", "number of steps where it occurs"], snippet, found["by_snippet"][c]
+        )

@@ -352,8 +352,9 @@ class _Resolver(ColumnFacts):
         raise DataError(
             f"{self.file}: it is not clear whether a row is one step of a series, or a series "
             f"whose steps are the columns {shortened(steps)}. Name the column that identifies the "
-            f"series with --id (id=): if it differs in every row, a row is a series. The other "
-            f"columns are {self._all_columns(without=steps)}"
+            f"series with --id (id=): if it differs in every row, a row is a series. If there is "
+            f"none, add one, such as the number of the row. The other columns are "
+            f"{self._all_columns(without=steps)}"
         )
 
     def _id_of_rows(self) -> str | None:

@@ -428,7 +428,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             self.every_ = None if X.columns is None else X.columns.every
             return cast(SeriesSource, X)
         # A frame may have the labels in a column.
-        hint = " If they are a column of X: X, y = slts.as_series(X, label='...')."
+        hint = " If the labels are a column of X: X, y = slts.as_series(X, label='...')."
         shown = hint if hasattr(X, "columns") else ""
         if y is None:
             if isinstance(X, tuple):

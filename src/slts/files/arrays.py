@@ -19,7 +19,7 @@ from slts.files.paths import base_suffix
 from slts.files.text_files import open_text
 from slts.series import SeriesBatch
 from slts.series.dataset import Dataset, first_missing, usable
-from slts.series.flatten import Flat, as_numbers, flatten_array, flatten_list
+from slts.series.flatten import Flat, as_numbers, flatten_array, flatten_list, warn_if_swapped
 
 _NPZ_ARRAYS = (
     "expected X of shape (n, channels, time) or (n, time), with lengths if series are padded; or, "
@@ -156,6 +156,7 @@ def _npz_series(arrays: Mapping[str, AnyArray]) -> SeriesBatch:
     elif "lengths" in arrays:
         values, offsets, *_ = _without_padding(arrays["X"], arrays["lengths"])
     else:
+        warn_if_swapped(arrays["X"])
         values, offsets, *_ = flatten_array(as_numbers(arrays["X"], "X"), "channels_first")
     zeros = SeriesBatch(np.zeros(values.shape), offsets, names)
     return zeros.with_values(np.ascontiguousarray(values, dtype=np.float64), zeros.channel_names)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
@@ -69,7 +70,7 @@ class HeldOut:
 
         `outputs` are those of the classifier for series in memory, if they are known already.
         """
-        inner = _inner_model(model)
+        inner, X = _inner_model(model, X)
         if inner is not None and is_source(X):
             (decisions, digests), y, groups = apply_with_labels(
                 inner, X, type(inner).decision_function, held_out_digests
@@ -200,8 +201,14 @@ def _name_of(index: int, X: Any) -> str:
     return f"series {index} of {X.name}"
 
 
-def _inner_model(model: Any) -> SeriesClassifier | None:
-    """The slts classifier that sees the series as given; None inside pipelines and elsewhere."""
-    while hasattr(model, "best_estimator_"):
-        model = model.best_estimator_
-    return model if isinstance(model, SeriesClassifier) else None
+def _inner_model(model: Any, X: Any) -> tuple[SeriesClassifier | None, Any]:
+    """The slts classifier, perhaps in a search or pipeline, and the series as it sees them."""
+    seen = X
+    while hasattr(model, "best_estimator_") or isinstance(model, Pipeline):
+        if isinstance(model, Pipeline):
+            for _, step in model.steps[:-1]:
+                seen = seen if step in (None, "passthrough") else step.transform(seen)
+            model = model.steps[-1][1]
+        else:
+            model = model.best_estimator_
+    return (model, seen) if isinstance(model, SeriesClassifier) else (None, X)
