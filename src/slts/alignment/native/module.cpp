@@ -424,6 +424,8 @@ nb::object align_pair(nb::handle one, nb::handle other, bool normalize, nb::hand
 NB_MODULE(_native, m) {
     if (_import_array() < 0) throw nb::python_error();
     using namespace slts;
+    // Models may live until Python ends.
+    nb::set_leak_warnings(false);
     m.doc() = "DTW recurrence and its reductions; see slts.alignment.aligner.";
     nb::class_<CancelToken>(m, "CancelToken").def(nb::init<>()).def("cancel", [](CancelToken& t) {
         t.cancelled = true;

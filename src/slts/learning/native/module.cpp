@@ -113,6 +113,8 @@ void set(RowSystem& system, Input<1> values) {
 
 NB_MODULE(_interior, m) {
     using namespace slts;
+    // Models may live until Python ends.
+    nb::set_leak_warnings(false);
     m.doc() = "Interior-point method: steps, and Newton equations of each problem.";
     load("scipy.linalg.cython_blas", "dsyrk", scipy.dsyrk);
     load("scipy.linalg.cython_blas", "dgemv", scipy.dgemv);
