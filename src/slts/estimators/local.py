@@ -17,8 +17,8 @@ from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import PARAMETERS, some_of
-from slts.learning.blas import on_device_of, on_host
-from slts.learning.local import Choice
+from slts.learning.blas import on_host
+from slts.learning.local import Choice, linear_values
 from slts.learning.loo_ridge import PENALTIES
 from slts.models.comparisons import Comparison, group_weights, with_rows
 from slts.models.linear_form import LinearForm
@@ -222,9 +222,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     def _decide(self, batch: SeriesBatch) -> FloatArray:
         values = np.tile(self.intercept_, (len(batch), 1))
         for metrics, part, found in self._features(batch, group_weights(self.groups_)):
-            own = metrics[:, part].reshape(len(metrics), -1)
-            flat = found.reshape(len(found), own.shape[1])
-            values += on_host(flat @ on_device_of(flat, own.T))
+            values += linear_values(found, metrics[:, part])
         form = self._snippet_form()
         return values if form is None else values + form.decide(batch, self.n_jobs)
 

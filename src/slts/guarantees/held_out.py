@@ -203,12 +203,15 @@ def _name_of(index: int, X: Any) -> str:
 
 def _inner_model(model: Any, X: Any) -> tuple[SeriesClassifier | None, Any]:
     """The slts classifier, perhaps in a search or pipeline, and the series as it sees them."""
-    seen = X
-    while hasattr(model, "best_estimator_") or isinstance(model, Pipeline):
+    before = []
+    while not isinstance(model, SeriesClassifier):
         if isinstance(model, Pipeline):
-            for _, step in model.steps[:-1]:
-                seen = seen if step in (None, "passthrough") else step.transform(seen)
+            before += model.steps[:-1]
             model = model.steps[-1][1]
-        else:
+        elif hasattr(model, "best_estimator_"):
             model = model.best_estimator_
-    return (model, seen) if isinstance(model, SeriesClassifier) else (None, X)
+        else:
+            return None, X
+    for _, step in before:
+        X = X if step in (None, "passthrough") else step.transform(X)
+    return model, X

@@ -16,7 +16,7 @@ from scipy.linalg.blas import daxpy, dgemm, dsymm, dsyrk
 
 from slts._typing import AnyArray, FloatArray
 
-# Rows of a sum on a GPU that are added at once.
+# Rows of a sum on a GPU that are added at once: what is added must not be as large as the sum.
 _BLOCK_ROWS = 4096
 
 
@@ -33,7 +33,7 @@ def matmul(a: FloatArray, b: FloatArray) -> FloatArray:
 def add_products(total: FloatArray, rows: FloatArray, others: FloatArray) -> None:
     """Add ``rows @ others.T`` to a row-major sum."""
     if on_gpu(total):
-        for some in _row_blocks(total):
+        for some in row_blocks(total, _BLOCK_ROWS):
             total[some] += rows[some] @ others.T
     else:
         # In place: products are as large as their sum. BLAS takes the transposes without copies.
@@ -52,7 +52,7 @@ def add_gram(total: FloatArray, rows: FloatArray) -> None:
 def add_scaled(total: FloatArray, other: FloatArray, scale: float) -> None:
     """Add another array, times a number; both are contiguous."""
     if on_gpu(total):
-        for some in _row_blocks(total):
+        for some in row_blocks(total, _BLOCK_ROWS):
             total[some] += scale * other[some]
     else:
         # BLAS adds in threads.
@@ -93,9 +93,9 @@ def on_device_of(other: AnyArray, array: AnyArray) -> Any:
     return sys.modules["cupy"].asarray(array) if on_gpu(other) else on_host(array)
 
 
-def _row_blocks(array: FloatArray) -> list[slice]:
-    """Cut an array into blocks of rows: what is added to it must not be as large as it is."""
-    return [slice(k, k + _BLOCK_ROWS) for k in range(0, len(array), _BLOCK_ROWS)]
+def row_blocks(array: FloatArray, n_rows: int) -> list[slice]:
+    """Cut a large array into blocks of rows, so that what is computed from it stays small."""
+    return [slice(k, k + n_rows) for k in range(0, len(array), n_rows)]
 
 
 def _in_fortran_order(matrix: FloatArray) -> tuple[FloatArray, bool]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of
+from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of, on_host
 from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
 
@@ -60,7 +61,7 @@ class FeatureGram:
     """
 
     def __init__(self, anchors: IntArray, n_series: int, arrays: Any = np) -> None:
-        self._anchors, self._arrays = anchors, arrays
+        self._anchors = anchors
         self._all = np.array_equal(anchors, np.arange(n_series))
         self._total: FloatArray = arrays.zeros((n_series, len(anchors)), dtype=np.float64)
         # Of the current comparison, if it has features yet.
@@ -97,7 +98,7 @@ class FeatureGram:
 
     def plus(self, other: FeatureGram, weight: float) -> FeatureGram:
         """Return the sum with other features of the same series, times a weight."""
-        both = FeatureGram(self._anchors, len(self._total), self._arrays)
+        both = copy(self)
         both._total = self._total.copy()
         add_scaled(both._total, other._total, weight)
         both._norm = self._norm + weight * other._norm
@@ -126,6 +127,14 @@ class FeatureGram:
     def span(self) -> AnchorSpan:
         """Return the coordinates of all series in the span of the anchors."""
         return AnchorSpan.of(self._total, self._total[self._anchors])
+
+
+def linear_values(features: AnyArray, functions: FloatArray) -> FloatArray:
+    """Values of linear functions of the features (series, ...), shape (series, functions)."""
+    own = functions.reshape(len(functions), -1)
+    flat = features.reshape(len(features), own.shape[1])
+    values: FloatArray = on_host(flat @ on_device_of(flat, own.T))
+    return values
 
 
 def fewer_phases(products: AnyArray, n_phases: int) -> AnyArray:

@@ -22,6 +22,7 @@ from slts.learning.blas import (
     on_device_of,
     on_gpu,
     on_host,
+    row_blocks,
     symmetric_matmul,
 )
 
@@ -116,7 +117,7 @@ class NormalEquations:
         self._first += sums[:, -1]
         self._squares += float(np.einsum("ij,ij->", weighted, targets))
         root = on_device_of(coordinates, np.sqrt(sample_weight)[:, np.newaxis])
-        for rows in _row_blocks(coordinates):
+        for rows in row_blocks(coordinates, _BLOCK_SERIES):
             self._rows.append(root[rows] * coordinates[rows])
             self._sum_rows(_BLOCK_SERIES)
 
@@ -191,7 +192,7 @@ class NormalEquations:
         kept = np.empty((len(y), len(penalties)))
         errors = np.zeros(len(penalties))
         shift, slopes, factors = (on_device_of(rotation, own) for own in (mean, slopes, shrunk))
-        for rows in _row_blocks(span.coordinates):
+        for rows in row_blocks(span.coordinates, _BLOCK_SERIES):
             x = matmul(span.coordinates[rows] - shift, rotation)
             fitted = on_host(matmul(x, slopes)).reshape(len(x), len(penalties), -1)
             x *= x
@@ -312,11 +313,6 @@ def fit_loo_ridge(
     equations = NormalEquations(span.basis.shape[1], targets.shape[1])
     equations.add(span.coordinates, targets, sample_weight)
     return equations.solve(span, targets, sample_weight, penalties)
-
-
-def _row_blocks(array: FloatArray) -> list[slice]:
-    """Cut a large array into blocks of rows, so that what is computed from it stays small."""
-    return [slice(k, k + _BLOCK_SERIES) for k in range(0, len(array), _BLOCK_SERIES)]
 
 
 def _random_signs(n_targets: int) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.execution import Bar, TaskRunner, ThreadRunner, release_memory
-from slts.learning.blas import on_device_of, on_host
+from slts.learning.local import linear_values
 from slts.learning.loo_ridge import NormalEquations
 from slts.models.comparisons import Comparison, with_rows
 from slts.models.snippets import SnippetForm
@@ -56,9 +56,7 @@ class Coordinates:
         for k, (comparison, rows) in enumerate(with_rows(self.comparisons, batch)):
             directions, aligner = self.directions[k], self.aligners[k]
             for part, found in comparison.features(rows, aligner, self.means, directions.shape[2]):
-                own = directions[:, part].reshape(len(directions), -1)
-                flat = found.reshape(len(found), own.shape[1])
-                values += on_host(flat @ on_device_of(flat, own.T))
+                values += linear_values(found, directions[:, part])
         if self.counted is not None:
             values += self.counted.decide(batch, self.aligners[0].n_jobs)
         return values
