@@ -152,7 +152,7 @@ def landmark_work(m: int, item: int) -> LandmarkWork:
     """Return the numbers that decide how much memory `m` series need."""
     n_sample = min(m, MOST_TUNING)
     return LandmarkWork(
-        n_series=m, n_steps=m * _MEAN_STEPS, n_channels=_CHANNELS, n_rows=_CHANNELS,
+        n_series=m, n_steps=m * _MEAN_STEPS, n_channels=_CHANNELS, row_width=_CHANNELS,
         n_classes=N_CLASSES, n_landmarks=_LANDMARKS, n_sample=n_sample, n_extra=0,
         sample_bytes=8.0 * n_sample * _MEAN_STEPS * _CHANNELS, complete=n_sample == m,
         item=item, learns_metric=True,
