@@ -30,7 +30,6 @@ from slts.extras import import_extra
 from slts.files import Columns, Dataset, SeriesScan, iter_series, read_series, scan_series
 from slts.files.folders import HOW_TO_LABEL, FolderPart
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
-from slts.guarantees.overlap import both_digests
 from slts.persistence import load
 from slts.plural import count
 from slts.series import SeriesBatch
@@ -447,21 +446,19 @@ def _without_fraction(label: object) -> str:
 
 
 class Labels(NamedTuple):
-    """Labels, groups, keys and outlines of the series of a scan, sizes of its parts, channels."""
+    """Labels, groups and keys of the series of a scan, sizes of its parts, number of channels."""
 
     labels: AnyArray
     groups: AnyArray | None
     keys: Digests
-    outlines: Digests
     sizes: list[int]
     n_channels: int
 
 
-def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
-    """Read a scan once for its labels; raise an error if it has none."""
+def read_labels(scan: CommandScan, seed: int | None = None) -> Labels:
+    """Read a scan once for its labels, and for keys by a seed; raise an error without labels."""
     labels, groups = list[AnyArray](), list[AnyArray]()
-    keys, outlines = list[Digests](), list[Digests]()
-    sizes, n_channels = list[int](), 0
+    keys, sizes, n_channels = [np.empty(0, np.uint64)], list[int](), 0
     for part in scan.parts():
         sizes.append(0)
         for batch in part.batches(labels=True, batch_size=_BATCH_SIZE):
@@ -469,15 +466,13 @@ def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
                 raise CommandError(f"{scan.name} has no labels")
             labels.append(batch.labels)
             groups += [] if batch.groups is None else [batch.groups]
-            keys.append(series_keys(batch.series, seed))
-            outlines.append(both_digests(batch.series))
+            keys += [] if seed is None else [series_keys(batch.series, seed)]
             sizes[-1] += len(batch)
             n_channels = batch.series.n_channels
     if n_channels == 0:
         raise CommandError(f"{scan.name} has no series")
     of_series = np.concatenate(groups) if groups else None
-    every = np.concatenate(keys), np.concatenate(outlines)
-    return Labels(np.concatenate(labels), of_series, *every, sizes, n_channels)
+    return Labels(np.concatenate(labels), of_series, np.concatenate(keys), sizes, n_channels)
 
 
 def split(

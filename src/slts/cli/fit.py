@@ -28,7 +28,6 @@ from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
 from slts.guarantees.held_out import HeldOut
-from slts.guarantees.overlap import Overlap
 from slts.persistence import save
 from slts.plural import count
 
@@ -127,7 +126,7 @@ def fit(
     n_copies = sum(found.n_copies for found in tested)
     if n_copies:
         n = sum(len(found.labels) for found in tested)
-        common.messages.say_once(copies_warning(n_copies, n))
+        common.messages.say(copies_warning(n_copies, n))
     found = {
         "model": str(model),
         "estimator": type(estimator).__name__,
@@ -186,9 +185,6 @@ def _open_test(
                 f"remove these from one of them, or use --test-size or --cv, which hold out whole "
                 f"groups"
             )
-    n_copies = len(Overlap.between(known.outlines[:, 0], found.outlines).copies)
-    if n_copies:
-        common.messages.say_once(copies_warning(n_copies, len(found.labels)))
     return scan
 
 
