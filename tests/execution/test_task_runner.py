@@ -158,12 +158,16 @@ def test_maps_one_after_the_other_have_the_same_threads():
 
 
 def test_a_map_inside_a_map_has_threads_of_its_own():
-    def task(part, shared, own):
-        return {threading.get_ident()} | threads_of(ThreadRunner(2))
+    barrier = threading.Barrier(4)
 
-    first, second = ThreadRunner(2).map(task, range(2))
-    assert len(first) == len(second) == 3
-    assert not first & second
+    def meet(*_):
+        barrier.wait(PATIENCE)
+        return threading.get_ident()
+
+    def task(part, shared, own):
+        return {threading.get_ident(), *ThreadRunner(2).map(meet, range(2))}
+
+    assert len(set.union(*ThreadRunner(2).map(task, range(2)))) == 6
 
 
 def test_few_threads_stay_idle():
