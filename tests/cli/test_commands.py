@@ -276,9 +276,9 @@ def test_test_data_are_read_before_the_training(problem, tmp_path, run, monkeypa
     np.savez(narrow, X=np.ones((2, 2, 5)), y=["high", "low"])
     for other, message in (
         (tmp_path / "no.csv", "no such file, folder or data set"),
-        (strange, "label 'odd' of series 'r002' is not a class of the model"),
-        (renamed, "no column 'c2'"),
-        (narrow, "has 2 channels, but the training series have 3"),
+        (strange, f"label 'odd' of series 'r002' is not a class of {train_file}"),
+        (renamed, f"renamed.csv has no column 'c2', a channel of {train_file}; its columns are"),
+        (narrow, f"narrow.npz has 2 channels, but {train_file} has 3"),
     ):
         code, _, messages = run(
             "fit", train_file, "--model", tmp_path / "m.slts", "--test", other
@@ -492,7 +492,9 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
     np.savez(narrow, X=np.ones((2, 2, 5)), y=["high", "low"])
     strange = tmp_path / "strange.csv"
     strange.write_text(csv_text(long_table(X, np.where(y == "mid", "odd", y), ids)))
-    fresh = tmp_path / "fresh.slts"
+    fresh, folder = tmp_path / "fresh.slts", tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.csv").write_text("x,y\n1,2\n2,3\n")
     for arguments, message in (
         (["predict", tmp_path / "no.slts", test], "there is no model file"),
         (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
@@ -511,6 +513,7 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         ),
         (["evaluate", model, test, "--label", "speeker"], "did you mean 'speaker'?"),
         (["fit", unlabelled, "--model", fresh], "has no label column"),
+        (["fit", folder, "--model", fresh], "folder has no labels: add labels.csv with a header"),
         (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
         (["fit", train, "--model", fresh, "--method", "slts-cv", "--param", "cv=1"], "'cv'"),
     ):

@@ -28,6 +28,7 @@ from slts.columns.rows import same_step
 from slts.errors import DataError
 from slts.extras import import_extra
 from slts.files import Columns, Dataset, SeriesScan, iter_series, read_series, scan_series
+from slts.files.folders import HOW_TO_LABEL, FolderPart
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
 from slts.persistence import load
 from slts.plural import count
@@ -129,6 +130,7 @@ def open_scan(
     model: Any = None,
     expect: Sequence[str] | None = None,
     classes: AnyArray | None = None,
+    owner: str = "the model",
     groups: str | None = None,
     labelled: bool = True,
 ) -> CommandScan:
@@ -144,6 +146,8 @@ def open_scan(
     expect, classes
         Names of channels, and classes, if there is no model yet: they help to detect columns, and
         labels become classes.
+    owner
+        What has these classes, for messages.
     groups
         Column with the groups, if there are any.
     labelled
@@ -167,22 +171,22 @@ def open_scan(
         _say_other_grid(data, common, columns, model)
     messages.detail(repr(scan))
     if labelled and scan.columns is not None and scan.columns.label is None:
-        # A folder with one CSV per series has its labels in a file, not in a column.
-        first = next(scan.parts()[0].batches(labels=True, batch_size=1), None)
-        if first is None or first.labels is None:
-            options = [f"--label {name}" for name in scan.columns.label_candidates]
-            may_be = f" It may be {' or '.join(options)}." if options and known is None else ""
-            unused = ", ".join(scan.columns.ignored) or "none"
-            why = "has no label column"
-            if known is not None:
-                names = ", ".join(map(repr, known[:6])) + (", ..." if len(known) > 6 else "")
-                why = f"has no column that holds the classes of the model ({names})"
-            raise CommandError(
-                f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. "
-                f"Without --label, the label must have one value per series, two or more in all, "
-                f"and no empty cells"
-            )
-    return CommandScan(scan, messages, classes, None if model is None else model.n_channels_in_)
+        if isinstance(scan.parts()[0], FolderPart):
+            raise CommandError(f"{scan.name} has no labels: {HOW_TO_LABEL}")
+        options = [f"--label {name}" for name in scan.columns.label_candidates]
+        may_be = f" It may be {' or '.join(options)}." if options and known is None else ""
+        unused = ", ".join(scan.columns.ignored) or "none"
+        why = "has no label column"
+        if known is not None:
+            names = ", ".join(map(repr, known[:6])) + (", ..." if len(known) > 6 else "")
+            why = f"has no column that holds the classes of {owner} ({names})"
+        raise CommandError(
+            f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. Without "
+            f"--label, the label must have one value per series, two or more in all, and no empty "
+            f"cells"
+        )
+    n_channels = None if model is None else model.n_channels_in_
+    return CommandScan(scan, messages, classes, owner, n_channels)
 
 
 def read_batches(
@@ -209,10 +213,10 @@ def read_batches(
         on_error=on_error,
         **columns,
     ):
-        _require_channels(batch, model.n_channels_in_)
-        missing.add(batch.series)
         if batch.columns is not None:
             common.messages.say_once(f"columns: {batch.columns}")
+        _require_channels(batch, model.n_channels_in_)
+        missing.add(batch.series)
         for note in batch.notes:
             common.messages.say_once(f"{batch.source}: {note}")
         yield batch
@@ -297,6 +301,8 @@ class CommandScan:
         The scan, and where notes are printed.
     classes
         Classes of a model, which replace equal labels, as the integer 1 replaces "1".
+    owner
+        What has these classes, for messages.
     n_channels
         Number of channels of a model; other series are an error.
     kept
@@ -308,6 +314,7 @@ class CommandScan:
     scan: SeriesScan
     messages: Messages
     classes: AnyArray | None = None
+    owner: str = "the model"
     n_channels: int | None = None
     kept: Sequence[AnyArray] | None = None
     missing: dict[int, MissingCounts] = field(default_factory=dict)
@@ -366,7 +373,7 @@ class CommandScan:
             _require_channels(batch, self.n_channels)
         if batch.labels is None or self.classes is None:
             return batch
-        return replace(batch, labels=_matched(batch, batch.labels, self.classes))
+        return replace(batch, labels=_matched(batch, batch.labels, self.classes, self.owner))
 
 
 @dataclass(frozen=True)
@@ -405,7 +412,7 @@ def _require_channels(batch: Dataset, expected: int) -> None:
         )
 
 
-def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
+def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray, owner: str) -> AnyArray:
     """Return the classes that equal the labels of a batch."""
     names = classes.tolist()
     # 1.0 is the class 1, unless the model has both.
@@ -418,7 +425,7 @@ def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
         if text not in by_text:
             series = "" if batch.ids is None else f" of series {batch.ids[position].item()!r}"
             raise DataError(
-                f"{batch.source}: label {label!r}{series} is not a class of the model; its "
+                f"{batch.source}: label {label!r}{series} is not a class of {owner}; its "
                 f"classes are {', '.join(map(repr, names))}"
             )
         matched.append(by_text[text])

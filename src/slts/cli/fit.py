@@ -156,11 +156,23 @@ def _open_test(
     """Return a scan of test data, which must have the channels and classes of the training data."""
     known = read_labels(training)
     expect, classes = training.scan.channel_names, np.unique(known.labels)
-    scan = open_scan(test, common, expect=expect, classes=classes, groups=groups)
+    try:
+        scan = open_scan(
+            test, common, expect=expect, classes=classes, owner=training.name, groups=groups
+        )
+    except DataError as error:
+        problem, of_model, rest = str(error).partition(", a channel the model was trained with")
+        if not of_model:
+            raise
+        # --channels is for both files, so it cannot name other columns in one of them.
+        raise CommandError(
+            f"{problem}, a channel of {training.name}{rest.partition('. Name the columns')[0]}. "
+            f"Rename the columns of one of the two"
+        ) from error
     found = read_labels(scan)
     if found.n_channels != known.n_channels:
         raise DataError(
-            f"{scan.name} has {count(found.n_channels, 'channel')}, but the training series have "
+            f"{scan.name} has {count(found.n_channels, 'channel')}, but {training.name} has "
             f"{known.n_channels}"
         )
     if known.groups is not None and found.groups is not None:
