@@ -136,7 +136,7 @@ if hasattr(os, "register_at_fork"):
 def _pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
     """Give threads to one map. They are kept for others once it has all its results."""
     # Another thread may have taken one that was seen.
-    idle = (pool for pool, n in list(_IDLE.items()) if n == n_threads and _IDLE.pop(pool, None))
+    idle = (pool for pool, n in list(_IDLE.items()) if n == n_threads and _IDLE.pop(pool, 0))
     pool = next(idle, None) or ThreadPoolExecutor(n_threads)
     try:
         yield pool
@@ -145,7 +145,7 @@ def _pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
         raise
     _IDLE[pool] = n_threads
     for oldest in list(_IDLE)[:-_MOST_IDLE]:
-        if _IDLE.pop(oldest, None):
+        if _IDLE.pop(oldest, 0):
             oldest.shutdown()
 
 
