@@ -127,8 +127,7 @@ def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str 
     if expected is not None and found is not None and len(found) != len(expected):
         raise DataError(
             f"{source.name} was scanned with the channels {', '.join(found)}, but the "
-            f"model was fitted on {', '.join(expected)}: use "
-            f"scan_series(..., channels={list(expected)})."
+            f"model was fitted on {', '.join(expected)}: name as many with --channels (channels=)."
         )
 
 
@@ -150,9 +149,8 @@ def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dat
         check_stopped()
         if labels and piece.labels is None:
             raise DataError(
-                f"{part.name} has no labels: name their column with scan_series(..., label='...'); "
-                f"a Dask bag holds pairs (series, label), an .npz file y, a .ts file a label in "
-                f"every line."
+                f"{part.name} has no labels. A table has them in a column (--label, label=), an "
+                f".npz file in y, a .ts file in every line, a Dask bag in pairs (series, label)."
             )
         yield piece
 
