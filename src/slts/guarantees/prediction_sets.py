@@ -15,6 +15,7 @@ from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import HeldOutMargins, two_sided
+from slts.training.source import is_source
 
 # What a set of each size says: no class, one, several.
 FLAGS = ("empty", "single", "several")
@@ -215,6 +216,11 @@ def prediction_sets(
                 f"prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
+    if y is None and not is_source(X):
+        raise DataError(
+            "y is None: prediction_sets needs the labels of held-out series. For the sets of new "
+            "series, use prediction_sets(model).predict(X)."
+        )
     given = HeldOut.of(model, X, y, groups)
     if given.copy_error is not None:
         raise given.copy_error
