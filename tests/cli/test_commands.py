@@ -4,6 +4,7 @@ import json
 import os
 import re
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -276,9 +277,9 @@ def test_test_data_are_read_before_the_training(problem, tmp_path, run, monkeypa
     np.savez(narrow, X=np.ones((2, 2, 5)), y=["high", "low"])
     for other, message in (
         (tmp_path / "no.csv", "no such file, folder or data set"),
-        (strange, "label 'odd' of series 'r002' is not a class of the model"),
-        (renamed, "no column 'c2'"),
-        (narrow, "has 2 channels, but the training series have 3"),
+        (strange, f"label 'odd' of series 'r002' is not a class of {train_file}"),
+        (renamed, f"renamed.csv has no column 'c2', a channel of {train_file}; its columns are"),
+        (narrow, f"narrow.npz has 2 channels, but {train_file} has 3"),
     ):
         code, _, messages = run(
             "fit", train_file, "--model", tmp_path / "m.slts", "--test", other
@@ -367,13 +368,10 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
 def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, run):
     (train, test), path = problem[".csv"], tmp_path / "m.slts"
     fit = ["fit", train, "--model", path, "--method", "slts", "--no-digests"]
-    code, output, messages = run(*fit, "--test", train, "--verbose")
+    code, output, messages = run(*fit, "--test", train)
     assert code == 0
     assert "on series that are not held out: accuracy" in output
-    # Once, and before training.
-    warning = "warning: 45 of 45 series are copies of training series"
-    assert 0 < messages.index(warning) < messages.index("fitting SLTSClassifier")
-    assert messages.count(warning) == 1
+    assert messages.count("warning: 45 of 45 series are copies of training series") == 1
     assert slts.load(path).training_digests_ is None
     code, output, messages = run(*fit[:-1], "--test", test)
     assert "on held-out series: accuracy" in output
@@ -382,6 +380,25 @@ def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, r
     code, output, messages = run("evaluate", path, train, "--json")
     assert "warning: 45 of 45 series are copies of training series" in messages
     assert json.loads(output)["n_training_copies"] == 45
+    _, _, messages = run("report", path, train, "--out", tmp_path / "r.html")
+    assert messages.count("warning: 45 of 45 series are copies of training series") == 1
+
+
+def test_only_fit_warns_of_more_channels_than_steps(tmp_path, run):
+    X, path = np.random.default_rng(0).normal(size=(12, 9, 2)), tmp_path / "m.slts"
+    X[::2] += 2.0
+    np.savez(tmp_path / "a.npz", X=X, y=[0, 1] * 6)
+    np.savez(tmp_path / "swapped.npz", X=X.transpose(0, 2, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        _, _, messages = run("fit", tmp_path / "a.npz", "--model", path, "--method", "1nn")
+    assert messages.count("is read as series of 9 channels and 2 steps") == 1
+    assert run("predict", path, tmp_path / "a.npz")[0] == 0
+    code, _, messages = run("predict", path, tmp_path / "swapped.npz")
+    assert code == 1
+    assert "but the model was trained on 9. Arrays are (n, channels, time)" in messages
+    code, _, messages = run("fit", tmp_path / "swapped.npz", "--model", path, "--method", "1nn")
+    assert "swapped.npz has no labels. A table has them in a column (--label" in messages
 
 
 def test_identifiers_can_be_left_out_of_a_model_file(problem, tmp_path, run):
@@ -495,7 +512,9 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
     np.savez(narrow, X=np.ones((2, 2, 5)), y=["high", "low"])
     strange = tmp_path / "strange.csv"
     strange.write_text(csv_text(long_table(X, np.where(y == "mid", "odd", y), ids)))
-    fresh = tmp_path / "fresh.slts"
+    fresh, folder = tmp_path / "fresh.slts", tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.csv").write_text("x,y\n1,2\n2,3\n")
     for arguments, message in (
         (["predict", tmp_path / "no.slts", test], "there is no model file"),
         (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
@@ -514,6 +533,7 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         ),
         (["evaluate", model, test, "--label", "speeker"], "did you mean 'speaker'?"),
         (["fit", unlabelled, "--model", fresh], "has no label column"),
+        (["fit", folder, "--model", fresh], "folder has no labels: add labels.csv with a header"),
         (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
         (["fit", train, "--model", fresh, "--method", "slts-cv", "--param", "cv=1"], "'cv'"),
     ):

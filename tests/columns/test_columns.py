@@ -221,9 +221,10 @@ def test_columns_that_cannot_be_used(table, wanted, message):
 
 def test_columns_are_printed_briefly():
     assert str(Columns("id", None, None, tuple(f"c{i}" for i in range(1, 13)))) == (
-        "id=id, time=none (rows keep their order), channels=c1..c12"
+        "id=id, time=none (steps are in the order of the rows), channels=c1..c12"
     )
     many = tuple("abcdefghij")
     assert str(Columns(None, None, "y", many, ignored=("z",))) == (
-        "time=none (rows keep their order), label=y, channels=a,b,c,d,e,f and 4 more, not used: z"
+        "time=none (steps are in the order of the rows), label=y, channels=a,b,c,d,e,f and 4 more, "
+        "not used: z"
     )

@@ -218,7 +218,7 @@ def test_numbers_that_are_constant_in_every_series_are_not_channels():
     assert (found.id, found.label, found.channels) == ("recording", "gait", ("x", "z"))
     assert found.constant == ("subject", "operator_age", "code", "left")
     assert str(found) == (
-        "id=recording, time=none (rows keep their order), label=gait, channels=x,z, "
+        "id=recording, time=none (steps are in the order of the rows), label=gait, channels=x,z, "
         "not used, constant in every series: "
         "subject,operator_age,code,left"
     )
@@ -272,7 +272,7 @@ def test_text_that_is_not_utf_8_is_the_cause():
     table = long(gait=constant([b"gehen", "wei\xdf".encode("latin-1")]))
     table["gait"] = pa.array(table["gait"].tolist(), pa.binary())
     text = Chunk(pa.table(table), "data.csv", unit="line")
-    with pytest.raises(DataError, match="column 'gait' holds text that is not UTF-8: save it"):
+    with pytest.raises(DataError, match="column 'gait' holds text that is not UTF-8; it may"):
         resolve_columns(text, RequestedColumns())
     # Parquet files may hold bytes.
     assert guess(table).ignored == ("gait",)
@@ -329,6 +329,17 @@ def test_a_requested_identifier_decides_between_rows_and_steps():
 def test_rows_that_may_be_steps_are_a_question(others):
     with pytest.raises(DataError, match=r"whether a row is one step .* s1\.\.s30\. .*--id \(id=\)"):
         guess(others | STEPS)
+
+
+def test_classes_one_after_the_other_are_rows_if_the_columns_are_named_like_times():
+    steps = {f"t{k}": values for k, values in enumerate(STEPS.values())}
+    classes = {"gait": ["a"] * 10 + ["b"] * 10}
+    found = guess(classes | steps, label="gait")
+    assert (found.wide, found.label, found.channels) == (True, "gait", tuple(steps))
+    # Other columns may identify the series.
+    assert not guess(classes | {"take": np.repeat(np.arange(4), 5)} | steps, label="gait").wide
+    with pytest.raises(DataError, match="rename the steps to t0"):
+        guess(classes | STEPS, label="gait")
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,15 @@ def test_a_series_that_is_repeated_much_later_is_found(tmp_path, batch_size):
         list(iter_series(path, batch_size=batch_size))
 
 
+def test_mixed_rows_without_a_time_get_a_note(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("id,x\na,1\nb,2\na,3\nb,1\n")
+    (note,) = read_series(path).notes
+    assert "the steps of a series are in the order of its rows" in note
+    path.write_text("id,x\na,1\na,3\nb,2\nb,1\n")
+    assert read_series(path).notes == ()
+
+
 def test_steps_out_of_order_are_sorted_with_a_note(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("id,t,x\na,1,10\na,0,20\nb,0,30\n")
@@ -166,12 +175,13 @@ def test_damaged_compression(suffix, base, tmp_path):
 
 def test_other_encodings(tmp_path):
     path = tmp_path / "data.csv"
-    path.write_bytes("id,t,x\na,0,1\n".encode("utf-16"))
-    refused(path, "is UTF-16 text: save it in UTF-8")
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        path.write_bytes("id,t,x\na,0,1\n".encode(encoding))
+        refused(path, "data.csv is UTF-16 text: save it in UTF-8")
     path.write_bytes("id,größe\na,1\n".encode("latin-1"))
-    refused(path, "UTF-8")
+    refused(path, "data.csv, line 1: the text is not UTF-8; it may be Windows-1252 or Latin-1")
     path.write_bytes("id,name,x\na,größe,1\nb,b,2\n".encode("latin-1"))
-    refused(path, "column 'name' .label. holds bytes, not UTF-8 text", label="name")
+    refused(path, "data.csv: column 'name' holds text that is not UTF-8; it may", label="name")
 
 
 def test_a_damaged_row_group_is_named(tmp_path):

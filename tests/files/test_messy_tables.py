@@ -362,7 +362,7 @@ def test_a_folder_per_class(tmp_path):
         assert found.ids.tolist() == [f"{LABELS[k]}/{IDS[k]}.csv" for k in order]
         assert found.series == BATCH[order]
     assert scan.read(labels=False).labels is None
-    with pytest.raises(DataError, match=r"has no labels.csv, so it has no label 'gait'"):
+    with pytest.raises(DataError, match=r"has no labels.csv, .* 'gait': the names of its folders"):
         scan_series(tmp_path, label="gait")
     # A file of labels comes first.
     lines = [f"{LABELS[k]}/{IDS[k]}.csv,{k % 3}" for k in range(len(IDS))]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import slts
-from slts.estimators.parameters import NOTHING, TEXT
+from slts.estimators.parameters import NOTHING, TEXT, at_least
 from slts.persistence.declarations import CLASSIFIERS
-from slts.persistence.schema import Sizes, Structure, array, size, tuple_of, where
+from slts.persistence.schema import Sizes, Structure, array, tuple_of, where
 from tests.persistence.small_models import SMALL, by_name
 
 
@@ -72,6 +72,6 @@ def test_conditions_and_rules_are_checked():
         raise slts.ModelFileError("refused by the rule")
 
     with pytest.raises(slts.ModelFileError, match="count must be even"):
-        check(Structure(count=where(size(1, "n"), "even", lambda v: v % 2 == 0)), count=3)
+        check(Structure(count=where(at_least(1), "even", lambda v: v % 2 == 0)), count=3)
     with pytest.raises(slts.ModelFileError, match="refused by the rule"):
-        check(Structure(count=size(1, "n"), rule=rule), count=3)
+        check(Structure(count=at_least(1), rule=rule), count=3)

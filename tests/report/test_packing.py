@@ -56,7 +56,7 @@ def test_numbers_have_few_digits():
 
 @pytest.mark.parametrize("n", [1, 7, 119, 120, 121, 1000])
 def test_bins_cover_all_steps_in_order(n):
-    bins = Bins.of(n)
+    bins = Bins(n)
     assert bins.count == min(n, 120)
     assert len(bins.of_step) == n
     assert set(np.diff(bins.of_step)) <= {0, 1}
@@ -67,7 +67,7 @@ def test_bins_cover_all_steps_in_order(n):
 
 def test_a_binned_path_is_a_path(rng):
     path = slts.align(rng.normal(size=(3, 400)), rng.normal(size=(3, 150))).path
-    found = unpack_path(pack_path(bin_path(path, Bins.of(400), Bins.of(150))))
+    found = unpack_path(pack_path(bin_path(path, Bins(400), Bins(150))))
     assert found[-1].tolist() == [119, 119]
     steps = np.diff(found, axis=0)
     assert set(map(tuple, steps.tolist())) <= {(0, 1), (1, 0), (1, 1)}
@@ -75,7 +75,7 @@ def test_a_binned_path_is_a_path(rng):
 
 def test_a_path_over_averaged_steps_is_spread_over_the_series():
     path = np.array([[0, 0], [1, 0], [2, 1]])
-    found = unpack_path(pack_path(bin_path(path, Bins.of(6), Bins.of(2))))
+    found = unpack_path(pack_path(bin_path(path, Bins(6), Bins(2))))
     assert found.tolist() == [[0, 0], [1, 0], [2, 0], [3, 1], [4, 1], [5, 1]]
 
 

@@ -10,6 +10,7 @@ import contextlib
 import glob
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,11 +29,12 @@ from slts.columns.rows import same_step
 from slts.errors import DataError
 from slts.extras import import_extra
 from slts.files import Columns, Dataset, SeriesScan, iter_series, read_series, scan_series
+from slts.files.folders import HOW_TO_LABEL, FolderPart
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
-from slts.guarantees.overlap import both_digests
 from slts.persistence import load
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch
+from slts.series.flatten import SWAPPED_AXES
 from slts.series.source import Digests, series_keys
 from slts.training.held_out import make_splits
 
@@ -110,6 +112,8 @@ def load_model(
     model = load(path)
     check_device(common.device, type(model).__name__)
     model.set_params(device=common.device, n_jobs=common.jobs or -1, verbose=shows_progress)
+    # Arrays with as many channels as the model are not swapped, and others are an error.
+    warnings.filterwarnings("ignore", SWAPPED_AXES)
     if memory_limit is not None and "memory_limit" in model.get_params():
         model.set_params(memory_limit=memory_limit)
     return model
@@ -130,6 +134,7 @@ def open_scan(
     model: Any = None,
     expect: Sequence[str] | None = None,
     classes: AnyArray | None = None,
+    owner: str = "the model",
     groups: str | None = None,
     labelled: bool = True,
 ) -> CommandScan:
@@ -145,6 +150,8 @@ def open_scan(
     expect, classes
         Names of channels, and classes, if there is no model yet: they help to detect columns, and
         labels become classes.
+    owner
+        What has these classes, for messages.
     groups
         Column with the groups, if there are any.
     labelled
@@ -168,22 +175,22 @@ def open_scan(
         _say_other_grid(data, common, columns, model)
     messages.detail(repr(scan))
     if labelled and scan.columns is not None and scan.columns.label is None:
-        # A folder with one CSV per series has its labels in a file, not in a column.
-        first = next(scan.parts()[0].batches(labels=True, batch_size=1), None)
-        if first is None or first.labels is None:
-            options = [f"--label {name}" for name in scan.columns.label_candidates]
-            may_be = f" It may be {' or '.join(options)}." if options and known is None else ""
-            unused = ", ".join(scan.columns.ignored) or "none"
-            why = "has no label column"
-            if known is not None:
-                names = ", ".join(map(repr, known[:6])) + (", ..." if len(known) > 6 else "")
-                why = f"has no column that holds the classes of the model ({names})"
-            raise CommandError(
-                f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. "
-                f"Without --label, the label must have one value per series, two or more in all, "
-                f"and no empty cells"
-            )
-    return CommandScan(scan, messages, classes, None if model is None else model.n_channels_in_)
+        if isinstance(scan.parts()[0], FolderPart):
+            raise CommandError(f"{scan.name} has no labels: {HOW_TO_LABEL}")
+        options = [f"--label {name}" for name in scan.columns.label_candidates]
+        may_be = f" It may be {' or '.join(options)}." if options and known is None else ""
+        unused = ", ".join(scan.columns.ignored) or "none"
+        why = "has no label column"
+        if known is not None:
+            names = ", ".join(map(repr, known[:6])) + (", ..." if len(known) > 6 else "")
+            why = f"has no column that holds the classes of {owner} ({names})"
+        raise CommandError(
+            f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. Without "
+            f"--label, the label must have one value per series, two or more in all, and no empty "
+            f"cells"
+        )
+    n_channels = None if model is None else model.n_channels_in_
+    return CommandScan(scan, messages, classes, owner, n_channels)
 
 
 def read_batches(
@@ -210,10 +217,10 @@ def read_batches(
         on_error=on_error,
         **columns,
     ):
-        _require_channels(batch, model.n_channels_in_)
-        missing.add(batch.series)
         if batch.columns is not None:
             common.messages.say_once(f"columns: {batch.columns}")
+        _require_channels(batch, model.n_channels_in_)
+        missing.add(batch.series)
         for note in batch.notes:
             common.messages.say_once(f"{batch.source}: {note}")
         yield batch
@@ -298,6 +305,8 @@ class CommandScan:
         The scan, and where notes are printed.
     classes
         Classes of a model, which replace equal labels, as the integer 1 replaces "1".
+    owner
+        What has these classes, for messages.
     n_channels
         Number of channels of a model; other series are an error.
     kept
@@ -309,6 +318,7 @@ class CommandScan:
     scan: SeriesScan
     messages: Messages
     classes: AnyArray | None = None
+    owner: str = "the model"
     n_channels: int | None = None
     kept: Sequence[AnyArray] | None = None
     missing: dict[int, MissingCounts] = field(default_factory=dict)
@@ -367,7 +377,7 @@ class CommandScan:
             _require_channels(batch, self.n_channels)
         if batch.labels is None or self.classes is None:
             return batch
-        return replace(batch, labels=_matched(batch, batch.labels, self.classes))
+        return replace(batch, labels=_matched(batch, batch.labels, self.classes, self.owner))
 
 
 @dataclass(frozen=True)
@@ -400,13 +410,15 @@ class _CommandPart:
 def _require_channels(batch: Dataset, expected: int) -> None:
     """Raise an error if series have another number of channels than those of a model."""
     if batch.series.n_channels != expected:
+        is_swapped = base_suffix(batch.source) == ".npz" and expected in batch.series.lengths
+        swapped = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)" * is_swapped
         raise DataError(
             f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but the model was "
-            f"trained on {expected}"
+            f"trained on {expected}{swapped}"
         )
 
 
-def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
+def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray, owner: str) -> AnyArray:
     """Return the classes that equal the labels of a batch."""
     names = classes.tolist()
     # 1.0 is the class 1, unless the model has both.
@@ -419,7 +431,7 @@ def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray) -> AnyArray:
         if text not in by_text:
             series = "" if batch.ids is None else f" of series {batch.ids[position].item()!r}"
             raise DataError(
-                f"{batch.source}: label {label!r}{series} is not a class of the model; its "
+                f"{batch.source}: label {label!r}{series} is not a class of {owner}; its "
                 f"classes are {', '.join(map(repr, names))}"
             )
         matched.append(by_text[text])
@@ -440,21 +452,19 @@ def _without_fraction(label: object) -> str:
 
 
 class Labels(NamedTuple):
-    """Labels, groups, keys and outlines of the series of a scan, sizes of its parts, channels."""
+    """Labels, groups and keys of the series of a scan, sizes of its parts, number of channels."""
 
     labels: AnyArray
     groups: AnyArray | None
     keys: Digests
-    outlines: Digests
     sizes: list[int]
     n_channels: int
 
 
-def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
-    """Read a scan once for its labels; raise an error if it has none."""
+def read_labels(scan: CommandScan, seed: int | None = None) -> Labels:
+    """Read a scan once for its labels, and for keys by a seed; raise an error without labels."""
     labels, groups = list[AnyArray](), list[AnyArray]()
-    keys, outlines = list[Digests](), list[Digests]()
-    sizes, n_channels = list[int](), 0
+    keys, sizes, n_channels = [np.empty(0, np.uint64)], list[int](), 0
     for part in scan.parts():
         sizes.append(0)
         for batch in part.batches(labels=True, batch_size=_BATCH_SIZE):
@@ -462,15 +472,13 @@ def read_labels(scan: CommandScan, seed: int = 0) -> Labels:
                 raise CommandError(f"{scan.name} has no labels")
             labels.append(batch.labels)
             groups += [] if batch.groups is None else [batch.groups]
-            keys.append(series_keys(batch.series, seed))
-            outlines.append(both_digests(batch.series))
+            keys += [] if seed is None else [series_keys(batch.series, seed)]
             sizes[-1] += len(batch)
             n_channels = batch.series.n_channels
     if n_channels == 0:
         raise CommandError(f"{scan.name} has no series")
     of_series = np.concatenate(groups) if groups else None
-    every = np.concatenate(keys), np.concatenate(outlines)
-    return Labels(np.concatenate(labels), of_series, *every, sizes, n_channels)
+    return Labels(np.concatenate(labels), of_series, np.concatenate(keys), sizes, n_channels)
 
 
 def split(

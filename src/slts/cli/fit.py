@@ -28,9 +28,8 @@ from slts.cli.terminal import CommandError, Messages, show_json
 from slts.errors import DataError
 from slts.execution import duration
 from slts.guarantees.held_out import HeldOut
-from slts.guarantees.overlap import Overlap
 from slts.persistence import save
-from slts.plural import count
+from slts.quantities import count
 
 CLASSIFIERS = {
     "local": "LocalSLTSClassifier",
@@ -127,7 +126,7 @@ def fit(
     n_copies = sum(found.n_copies for found in tested)
     if n_copies:
         n = sum(len(found.labels) for found in tested)
-        common.messages.say_once(copies_warning(n_copies, n))
+        common.messages.say(copies_warning(n_copies, n))
     found = {
         "model": str(model),
         "estimator": type(estimator).__name__,
@@ -157,11 +156,23 @@ def _open_test(
     """Return a scan of test data, which must have the channels and classes of the training data."""
     known = read_labels(training)
     expect, classes = training.scan.channel_names, np.unique(known.labels)
-    scan = open_scan(test, common, expect=expect, classes=classes, groups=groups)
+    try:
+        scan = open_scan(
+            test, common, expect=expect, classes=classes, owner=training.name, groups=groups
+        )
+    except DataError as error:
+        problem, of_model, rest = str(error).partition(", a channel the model was trained with")
+        if not of_model:
+            raise
+        # --channels is for both files, so it cannot name other columns in one of them.
+        raise CommandError(
+            f"{problem}, a channel of {training.name}{rest.partition('. Name the columns')[0]}. "
+            f"Rename the columns of one of the two"
+        ) from error
     found = read_labels(scan)
     if found.n_channels != known.n_channels:
         raise DataError(
-            f"{scan.name} has {count(found.n_channels, 'channel')}, but the training series have "
+            f"{scan.name} has {count(found.n_channels, 'channel')}, but {training.name} has "
             f"{known.n_channels}"
         )
     if known.groups is not None and found.groups is not None:
@@ -174,9 +185,6 @@ def _open_test(
                 f"remove these from one of them, or use --test-size or --cv, which hold out whole "
                 f"groups"
             )
-    n_copies = len(Overlap.between(known.outlines[:, 0], found.outlines).copies)
-    if n_copies:
-        common.messages.say_once(copies_warning(n_copies, len(found.labels)))
     return scan
 
 
@@ -239,6 +247,7 @@ def _train(estimator: Any, scan: CommandScan, messages: Messages) -> float:
     except (ValueError, TypeError) as error:
         limit = f"The 'memory_limit' parameter of {type(estimator).__name__}"
         message = str(error).replace(limit, "--memory-limit").replace("(n_jobs)", "(--jobs)")
+        message = message.replace("raise memory_limit", "raise --memory-limit")
         raise CommandError(message) from error
     # The model that is saved does not print progress.
     estimator.set_params(verbose=False)

@@ -63,6 +63,13 @@ MISSING = (
 )  # fmt: skip
 
 
+# What a message says about other text. Nearly all of it is Windows-1252 or Latin-1.
+NOT_UTF8 = (
+    "is not UTF-8; it may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
+    "WINDOWS-1252 -t UTF-8"
+)
+
+
 def simplified(name: str) -> str:
     """Return the letters and digits of a name in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

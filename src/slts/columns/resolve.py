@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from slts.columns.facts import (
     ID_NAMES,
     LABEL_NAMES,
+    NOT_UTF8,
     PEOPLE,
     ColumnFacts,
     SeriesRows,
@@ -236,9 +237,10 @@ class _Resolver(ColumnFacts):
             raise DataError(f"{self.file}: column {name!r} cannot have two roles ({role})")
         what = f"{self.file}: column {name!r} ({role})"
         if role != "channels" and self.kinds[name] in ("list", "bytes", "empty", "other"):
-            dtype = str(self._rows.schema.field(name).type)
-            held = "bytes, not UTF-8 text" if "binary" in dtype else f"values of type {dtype}"
-            raise DataError(f"{what} holds {held}; expected text or numbers")
+            if self.kinds[name] == "bytes" and self._sample.unit == "line":
+                raise DataError(f"{self.file}: {_not_utf8(name)}")
+            dtype = self._rows.schema.field(name).type
+            raise DataError(f"{what} holds values of type {dtype}; expected text or numbers")
         if role == "time" and self._lists:
             raise DataError(
                 f"{self.file} has one row per series and one list per channel. Steps have the "
@@ -267,7 +269,7 @@ class _Resolver(ColumnFacts):
             raise DataError(
                 f"{self.file} has no column {absent[0]!r}, a channel the model was trained with; "
                 f"its columns are {self._all_columns()}. Name the columns to use for "
-                f"{', '.join(chosen)}: --channels a,b, or slts.scan_series(path, channels=[...])"
+                f"{', '.join(chosen)} with --channels (channels=)"
             )
         for name in chosen:
             self._take(name, "channels")
@@ -347,14 +349,17 @@ class _Resolver(ColumnFacts):
             len(steps) == len(self.kinds) or (often and not self.is_contiguous(often[0]))
         ):
             return True
+        # Classes one after the other: t0, t1, ... are times, and only the label is beside them.
+        if labels and not blocks and is_time_name(steps[0].rstrip("0123456789.")):
+            return True
         if any(simplified(n) not in PEOPLE and (n in named or not unique) for n in series):
             return False
         raise DataError(
             f"{self.file}: it is not clear whether a row is one step of a series, or a series "
             f"whose steps are the columns {shortened(steps)}. Name the column that identifies the "
             f"series with --id (id=): if it differs in every row, a row is a series. If there is "
-            f"none, add one, such as the number of the row. The other columns are "
-            f"{self._all_columns(without=steps)}"
+            f"none, add one, such as the number of the row, or rename the steps to t0, t1, ... . "
+            f"The other columns are {self._all_columns(without=steps)}"
         )
 
     def _id_of_rows(self) -> str | None:
@@ -499,7 +504,8 @@ class _Resolver(ColumnFacts):
         raise DataError(
             f"{self.file} has no header, and it is not clear which column is the label: name it "
             f"with --label {ends[0]} (the first) or --label {ends[1]} (the last), or name the "
-            f"values with --channels {ends[0]}..{ends[1]} if there is none"
+            f"values with --channels {ends[0]}..{ends[1]} if there is none (in Python, label= and "
+            f"channels=)"
         )
 
     def _label_of_model(
@@ -619,11 +625,13 @@ class _Resolver(ColumnFacts):
             if self.kinds[name] != "bytes" or self.n_distinct(name) < 2:
                 continue
             if rows is None or self.is_constant(name, rows.codes):
-                raise DataError(f"{self.file}: {_not_utf8(name)}, or name the label with --label")
+                raise DataError(
+                    f"{self.file}: {_not_utf8(name)}, or name the label with --label (label=)"
+                )
 
 
 def _not_utf8(name: str) -> str:
-    return f"column {name!r} holds text that is not UTF-8: save it in UTF-8"
+    return f"column {name!r} holds text that {NOT_UTF8}"
 
 
 def _comparable(label: object) -> str | float:

@@ -114,7 +114,7 @@ class Columns:
     def __str__(self) -> str:
         time = self.time if self.every is None else f"{self.time} (every {self.every})"
         if self.long and time is None:
-            time = "none (rows keep their order)"
+            time = "none (steps are in the order of the rows)"
         roles = {"id": self.id, "time": time, "label": self.label, "groups": self.groups}
         texts = [f"{role}={name}" for role, name in roles.items() if name is not None]
         if self.wide:

@@ -20,6 +20,10 @@ from slts.series.long_tables import role_columns
 pa: Any = LazyModule("pyarrow", "io")
 
 _LABEL_FILE = "labels.csv"
+HOW_TO_LABEL = (
+    f"add {_LABEL_FILE} with a header and the columns file and label, or move the files of every "
+    f"class to a folder of its own, whose name is the label"
+)
 _FILE_COLUMNS = ("file", "filename", "path", "name", "id", "series")
 _LABEL_COLUMNS = ("label", "class", "target", "category", "y")
 # Columns that are added to the rows of a file: its name, its label and group in the file of labels,
@@ -73,13 +77,17 @@ class FolderPart(TablePart):
                 f"{given} has one file per series, so --id (id=) must be one column of "
                 f"{_LABEL_FILE}, got {list(requested.id)}"
             )
-        has_labels = (folder / _LABEL_FILE).exists()
+        has_labels, files = (folder / _LABEL_FILE).exists(), series_files(folder)
+        label = None if files[0].parent == folder else _FOLDER
         for role in ("label", "groups"):
             name = getattr(requested, role)
             if name is not None and not has_labels:
-                raise DataError(f"{given} has no {_LABEL_FILE}, so it has no {role} {name!r}")
-        files = series_files(folder)
-        label = None if files[0].parent == folder else _FOLDER
+                how = HOW_TO_LABEL if label is None else "the names of its folders are the labels"
+                if role == "groups":
+                    how = f"add it, with the columns file, label and {name}"
+                raise DataError(
+                    f"{given} has no {_LABEL_FILE}, so it has no {role} {name!r}: {how}"
+                )
         sample, has_header = _sample(given, folder, files)
         # Without a header, the names of columns are numbers, which no model knows.
         expect = requested.expect if has_header else None
@@ -159,7 +167,7 @@ class FolderPart(TablePart):
         labelled = set(found.values())
         unlabelled = sorted(name for name, path in files.items() if path not in labelled)
         if unlabelled:
-            more = f", nor have {len(unlabelled) - 1} more files" if len(unlabelled) > 1 else ""
+            more = f" (the first of {len(unlabelled)} files)" if len(unlabelled) > 1 else ""
             raise DataError(f"{unlabelled[0]!r} has no label in {listing}{more}")
         return found
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from slts.columns import Columns, RequestedColumns, resolve_columns
-from slts.columns.facts import MISSING
+from slts.columns.facts import MISSING, NOT_UTF8
 from slts.columns.rows import Chunk, is_number, kind_of
 from slts.errors import DataError
 from slts.extras import LazyModule
@@ -152,14 +152,17 @@ class CsvTable:
         self._file = file
         begin = file.read(_BLOCK)
         self._is_cut = len(begin) == _BLOCK
-        if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError(f"{file.name} is UTF-16 text: save it in UTF-8")
+        # Its mark, or characters of two bytes.
+        if begin[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in begin[:2]:
+            raise DataError(
+                f"{file.name} is UTF-16 text: save it in UTF-8, as with iconv -f UTF-16 -t UTF-8"
+            )
         begin = begin.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
         first, _, self._data = begin.partition(b"\n")
         try:
             line = first.decode().strip("\r")
         except UnicodeDecodeError as error:
-            raise DataError(f"{file.name} is not UTF-8 text: {error}") from error
+            raise DataError(f"{file.name}, line 1: the text {NOT_UTF8}") from error
         if not line.strip():
             raise DataError(f"{file.name} is empty, expected a CSV file")
         self._delimiter = "\t" if suffix == ".tsv" else max(",;\t|", key=line.count)
@@ -320,8 +323,10 @@ def _describe(message: str, n_before: int, names: Sequence[str]) -> str:
     if conversion:
         column, line, type_name, problem = conversion.groups()
         name = names[int(column)] if int(column) < len(names) else column
-        expected = {"string": "UTF-8 text", "bool": "true or false"}.get(type_name, "a number")
+        expected = "true or false" if type_name == "bool" else "a number"
         problem = f"column {name!r} holds a value that is not {expected}: {problem}"
+        if type_name == "string":
+            problem = f"column {name!r} holds text that {NOT_UTF8}"
     elif parse := re.search(r"CSV parse error: (?:Row #(\d+): )?(.*)", message, re.DOTALL):
         line, problem = parse.groups()
         problem = problem.strip()[:200]

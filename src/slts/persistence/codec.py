@@ -62,8 +62,11 @@ class Encoder:
             raise TypeError(f"{path} nests deeper than {_DEEPEST} levels")
         if isinstance(value, np.ndarray):
             return {"array": self._array(value, path)}
+        if isinstance(value, np.str_):
+            return {"numpy": ["str", _encode_plain(str(value), path)]}
         if isinstance(value, np.generic):
-            return {"numpy": _encode_scalar(value, path)}
+            _check_dtype(value, path)
+            return {"numpy": [value.dtype.name, _encode_plain(value.item(), path)]}
         if value is None or type(value) in (bool, int, float, str):
             return _encode_plain(value, path)
         if type(value) in (list, tuple):
@@ -95,14 +98,14 @@ class Encoder:
         return pairs
 
     def _series(self, batch: SeriesBatch, path: str) -> dict[str, Any]:
+        channels, names, times = batch.channel_names, batch.series_names, batch.times
         node: dict[str, Any] = {
             "values": self._tensor(batch.values, f"{path}.values", missing=True),
             "offsets": self._tensor(batch.offsets, f"{path}.offsets"),
-            "channel_names": _encode_names(batch.channel_names, path),
+            "channel_names": None if channels is None else self.encode(list(channels), path),
         }
-        if batch.series_names is not None:
-            node["series_names"] = _encode_names(batch.series_names, path)
-        times = batch.times
+        if names is not None:
+            node["series_names"] = self.encode(list(names), path)
         if times is not None:
             # Dates are nanoseconds since 1970.
             dates = times.dtype.kind == "M"
@@ -145,10 +148,6 @@ class Encoder:
         return path
 
 
-def _encode_names(names: tuple[str, ...] | None, path: str) -> list[str] | None:
-    return None if names is None else [_encode_plain(name, path) for name in names]
-
-
 def _decode_names(node: Any, path: str) -> list[str] | None:
     return None if node is None else [_as_text(name, path) for name in _as_list(node, path)]
 
@@ -166,13 +165,6 @@ def _encode_plain(value: Any, path: str) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     return value
-
-
-def _encode_scalar(value: np.generic, path: str) -> list[Any]:
-    if isinstance(value, np.str_):
-        return ["str", _encode_plain(str(value), path)]
-    _check_dtype(value, path)
-    return [value.dtype.name, _encode_plain(value.item(), path)]
 
 
 def _check_dtype(value: AnyArray | np.generic, path: str) -> None:
@@ -230,8 +222,7 @@ class Decoder:
 
     def finish(self) -> None:
         """Raise `ModelFileError` if a tensor was not used."""
-        if self._unused:
-            raise ModelFileError(f"tensor {min(self._unused)} is not used")
+        require(not self._unused, f"tensor {min(self._unused, default='')} is not used")
 
     def _tuple(self, node: Any, path: str) -> tuple[Any, ...]:
         return tuple(self.decode(_as_list(node, path), path))
@@ -296,8 +287,7 @@ class Decoder:
             raise ModelFileError(f"{path} has the unknown dtype {str(dtype)[:40]!r}")
         texts = [_as_text(item, path) for item in items]
         result = np.array(texts, dtype=np.dtype(dtype))
-        if result.tolist() != texts:
-            raise ModelFileError(f"{path} has texts longer than its dtype, {dtype}")
+        require(result.tolist() == texts, f"{path} has texts longer than its dtype, {dtype}")
         return result
 
     def _record(self, node: Any, path: str) -> Any:
@@ -359,8 +349,7 @@ def _decode_range(node: Any, path: str) -> range:
 
 
 def _decode_float(node: Any, path: str) -> float:
-    if not isinstance(node, str) or node not in _NOT_FINITE:
-        raise ModelFileError(f"{path} is not a number")
+    require(isinstance(node, str) and node in _NOT_FINITE, f"{path} is not a number")
     return _NOT_FINITE[node]
 
 
@@ -374,8 +363,7 @@ def _decode_scalar(node: Any, path: str) -> np.generic:
     if kind == "f" and isinstance(value, dict) and set(value) == {"float"}:
         value = _decode_float(value["float"], path)
     expected = {"b": bool, "i": int, "u": int, "f": float}[kind]
-    if type(value) is not expected:
-        raise ModelFileError(f"{path} is not a valid {dtype}")
+    require(type(value) is expected, f"{path} is not a valid {dtype}")
     result: np.generic = np.dtype(dtype).type(value)
     if result.item() != value and value == value:
         raise ModelFileError(f"{path} is out of range for {dtype}")

@@ -14,8 +14,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from math import prod
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -107,13 +106,14 @@ def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, AnyArra
     except UnicodeDecodeError as error:
         raise ModelFileError(f"its header is not UTF-8 ({error.reason})") from error
     document = _document(entries)
+    tensors = {name: entry for name, entry in entries.items() if name != "__metadata__"}
     n_bytes = size - 8 - len(header)
-    spans = _tensor_spans(entries, n_bytes)
+    _check_tensors(tensors, n_bytes)
     payload = file.read(n_bytes + 1)
     if len(payload) != n_bytes:
         raise ModelFileError("it changed during reading")
     _check_hash(header, payload, document)
-    return document, {name: span.view(payload) for name, span in spans.items()}
+    return document, {name: _view(entry, payload) for name, entry in tensors.items()}
 
 
 def _read_header(file: BinaryIO, size: int) -> bytes:
@@ -121,7 +121,7 @@ def _read_header(file: BinaryIO, size: int) -> bytes:
         raise ModelFileError("it is empty")
     beginning = file.read(9)
     length = int.from_bytes(beginning[:8], "little")
-    if len(beginning) < 9 or beginning[8:] != b"{" or length > MOST_HEADER_BYTES:
+    if beginning[8:] != b"{" or not 1 <= length <= MOST_HEADER_BYTES:
         hint = ""
         if beginning[:2] in (b"\x80\x04", b"\x80\x05", b"PK"):
             hint = ", but looks like a pickle or an archive: open it with the program that wrote it"
@@ -130,7 +130,7 @@ def _read_header(file: BinaryIO, size: int) -> bytes:
         raise ModelFileError(
             f"it is truncated: its header has {length} bytes, but only {size - 8} are present"
         )
-    header = b"{" + file.read(length - 1) if length else b""
+    header = b"{" + file.read(length - 1)
     if len(header) != length:
         raise ModelFileError("it changed during reading")
     return header
@@ -139,8 +139,8 @@ def _read_header(file: BinaryIO, size: int) -> bytes:
 def _document(entries: Any) -> dict[str, Any]:
     """Give the JSON document inside the header, if its format can be read."""
     metadata = entries.get("__metadata__") if isinstance(entries, dict) else None
-    text = metadata.get(_ENTRY) if isinstance(metadata, dict) else None
-    if not isinstance(metadata, dict) or not isinstance(text, str) or len(metadata) != 1:
+    text = metadata.get(_ENTRY) if isinstance(metadata, dict) and len(metadata) == 1 else None
+    if not isinstance(text, str):
         raise ModelFileError("it is a safetensors file, but not a model file of slts")
     document = parse_json(text)
     number = document.get("format") if isinstance(document, dict) else None
@@ -150,55 +150,36 @@ def _document(entries: Any) -> dict[str, Any]:
     if not isinstance(writer, str) or not _VERSION.fullmatch(writer):
         raise ModelFileError("it does not state which version of slts wrote it")
     if number != FORMAT:
-        remedy = (
-            "upgrade slts"
-            if number > FORMAT
-            else "train the model again and save it, or load it with the version that wrote it"
-        )
+        remedy = "train the model again and save it, or load it with the version that wrote it"
         raise ModelFileError(
             f"it was written by slts {writer} in format {number}, and this slts, "
-            f"{library_version()}, reads format {FORMAT} only: {remedy}"
+            f"{library_version()}, reads format {FORMAT} only: "
+            f"{'upgrade slts' if number > FORMAT else remedy}"
         )
     return document
 
 
-class _Span(NamedTuple):
-    """Where a tensor is in the payload."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    begin: int
-    end: int
-
-    def view(self, payload: bytes) -> AnyArray:
-        if self.begin == self.end:
-            return np.zeros(self.shape, dtype=self.dtype)
-        stored = np.dtype(self.dtype).newbyteorder("<")
-        flat: AnyArray = np.frombuffer(payload, stored, count=prod(self.shape), offset=self.begin)
-        return flat.reshape(self.shape)
-
-
-def _tensor_spans(entries: dict[str, Any], n_bytes: int) -> dict[str, _Span]:
+def _check_tensors(tensors: dict[str, Any], n_bytes: int) -> None:
     """Check that the tensors fill the payload exactly, each with the size of its shape."""
-    tensors = {name: entry for name, entry in entries.items() if name != "__metadata__"}
     if len(tensors) > _MOST_TENSORS:
         raise ModelFileError(f"it declares {len(tensors)} tensors, the limit is {_MOST_TENSORS}")
-    spans = {name: _checked_span(name, entry) for name, entry in tensors.items()}
+    for name, entry in tensors.items():
+        _check_tensor(name, entry)
     position = 0
-    for name, span in sorted(spans.items(), key=lambda item: (item[1].begin, item[1].end)):
-        if span.begin != position:
-            raise ModelFileError(f"tensor {name} begins at byte {span.begin}, not at {position}")
-        position = span.end
+    for name, entry in sorted(tensors.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, end = entry["data_offsets"]
+        if begin != position:
+            raise ModelFileError(f"tensor {name} begins at byte {begin}, not at {position}")
+        position = end
     if position != n_bytes:
         state = "truncated" if position > n_bytes else "too long"
         raise ModelFileError(
             f"it is {state}: its header declares {position} bytes of numbers, but {n_bytes} are "
             f"present"
         )
-    return spans
 
 
-def _checked_span(name: str, entry: Any) -> _Span:
+def _check_tensor(name: str, entry: Any) -> None:
     if not _NAME.fullmatch(name):
         raise ModelFileError(f"a tensor has the invalid name {name[:40]!r}")
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
@@ -210,14 +191,19 @@ def _checked_span(name: str, entry: Any) -> _Span:
         raise ModelFileError(f"tensor {name} has the invalid shape {str(shape)[:80]}")
     if not _are_sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise ModelFileError(f"tensor {name} has the invalid offsets {str(offsets)[:80]}")
-    needed, given = prod(shape) * np.dtype(_DTYPES[dtype]).itemsize, offsets[1] - offsets[0]
+    needed, given = math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize, offsets[1] - offsets[0]
     if given != needed:
         raise ModelFileError(f"tensor {name} of shape {shape} needs {needed} bytes and has {given}")
-    return _Span(_DTYPES[dtype], tuple(shape), offsets[0], offsets[1])
 
 
 def _are_sizes(values: Any) -> bool:
     return isinstance(values, list) and all(type(v) is int and v >= 0 for v in values)
+
+
+def _view(entry: dict[str, Any], payload: bytes) -> AnyArray:
+    """Give a read-only view of a tensor, which may be empty."""
+    stored = np.dtype(_DTYPES[entry["dtype"]]).newbyteorder("<")
+    return np.ndarray(entry["shape"], stored, buffer=payload, offset=entry["data_offsets"][0])
 
 
 def _check_hash(header: bytes, payload: bytes, document: dict[str, Any]) -> None:

@@ -12,18 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from slts import estimators
 from slts.alignment import AlignmentSettings, Itakura
 from slts.alignment.settings import DTYPES, OBJECTIVES
-from slts.estimators import (
-    BBSClassifier,
-    BBSClassifierCV,
-    LDMLTClassifier,
-    LocalSLTSClassifier,
-    OneNNClassifier,
-    SimilaritySVC,
-    SLTSClassifier,
-    SLTSClassifierCV,
-)
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.landmark_classifier import (
     LandmarkClassifier,
@@ -61,11 +52,9 @@ from slts.persistence.schema import (
     Structure,
     array,
     codes,
-    labels,
     require,
     require_kind,
     series,
-    size,
     tuple_of,
     where,
 )
@@ -87,8 +76,12 @@ def _record(type_: type, /, **declared: Any) -> Kind:
     return Kind(f"of type {type_.__name__}", lambda v: type(v) is type_, structure.check)
 
 
-def _spread(axis: str) -> Kind:
+def _positive(axis: str) -> Kind:
     return where(array("float64", axis), "positive", lambda v: (v > 0).all())
+
+
+def _not_negative(dtype: str, axis: str) -> Kind:
+    return where(array(dtype, axis), "not negative", lambda v: v.min() >= 0)
 
 
 def _indices(axis: str) -> Kind:
@@ -97,11 +90,6 @@ def _indices(axis: str) -> Kind:
         "distinct and not negative",
         lambda v: len(np.unique(v)) == len(v) and v.min() >= 0,
     )
-
-
-def _scale_or_levels(representation: Representation) -> None:
-    given = (representation.scale is None) != (representation.levels is None)
-    require(given, "a representation must have either a scale or levels")
 
 
 _record(Itakura, max_slope=FINITE)
@@ -115,7 +103,7 @@ _SETTINGS = _record(
 _SCALE = _record(
     ChannelScale,
     centre=array("float64", "channels"),
-    spread=_spread("channels"),
+    spread=_positive("channels"),
     squash=BOOL,
 )
 _ROW_MAP = _record(
@@ -142,7 +130,7 @@ _REPRESENTATION = _record(
     max_length=NOTHING | between(1, 10**9),
     scale=NOTHING | _SCALE,
     levels=NOTHING | _LEVELS,
-    change_spread=NOTHING | _spread("values[i]"),
+    change_spread=NOTHING | _positive("values[i]"),
     components=NOTHING | _COMPONENTS,
     constant=POSITIVE,
     # Each channel gives one value or several levels; then changes, components, the constant.
@@ -153,7 +141,10 @@ _REPRESENTATION = _record(
             1 + (n["features[i]"] if r.components is None else r.components.basis.shape[1])
         ),
     },
-    rule=_scale_or_levels,
+    rule=lambda r: require(
+        (r.scale is None) != (r.levels is None),
+        "a representation must have either a scale or levels",
+    ),
 )
 _COMPARISON = _record(
     Comparison,
@@ -161,19 +152,14 @@ _COMPARISON = _record(
     settings=_SETTINGS,
     basis=array("float64", "width[i]", "rank[i]"),
 )
-_SNIPPET_ROWS, _SNIPPET_AXIS = "snippet channels", "snippets"
 
 
+# Kernels read a series at any channel and dilation that a snippet names.
 def _check_snippets(snippets: Snippets) -> None:
-    """Kernels read a series at any channel and dilation that a snippet names."""
     first, dilations = snippets.first, snippets.dilations
     require(
         first[0] == 0 and first[-1] == len(snippets.values) and (np.diff(first) > 0).all(),
         "the snippets must divide their rows among them",
-    )
-    require(
-        (snippets.channels >= 0).all() and snippets.channels.max() < len(snippets.scale.centre),
-        "snippets must have channels of the series",
     )
     require(
         dilations[0] >= 1 and dilations[-1] <= _MOST_STEPS and (np.diff(dilations) >= 0).all(),
@@ -193,16 +179,16 @@ def _check_snippets(snippets: Snippets) -> None:
 
 _SNIPPETS = _record(
     Snippets,
-    values=array("float64", _SNIPPET_ROWS, "snippet steps"),
+    values=array("float64", "snippet channels", "snippet steps"),
     first=array("int64", "snippets + 1"),
-    channels=array("int64", _SNIPPET_ROWS),
-    dilations=array("int64", _SNIPPET_AXIS),
-    shape_only=array("bool", _SNIPPET_AXIS),
-    by_strength=array("bool", _SNIPPET_AXIS),
-    thresholds=array("float64", _SNIPPET_AXIS, "thresholds"),
-    shares=array("float64", _SNIPPET_AXIS, "thresholds"),
-    series=where(array("int64", _SNIPPET_AXIS), "not negative", lambda v: v.min() >= 0),
-    starts=array("int64", _SNIPPET_AXIS),
+    channels=codes("snippet channels", of="channels"),
+    dilations=array("int64", "snippets"),
+    shape_only=array("bool", "snippets"),
+    by_strength=array("bool", "snippets"),
+    thresholds=array("float64", "snippets", "thresholds"),
+    shares=array("float64", "snippets", "thresholds"),
+    series=_not_negative("int64", "snippets"),
+    starts=array("int64", "snippets"),
     scale=_SCALE,
     longest=NOTHING | between(1, _MOST_STEPS),
     sizes={"kinds": lambda s, n: s.n_kinds, "snippets + 1": lambda s, n: len(s) + 1},
@@ -211,7 +197,7 @@ _SNIPPETS = _record(
 _ORIGINS = _record(
     Origins,
     indices=_indices("kept"),
-    codes=array("int64", "kept"),
+    codes=codes("kept", of="classes"),
     names=NOTHING | tuple_of(TEXT, "kept"),
 )
 _CHOICE = _record(
@@ -257,6 +243,14 @@ _VALIDATION = _record(
     group_accuracy=NOTHING | FINITE,
 )
 
+_MARGINS = _record(
+    HeldOutMargins,
+    margins=array("float64", "held out"),
+    codes=codes("held out", of="classes"),
+    weights=_not_negative("float64", "held out"),
+    independent=BOOL,
+)
+
 # Parameters that depend on the machine. Files do not store them, and loaded models have defaults.
 MACHINE_PARAMETERS = frozenset({"device", "memory_limit"})
 
@@ -264,7 +258,6 @@ MACHINE_PARAMETERS = frozenset({"device", "memory_limit"})
 
 
 def _check_counts(model: SeriesClassifier) -> None:
-    require(len(model.classes_) > 1, "classes_ must have two labels or more")
     require(
         model.n_features_in_ == (model.n_columns_in_ or model.n_channels_in_),
         "n_features_in_ must be the number of channels, or of the columns of a table",
@@ -273,28 +266,32 @@ def _check_counts(model: SeriesClassifier) -> None:
         model.n_steps_in_ >= model.n_series_in_ >= len(model.classes_),
         "there must be a training series for each class, and a step for each series",
     )
-    if model.origins_ is not None:
-        found = model.origins_.codes
-        require(
-            (found >= 0).all() and (found < len(model.classes_)).all(),
-            "origins_ must have classes of the model",
-        )
 
 
 _EVERY = Structure(
-    classes_=labels("classes"),
-    n_channels_in_=size(1, "channels"),
+    classes_=where(
+        array(None, "classes"),
+        "two labels or more, sorted and distinct",
+        lambda v: len(v) > 1 and np.array_equal(np.unique(v), v),
+    ),
+    n_channels_in_=at_least(1),
     channel_names_in_=NOTHING | tuple_of(TEXT, "channels"),
     n_columns_in_=NOTHING | at_least(1),
     n_features_in_=at_least(1),
-    n_series_in_=size(2, "series"),
+    n_series_in_=at_least(2),
     n_steps_in_=at_least(2),
     origins_=NOTHING | _ORIGINS,
     every_=NOTHING | TEXT,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
     | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
-    sizes={"problems": lambda m, n: len(m.positive_classes_)},
+    # Files written before there was a scale for each class have one number.
+    probability_scale_=NOTHING | POSITIVE | _positive("classes"),
+    held_out_margins_=NOTHING | _MARGINS,
+    sizes={
+        "channels": lambda m, n: m.n_channels_in_,
+        "problems": lambda m, n: len(m.positive_classes_),
+    },
     rule=_check_counts,
 )
 
@@ -316,10 +313,9 @@ def _check_rows(model: Any) -> None:
     settings, rows = model.row_map_.settings, model.training_rows_
     require(len(rows) <= model.n_series_in_, "there are more training_rows_ than training series")
     if settings.normalize:
-        norms = np.sqrt(np.einsum("ij,ij->i", rows.values, rows.values))
+        norms = np.linalg.norm(rows.values, axis=1)
         require(norms.max() <= _UNIT, "training_rows_ must have rows of unit norm")
-    else:
-        settings.check_rows(rows)
+    settings.check_rows(rows)
 
 
 _TRAINING_ROWS = Structure(
@@ -327,10 +323,10 @@ _TRAINING_ROWS = Structure(
     training_indices_=_indices("distinct"),
     rule=_check_rows,
 )
-_NEIGHBORS = Structure(training_codes_=codes("distinct", of="classes"))
+_NEIGHBORS = Structure(training_codes_=codes("distinct", of="classes", each=True))
 
 
-def _check_metric(model: LDMLTClassifier) -> None:
+def _check_metric(model: estimators.LDMLTClassifier) -> None:
     same = np.array_equal(model.metric_, model.report_.metric)
     require(same, "report_ must have the same metric as metric_")
     # Raises an error unless the metric is positive definite.
@@ -345,15 +341,11 @@ _LDMLT = Structure(
 )
 
 
-def _check_c(model: SimilaritySVC) -> None:
-    require(model.C in ("auto", model.C_), "its parameter C has changed since fit")
-
-
 _SVM = Structure(
     coef_=array("float64", "problems", "distinct"),
     intercept_=array("float64", "problems"),
     C_=POSITIVE,
-    rule=_check_c,
+    rule=lambda m: require(m.C in ("auto", m.C_), "its parameter C has changed since fit"),
 )
 _LANDMARKS = Structure(
     landmarks_=series("landmarks", "channels"),
@@ -435,30 +427,28 @@ _TUNED = Structure(
 )
 
 
-def _check_local(model: LocalSLTSClassifier) -> None:
+def _check_local(model: estimators.LocalSLTSClassifier) -> None:
+    without = model.snippets_ is None
+    require(without == (model.snippet_coef_ is None), "snippets_ and snippet_coef_ belong together")
     require(
-        (model.snippets_ is None) == (model.snippet_coef_ is None),
-        "snippets_ and snippet_coef_ belong together",
-    )
-    require(
-        (model.snippets_ is None) == (model.n_snippets == 0),
+        without == (model.n_snippets == 0),
         "it has n_snippets without snippets_, or snippets_ without n_snippets",
     )
     given = model.representations, model.objective
     representations, objectives = ((v,) if isinstance(v, str) else tuple(v) for v in given)
+    found = [(c.representation.name, c.settings.objective) for c in model.comparisons_]
     require(
-        [(c.representation.name, c.settings.objective) for c in model.comparisons_]
-        == [(r, o) for r in representations for o in objectives],
+        found == [(r, o) for r in representations for o in objectives],
         "its parameters representations or objective have changed since fit",
     )
-    for settings in (comparison.settings for comparison in model.comparisons_):
-        expected = AlignmentSettings(settings.objective, model.band, normalize=False)
-        require(settings == expected, "its parameter band has changed since fit")
+    for comparison in model.comparisons_:
+        expected = AlignmentSettings(comparison.settings.objective, model.band, normalize=False)
+        require(comparison.settings == expected, "its parameter band has changed since fit")
 
 
 _LOCAL = Structure(
     group_names_=tuple_of(TEXT, "groups"),
-    groups_=codes("landmarks", of="groups"),
+    groups_=codes("landmarks", of="groups", each=True),
     comparisons_=tuple_of(_COMPARISON, "comparisons"),
     local_metrics_=tuple_of(
         array("float64", "problems", "groups", "phases", "width[i]", "rank[i]"), "comparisons"
@@ -467,43 +457,21 @@ _LOCAL = Structure(
     selection_=tuple_of(_CHOICE),
     reports_=tuple_of(_RIDGE_REPORT),
     snippets_=NOTHING | _SNIPPETS,
-    snippet_coef_=NOTHING | array("float64", "problems", _SNIPPET_AXIS, "thresholds", "kinds"),
+    snippet_coef_=NOTHING | array("float64", "problems", "snippets", "thresholds", "kinds"),
     rule=_check_local,
-)
-
-_MARGINS = _record(
-    HeldOutMargins,
-    margins=array("float64", "held out"),
-    codes=where(array("int64", "held out"), "not negative", lambda v: v.min() >= 0),
-    weights=where(array("float64", "held out"), "not negative", lambda v: v.min() >= 0),
-    independent=BOOL,
-)
-
-
-def _check_margins(model: SeriesClassifier) -> None:
-    margins = model.held_out_margins_
-    known = margins is None or margins.codes.max() < len(model.classes_)
-    require(known, "held_out_margins_ must have codes of the classes")
-
-
-_CALIBRATED = Structure(
-    # Files written before there was a scale for each class have one number.
-    probability_scale_=NOTHING | POSITIVE | _spread("classes"),
-    held_out_margins_=NOTHING | _MARGINS,
-    rule=_check_margins,
 )
 
 # ---- classifiers
 
 CLASSIFIERS: Mapping[type[SeriesClassifier], tuple[Structure, ...]] = {
-    SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
-    SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
-    BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _CALIBRATED),
-    BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED, _CALIBRATED),
-    OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _CALIBRATED),
-    SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM, _CALIBRATED),
-    LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT, _CALIBRATED),
-    LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL, _CALIBRATED),
+    estimators.SLTSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
+    estimators.SLTSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
+    estimators.BBSClassifier: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS),
+    estimators.BBSClassifierCV: (_EVERY, _ALIGNED, _LANDMARKS, _SEPARATORS, _TUNED),
+    estimators.OneNNClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS),
+    estimators.SimilaritySVC: (_EVERY, _ALIGNED, _TRAINING_ROWS, _SVM),
+    estimators.LDMLTClassifier: (_EVERY, _ALIGNED, _TRAINING_ROWS, _NEIGHBORS, _LDMLT),
+    estimators.LocalSLTSClassifier: (_EVERY, _LANDMARKS, _LOCAL),
 }
 
 # Attributes and parameters that older files of this format lack, and their values in such models.

@@ -207,12 +207,10 @@ def _check_type(model: Any) -> None:
 
 
 def _to_bytes(model: SeriesClassifier, identifiers: bool, digests: bool) -> bytes:
-    kind, parameters = type(model), stored_parameters(model)
-    attributes = stored_attributes(kind)
+    kind, attributes = type(model), stored_attributes(type(model))
     # Private attributes are caches, or belong to scikit-learn.
     public = {name for name in vars(model) if not name.startswith("_")}
-    declared = model.get_params(deep=False).keys() & model.parameter_kinds.keys()
-    unknown = public - attributes - declared
+    unknown = public - attributes - model.get_params(deep=False).keys()
     if unknown:
         raise TypeError(
             f"this {kind.__name__} has attributes that files cannot store: "
@@ -223,7 +221,7 @@ def _to_bytes(model: SeriesClassifier, identifiers: bool, digests: bool) -> byte
         "estimator": kind.__name__,
         "parameters": {
             name: _encode_parameter(encoder, model, name, value)
-            for name, value in sorted(parameters.items())
+            for name, value in sorted(stored_parameters(model).items())
         },
         "output": vars(model).get(_OUTPUT_CONFIG, {}).get("transform"),
         "state": {

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slts.errors import ModelFileError
-from slts.estimators.parameters import Kind, at_least
+from slts.estimators.parameters import Kind
 from slts.series import SeriesBatch
 
 
@@ -59,12 +59,6 @@ def require_kind(kind: Kind, name: str, value: Any) -> None:
         raise ModelFileError(f"{name} must be {kind.text}, and is {shown}")
 
 
-def check_kind(kind: Kind, name: str, value: Any, sizes: Sizes) -> None:
-    """Raise `ModelFileError` unless the value and all its parts are as declared."""
-    require_kind(kind, name, value)
-    kind.inspect(name, value, sizes)
-
-
 def where(kind: Kind, text: str, holds: Callable[[Any], object]) -> Kind:
     """Restrict a kind to values with a property, which is checked after all sizes."""
 
@@ -75,52 +69,39 @@ def where(kind: Kind, text: str, holds: Callable[[Any], object]) -> Kind:
     return Kind(f"{kind.text}, {text}", kind.accepts, inspect)
 
 
-def size(least: int, name: str) -> Kind:
-    """Integers from `least` on that give the size with a name."""
-    kind = at_least(least)
-    return Kind(kind.text, kind.accepts, lambda owner, v, sizes: sizes.agree(owner, (name,), (v,)))
-
-
-def array(dtype: str, *axes: str) -> Kind:
-    """Arrays with a dtype and named axes; the codec has checked that floats are finite."""
+def array(dtype: str | None, *axes: str) -> Kind:
+    """Arrays with named axes, of one dtype or any; the codec has checked that floats are finite."""
 
     def accepts(value: Any) -> bool:
-        return _is_array(value, len(axes)) and bool(value.dtype == np.dtype(dtype))
+        if not isinstance(value, np.ndarray) or value.ndim != len(axes):
+            return False
+        return dtype is None or value.dtype == np.dtype(dtype)
 
     def inspect(name: str, value: Any, sizes: Sizes) -> None:
         sizes.agree(name, axes, value.shape)
 
-    return Kind(f"an array of {dtype} with {len(axes)} axes", accepts, inspect)
+    return Kind(f"an array of {dtype or 'any dtype'} with {len(axes)} axes", accepts, inspect)
 
 
-def labels(axis: str) -> Kind:
-    """One axis of distinct labels of any type, sorted."""
-    kind = Kind(
-        "an array with one axis",
-        lambda v: _is_array(v, 1),
-        lambda name, v, sizes: sizes.agree(name, (axis,), v.shape),
-    )
-    return where(kind, "sorted and distinct", lambda v: np.array_equal(np.unique(v), v))
-
-
-def codes(axis: str, of: str) -> Kind:
-    """Indices along an axis; each index below the size `of` occurs."""
+def codes(axis: str, of: str, *, each: bool = False) -> Kind:
+    """Indices below the size `of` along an axis; with `each`, every one of them occurs."""
     kind = array("int64", axis)
 
     def inspect(name: str, value: Any, sizes: Sizes) -> None:
         kind.inspect(name, value, sizes)
-        found = np.array_equal(np.unique(value), np.arange(sizes[of]))
-        require(found, f"{name} must contain each index of the {of}, and no other")
+        known, found = np.arange(sizes[of]), np.unique(value)
+        usable = np.array_equal(found, known) if each else np.isin(found, known).all()
+        what = "each index" if each else "indices"
+        require(usable, f"{name} must have {what} of the {of}, and no other")
 
     return Kind(kind.text, kind.accepts, inspect)
 
 
-def series(count: str, channels: str, steps: str | None = None) -> Kind:
+def series(count: str, channels: str) -> Kind:
     """Batches of series with named sizes."""
-    names = (count, channels) if steps is None else (count, channels, steps)
 
     def inspect(name: str, value: SeriesBatch, sizes: Sizes) -> None:
-        sizes.agree(name, names, (len(value), value.n_channels, value.n_steps)[: len(names)])
+        sizes.agree(name, (count, channels), (len(value), value.n_channels))
 
     return Kind("series", lambda v: isinstance(v, SeriesBatch), inspect)
 
@@ -132,17 +113,10 @@ def tuple_of(item: Kind, count: str | None = None) -> Kind:
         if count is not None:
             sizes.agree(name, (count,), (len(value),))
         for i, v in enumerate(value):
-            check_kind(item, f"{name}[{i}]", v, sizes.item(i))
+            require_kind(item, f"{name}[{i}]", v)
+            item.inspect(f"{name}[{i}]", v, sizes.item(i))
 
     return Kind("a tuple", lambda v: type(v) is tuple, inspect)
-
-
-def _is_array(value: Any, n_axes: int) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == n_axes
-
-
-def _no_rule(value: Any) -> None:
-    """Accept any object."""
 
 
 class Structure:
@@ -163,7 +137,7 @@ class Structure:
         self,
         *,
         sizes: Mapping[str, Callable[[Any, Sizes], int]] = MappingProxyType({}),
-        rule: Callable[[Any], None] = _no_rule,
+        rule: Callable[[Any], None] | None = None,
         **fields: Kind,
     ) -> None:
         self.fields, self._sizes, self._rule = fields, sizes, rule
@@ -177,4 +151,5 @@ class Structure:
             sizes.agree(name or "the model", (derived,), (count(value, sizes),))
         for field, kind in self.fields.items():
             kind.inspect(labels[field], getattr(value, field), sizes)
-        self._rule(value)
+        if self._rule is not None:
+            self._rule(value)

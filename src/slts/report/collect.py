@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from slts._typing import FloatArray, IntArray
 from slts.execution import progress_bar
 from slts.explanation import ModelSummary, even_choice, summarize
-from slts.plural import count
+from slts.quantities import count
 from slts.report.card import card
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
 from slts.report.importance import importance, shares
 from slts.report.packing import MOST_STEPS
 from slts.report.predictions import accuracy, certificate, confusion, data_summary, predict_series
-from slts.report.references import References, drawing_of, references_content, references_of
+from slts.report.references import References, drawing_of, references_of
 from slts.report.sets import sets_content
 from slts.report.snippets import snippets_of
 from slts.series import SeriesBatch
@@ -79,7 +79,7 @@ def collect(
     rows = None if batch is None else draw(batch)
     channels = _drawn_channels(summary, rows, references, len(channel_names))
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]
-    named, similarities = list[int](), None
+    similarities = None
     # What a report without series does not have.
     of_series = dict.fromkeys(("confusion", "sets", "space", "explorer", "data"))
     if predictions is not None and rows is not None:
@@ -94,7 +94,6 @@ def collect(
             for k, index in enumerate(kept.tolist()):
                 explorer.add(index, None if similarities is None else similarities[k])
                 progress(k + 1, len(kept))
-        named = list(explorer.named)
         of_series |= {
             "confusion": confusion(predictions, len(classes)),
             "sets": sets_content(inner, predictions, explorer.entries),
@@ -116,7 +115,6 @@ def collect(
         "drawing": {
             "channels": channels.tolist(),
             "most_steps": MOST_STEPS,
-            "most_channels": MOST_CHANNELS,
             "note": note,
         },
         "summary": {
@@ -132,8 +130,8 @@ def collect(
         **of_series,
         "certificate": certificate(model, predictions),
         "importance": importance(inner, summary, channel_names),
-        # After the explorer, which names references and snippets too.
-        "references": references_content(references, named, similarities, channels),
+        # After the explorer, which numbers references and snippets too.
+        "references": None if references is None else references.content(similarities, channels),
         "snippets": None if snippets is None else snippets.content(predictions),
         "card": card(model, inner, predictions, n_numbers),
     }

@@ -54,7 +54,7 @@ def choose_series(
         # Values, their sum and numbers of two letters.
         at_step = AT_STEP + 1 + 3 * AT_STEP // 2
     most = min(MOST_SERIES, max(FEWEST_SERIES, MOST_ALIGNMENTS // n_alignments))
-    steps = np.array([Bins.of(int(n)).count for n in predictions.batch.lengths])
+    steps = np.array([Bins(int(n)).count for n in predictions.batch.lengths])
     decisions = predictions.decisions
     n_classes = 0 if decisions is None else min(decisions.shape[1], MOST_CLASSES)
 
@@ -95,8 +95,6 @@ class Explorer:
     snippets: DrawnSnippets | None
     most_classes: int
     entries: list[dict[str, Any]] = field(default_factory=list)
-    # Number on the page of every reference, in order of appearance.
-    named: dict[int, int] = field(default_factory=dict)
     _drawn: list[FloatArray] = field(default_factory=list)
     _maps: list[FloatArray] = field(default_factory=list)
     _by_step: list[FloatArray] = field(default_factory=list)
@@ -107,7 +105,7 @@ class Explorer:
         """Add one series; `similarities` is its row of `References.similarities`."""
         predictions = self.predictions
         truth, p, scores = predictions.truth, predictions.probabilities, predictions.decisions
-        bins = Bins.of(int(predictions.batch.lengths[index]))
+        bins = Bins(int(predictions.batch.lengths[index]))
         self._drawn.append(bins.sample(self.rows[index].T[:, self.channels]))
         entry: dict[str, Any] = {
             "index": index,
@@ -126,10 +124,10 @@ class Explorer:
             self._times.append(times_of_bins(times, bins))
         if self.references is not None and similarities is not None:
             classes = self._classes(index)
-            found = self.references.explain(predictions.batch[index], classes, similarities)
-            entry |= {"classes": classes.tolist(), **self._explained(found, bins)}
+            series = predictions.batch[index : index + 1]
+            found = self.references.explain(series[0], classes, similarities)
+            entry |= {"classes": classes.tolist(), **self._explained(found, self.references, bins)}
             if self.snippets is not None:
-                series = predictions.batch[index : index + 1]
                 occurring = self.snippets.occurring(series, classes, bins)
                 entry["snippets"] = rounded(occurring.totals.sum(axis=1))
                 self._occurring.append(occurring)
@@ -161,40 +159,34 @@ class Explorer:
     def _classes(self, index: int) -> IntArray:
         """Classes to explain: all, or the predicted, the true and those with the best scores."""
         scores, truth = self.predictions.decisions, self.predictions.truth
-        if scores is None:
-            return np.empty(0, dtype=np.int64)
-        n_classes = scores.shape[1]
+        # Every model with references has scores.
+        assert scores is not None
         chosen = [int(self.predictions.predicted[index])]
-        if truth is not None and truth[index] < n_classes:
+        if truth is not None and truth[index] < scores.shape[1]:
             chosen.append(int(truth[index]))
         chosen += np.argsort(-scores[index], kind="stable").tolist()
         return np.sort(list(dict.fromkeys(chosen))[: self.most_classes])
 
-    def _explained(self, found: Explained, bins: Bins) -> dict[str, Any]:
-        explained, paths = found
-        maps = [one.contributions for one in explained if one.contributions is not None]
+    def _explained(self, found: Explained, references: References, bins: Bins) -> dict[str, Any]:
+        number, lengths = references.number, references.rows.lengths.tolist()
         entry: dict[str, Any] = {
             "strongest": [
-                [[self._name(j), rounded(value)] for j, value in one.strongest.items()]
-                for one in explained
+                [[number(j), rounded(value)] for j, value in one.items()] for one in found.strongest
             ],
-            "paths": {str(self._name(j)): self._packed(j, path, bins) for j, path in paths.items()},
+            "paths": {
+                str(number(j)): pack_path(bin_path(path, bins, Bins(lengths[j])))
+                for j, path in found.paths.items()
+            },
         }
-        if maps:
+        if found.contributions is not None:
             entry["map"] = len(self._maps)
-            entry["offset"] = rounded([one.offset for one in explained])
-            entry["intercept"] = rounded([one.intercept for one in explained])
-            entry["rest"] = rounded([one.rest for one in explained])
+            entry["offset"] = rounded(found.offset)
+            entry["intercept"] = rounded(found.intercept)
+            entry["rest"] = rounded(found.rest)
             # Channel by channel, because packing preserves sums of consecutive entries.
-            self._maps += [bins.sums(self._drawn_terms(terms)).T for terms in maps]
-            terms = [bins.sums(terms) for one in explained for terms in one.by_step]
-            self._by_step.append(np.concatenate([*terms, np.empty(0)]))
+            self._maps += [bins.sums(self._drawn_terms(terms)).T for terms in found.contributions]
+            self._by_step.append(np.array([bins.sums(terms) for terms in found.by_step]))
         return entry
-
-    def _packed(self, reference: int, path: IntArray, bins: Bins) -> str:
-        assert self.references is not None
-        other = Bins.of(int(self.references.rows.lengths[reference]))
-        return pack_path(bin_path(path, bins, other))
 
     def _drawn_terms(self, terms: FloatArray) -> FloatArray:
         """Contributions (steps, channels) of the drawn channels, and the sum of all others."""
@@ -202,9 +194,6 @@ class Explorer:
         if drawn.shape[1] == terms.shape[1]:
             return drawn
         return np.column_stack([drawn, terms.sum(axis=1) - drawn.sum(axis=1)])
-
-    def _name(self, reference: int) -> int:
-        return self.named.setdefault(reference, len(self.named))
 
 
 def points_to_show(n_series: int, kept: IntArray) -> IntArray:
@@ -317,7 +306,7 @@ def explorer_section(content: Content) -> str:
     if explorer is None:
         return ""
     kept, given = len(explorer["entries"]), explorer["n_given"]
-    steps, channels = drawing["most_steps"], drawing["most_channels"]
+    steps, channels = drawing["most_steps"], len(drawing["channels"])
     notes = []
     if kept < given:
         notes.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -53,14 +52,13 @@ def importance(model: Any, summary: ModelSummary | None, channels: list[str]) ->
     names = [*channels, "constant"]
     if summary is not None:
         forms = [form for form in model.linear_forms() if isinstance(form, LinearForm)]
-        form = _readable(forms)
+        # Rows that are channels, not principal components, if there are any.
+        form = next((form for form in forms if not form.has_components), forms[0])
         metrics = _class_metrics(form)
         by_channel = rounded(shares(summary.channel_importance))
         if len(summary.comparison_names) > 1:
             means = rounded(shares(summary.comparison_importance).mean(axis=0))
-            by_comparison = [
-                list(pair) for pair in zip(summary.comparison_names, means, strict=True)
-            ]
+            by_comparison = list(map(list, zip(summary.comparison_names, means, strict=True)))
             comparison = form.name
         if form.has_components or form.landmarks.n_channels > len(names):
             names = [f"feature {u}" for u in range(form.landmarks.n_channels)]
@@ -79,11 +77,6 @@ def shares(values: FloatArray) -> FloatArray:
     """Divide each row by the sum of its absolute values."""
     totals = np.abs(values).sum(axis=1, keepdims=True)
     return np.asarray(values / np.where(totals > 0, totals, 1.0))
-
-
-def _readable(forms: Sequence[LinearForm]) -> LinearForm:
-    """The first form whose rows are channels, not principal components; else the first."""
-    return next((form for form in forms if not form.has_components), forms[0])
 
 
 def _class_metrics(form: LinearForm) -> list[dict[str, Any]]:

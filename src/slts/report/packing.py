@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import string
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,32 +94,23 @@ def rounded(values: Any, digits: int = 4) -> Any:
     return [rounded(row, digits) for row in array]
 
 
-@dataclass(frozen=True)
 class Bins:
     """The steps of one series in at most `MOST_STEPS` bins of consecutive steps.
 
     Attributes
     ----------
+    count
+        Number of bins.
     of_step
         The bin of every step; it starts at 0 and increases by at most one.
+    first
+        First step of every bin.
     """
 
-    of_step: IntArray
-
-    @classmethod
-    def of(cls, n_steps: int, most: int = MOST_STEPS) -> Bins:
-        """One bin per step, or `most` bins of nearly equal size."""
-        return cls(np.arange(n_steps) * min(n_steps, most) // n_steps)
-
-    @property
-    def count(self) -> int:
-        """Number of bins."""
-        return int(self.of_step[-1]) + 1
-
-    @property
-    def first(self) -> IntArray:
-        """First step of every bin."""
-        return np.searchsorted(self.of_step, np.arange(self.count))
+    def __init__(self, n_steps: int) -> None:
+        self.count = min(n_steps, MOST_STEPS)
+        self.of_step: IntArray = np.arange(n_steps) * self.count // n_steps
+        self.first: IntArray = np.searchsorted(self.of_step, np.arange(self.count))
 
     def sample(self, rows: FloatArray) -> FloatArray:
         """The first row of every bin, shape (bins, ...)."""

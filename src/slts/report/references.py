@@ -31,73 +31,72 @@ Drawing = Callable[[SeriesBatch], SeriesBatch]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassExplanation:
-    """Explanation of the score of one class for one series.
+class Explained:
+    """Explanation of the scores of some classes for one series.
 
     Attributes
     ----------
     strongest
-        Values of the most important references, strongest first.
-    offset
-        The part of no step and channel.
+        For each class, the values of the most important references, strongest first.
+    paths
+        Paths to these references.
     contributions
-        Shape (steps, channels); None if the score is not a sum over them.
+        Shape (classes, steps, channels); None if scores are not sums over them. The other
+        attributes are then not set.
+    offset
+        The part of no step and channel, shape (classes,).
     intercept
-        The part of no landmark and snippet.
+        The part of no landmark and snippet, shape (classes,).
     rest
-        The value of all references that are not in `strongest`.
+        The value of all references that are not in `strongest`, shape (classes,).
     by_step
-        Contributions of the steps through each reference in `strongest`. With several comparisons,
-        they belong to the first one, like the paths.
+        Contributions of the steps through each reference in `strongest`, class by class. With
+        several comparisons, they belong to the first one, like the paths.
     """
 
-    strongest: dict[int, float]
-    offset: float = 0.0
+    strongest: list[dict[int, float]]
+    paths: dict[int, IntArray]
     contributions: FloatArray | None = None
-    intercept: float = 0.0
-    rest: float = 0.0
+    offset: FloatArray | None = None
+    intercept: FloatArray | None = None
+    rest: FloatArray | None = None
     by_step: Sequence[FloatArray] = ()
 
 
-# Explanations of some classes, and the paths to the references that they name.
-Explained = tuple[list[ClassExplanation], dict[int, IntArray]]
-
-
-class Landmarks:
-    """Landmarks of a model that is linear in aligned products.
+class References:
+    """The series that a model compares with. The page numbers those that it shows.
 
     Parameters
     ----------
     model
-        A fitted classifier that `slts.explain` accepts.
-    draw
-        Maps series to the rows that are drawn.
+        A fitted classifier.
+    rows
+        The references as they are drawn.
+    indices
+        Their positions among the training series.
+    n_alignments
+        Number of alignments for one explanation; a long one counts as several short ones.
 
     Attributes
     ----------
-    rows
-        The landmarks as they are drawn.
-    indices
-        Their positions among the training series.
     landmarks
-        The landmarks as series; None if the model does not store them.
-    n_alignments
-        Number of alignments for one explanation; a long one counts as several short ones.
+        The references as series; None if the model does not store them.
+    weighted
+        Whether references have weights; otherwise metrics distinguish them.
     """
 
-    kind = "landmarks"
+    kind: str
+    landmarks: SeriesBatch | None = None
+    weighted = False
 
-    def __init__(self, model: Any, draw: Drawing) -> None:
-        self.model, self.all_forms = model, model.linear_forms()
-        self.forms = [form for form in self.all_forms if isinstance(form, LinearForm)]
-        form = self.forms[0]
-        # A model with one row map has mapped landmarks.
-        self.rows = form.landmarks if hasattr(model, "row_map_") else draw(model.landmarks_)
-        self.indices = form.landmark_indices
-        self.landmarks: SeriesBatch | None = None
-        if hasattr(model, "landmarks_"):
-            self.landmarks = model.landmarks_[np.isin(model.landmark_indices_, self.indices)]
-        self.n_alignments = sum(_effort(form.landmarks) for form in self.forms)
+    def __init__(self, model: Any, rows: SeriesBatch, indices: IntArray, n_alignments: int) -> None:
+        self.model, self.rows, self.indices = model, rows, indices
+        self.n_alignments = n_alignments
+        self._numbers: dict[int, int] = {}
+
+    def number(self, reference: int) -> int:
+        """The number of a reference on the page, in order of appearance."""
+        return self._numbers.setdefault(reference, len(self._numbers))
 
     def similarities(self, batch: SeriesBatch) -> FloatArray:
         """The model's own features: `transform`, or similarities to all training series."""
@@ -106,84 +105,154 @@ class Landmarks:
         return np.asarray(found)
 
     def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
-        """Split the scores of one series, (channels, time), for some classes; see `slts.explain`.
+        """Explain the scores of one series, (channels, time); `similarities` is its row of them."""
+        raise NotImplementedError
 
-        The argument `similarities` is the row of the series. Only neighbours need it.
-        """
-        found = explain_with(self.model, self.all_forms, series)
-        explained = []
-        by_step: dict[int, FloatArray] = {}
-        for label in found.labels[classes].tolist():
-            position, sign = found.for_class(label)
-            values, used = sign * found.by_landmark[position], self.forms[0].coef[position] != 0
-            order = np.argsort(-np.abs(values), kind="stable")[:STRONGEST].tolist()
-            chosen = [j for j in order if used[j]]
-            for j in chosen:
-                if j not in by_step:
-                    by_step[j] = found.of_landmark(j, comparison=0).sum(axis=2)
-            explained.append(
-                ClassExplanation(
-                    strongest={j: values[j] for j in chosen},
-                    offset=sign * found.offset[position],
-                    contributions=sign * found.contributions[position],
-                    intercept=sign * found.intercept[position],
-                    rest=values.sum() - values[chosen].sum(),
-                    by_step=[sign * by_step[j][position] for j in chosen],
-                )
-            )
-        return explained, {j: found.alignments[j].path for j in by_step}
+    def gallery(self, similarities: FloatArray | None) -> list[dict[str, Any]]:
+        """The strongest references of each class; none unless they are landmarks."""
+        return []
 
-    @property
-    def weighted(self) -> bool:
-        """Whether landmarks have weights; otherwise metrics distinguish them."""
-        return len(self.forms) == 1 and self.forms[0].has_one_metric
-
-    def effects(self, similarities: FloatArray | None) -> FloatArray:
-        """Effect of each landmark on each decision, shape (decisions, landmarks).
+    def content(self, similarities: FloatArray | None, channels: IntArray) -> dict[str, Any]:
+        """The references that the page draws.
 
         Parameters
         ----------
         similarities
-            For a model without weights, an effect is the mean absolute deviation of what the
-            landmark contributes over these series; None takes the landmarks. Otherwise it is the
-            share of its weight, with its sign.
+            Similarities of the series of the report; None without series.
+        channels
+            Channels to draw.
+
+        Returns
+        -------
+        dict
+            Lists with one entry per drawn reference: those with a number so far, then other
+            landmarks with large effects. ``gallery`` has the landmarks of each class, largest
+            effect first.
         """
+        model, landmarks = self.model, self.landmarks
+        gallery = self.gallery(similarities)
+        order = list(self._numbers)
+        drawn = [self.rows[j].T[:, channels] for j in order]
+        indices = self.indices[order].tolist()
+        times = [None if landmarks is None else landmarks[j : j + 1].times for j in order]
+        return {
+            "kind": self.kind,
+            "index": indices,
+            "name": [model.series_name(index, with_class=False) for index in indices],
+            "class": [model.series_class(index) for index in indices],
+            "clock": [None if own is None else clock(own) for own in times],
+            "length": [len(rows) for rows in drawn],
+            "rows": pack([Bins(len(rows)).sample(rows) for rows in drawn], bits=16),
+            "weighted": self.weighted,
+            "gallery": gallery,
+        }
+
+
+class Landmarks(References):
+    """Landmarks of a model that is linear in aligned products; `draw` maps series to rows."""
+
+    kind = "landmarks"
+
+    def __init__(self, model: Any, draw: Drawing) -> None:
+        self.all_forms = model.linear_forms()
+        self.forms = [form for form in self.all_forms if isinstance(form, LinearForm)]
+        form = self.forms[0]
+        # A model with one row map has mapped landmarks.
+        rows = form.landmarks if hasattr(model, "row_map_") else draw(model.landmarks_)
+        n_alignments = sum(_effort(form.landmarks) for form in self.forms)
+        super().__init__(model, rows, form.landmark_indices, n_alignments)
+        if hasattr(model, "landmarks_"):
+            self.landmarks = model.landmarks_[np.isin(model.landmark_indices_, self.indices)]
+        self.weighted = len(self.forms) == 1 and form.has_one_metric
+
+    def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
+        """Split the scores, see `slts.explain`. Only neighbours need the similarities."""
+        found = explain_with(self.model, self.all_forms, series)
+        decisions = [found.for_class(label) for label in found.labels[classes].tolist()]
+        rows = [row for row, _ in decisions]
+        signs = np.array([sign for _, sign in decisions])
+        values = signs[:, np.newaxis] * found.by_landmark[rows]
+        strongest = []
+        for own, coef in zip(values, self.forms[0].coef[rows], strict=True):
+            order = np.argsort(-np.abs(own), kind="stable")[:STRONGEST].tolist()
+            strongest.append({j: own[j] for j in order if coef[j] != 0})
+        named = dict.fromkeys(j for one in strongest for j in one)
+        by_step = {j: found.of_landmark(j, comparison=0).sum(axis=2) for j in named}
+        listed = np.array([own[[*one]].sum() for own, one in zip(values, strongest, strict=True)])
+        return Explained(
+            strongest=strongest,
+            paths={j: found.alignments[j].path for j in named},
+            contributions=signs[:, np.newaxis, np.newaxis] * found.contributions[rows],
+            offset=signs * found.offset[rows],
+            intercept=signs * found.intercept[rows],
+            rest=values.sum(axis=1) - listed,
+            by_step=[
+                sign * by_step[j][row]
+                for (row, sign), one in zip(decisions, strongest, strict=True)
+                for j in one
+            ],
+        )
+
+    def gallery(self, similarities: FloatArray | None) -> list[dict[str, Any]]:
+        """The strongest landmarks of each class.
+
+        If landmarks have weights, every class has its own: the landmarks of a row are those with
+        the largest weights for its class, and an effect is the share of the weight, with its sign.
+        Otherwise they are those that belong to the class, and an effect is the mean absolute
+        deviation of what the landmark contributes, over the series or over the landmarks.
+        """
+        model = self.model
+        labels, positives = model.classes_.tolist(), model.positive_classes_.tolist()
+        codes = [model.series_class(index) for index in self.indices.tolist()]
+        by_class = not self.weighted and None not in codes
         if self.weighted:
-            return shares(self.forms[0].coef)
-        if similarities is None:
-            similarities = self.similarities(self.model.landmarks_)
-        n_decisions = len(self.forms[0].positives)
-        return landmark_strength(similarities, n_decisions, len(self.indices))
+            effects = shares(self.forms[0].coef)
+        else:
+            if similarities is None:
+                similarities = self.similarities(model.landmarks_)
+            effects = landmark_strength(similarities, len(positives), len(codes))
+        classes = labels if by_class else positives
+        most = max(1, min(_MOST_PER_CLASS, _MOST_LANDMARKS // len(classes)))
+        rows = []
+        for c, label in enumerate(classes):
+            own = effects[0 if len(positives) == 1 else c]
+            used = own != 0
+            if by_class:
+                used &= np.array(codes) == c
+            order = np.argsort(-np.abs(own), kind="stable")
+            shown = [int(j) for j in order if used[j]][:most]
+            rows.append(
+                {
+                    "class": labels.index(label),
+                    "used": int(used.sum()),
+                    "shown": [self.number(j) for j in shown],
+                    "effect": rounded(own[shown], 3),
+                }
+            )
+        return rows
 
 
-class Neighbours:
-    """Training series of a nearest-neighbour classifier, with the attributes of `Landmarks`."""
+class Neighbours(References):
+    """Training series of a nearest-neighbour classifier."""
 
     kind = "neighbours"
-    landmarks = None
 
     def __init__(self, model: Any) -> None:
-        self.model = model
-        self.rows = model.training_rows_
-        self.indices = model.training_indices_
+        rows = model.training_rows_
         # An explanation needs paths to the nearest series only.
-        effort = _effort(self.rows) / max(1, len(self.rows))
-        self.n_alignments = round(STRONGEST * len(model.classes_) * effort)
-
-    def similarities(self, batch: SeriesBatch) -> FloatArray:
-        """Nearness to every training series."""
-        return np.asarray(self.model.nearness(batch))
+        effort = _effort(rows) / max(1, len(rows))
+        n_alignments = round(STRONGEST * len(model.classes_) * effort)
+        super().__init__(model, rows, model.training_indices_, n_alignments)
 
     def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
         """Find the nearest training series of each class and the paths to them."""
-        explained = []
+        strongest = []
         for c in classes.tolist():
             members = np.flatnonzero(self.model.training_codes_ == c)
             order = np.argsort(-similarities[members], kind="stable")[:STRONGEST]
-            nearest = members[order].tolist()
-            explained.append(ClassExplanation({j: similarities[j] for j in nearest}))
+            strongest.append({j: similarities[j] for j in members[order].tolist()})
         rows = self.model.row_map_(self.model.check_series([series]))
-        return explained, {j: self._path(rows, j) for one in explained for j in one.strongest}
+        return Explained(strongest, {j: self._path(rows, j) for one in strongest for j in one})
 
     def _path(self, rows: SeriesBatch, j: int) -> IntArray:
         model, other = self.model, self.rows[j : j + 1]
@@ -192,96 +261,11 @@ class Neighbours:
         return Aligner(other, model.row_map_.settings).path(rows, 0).path
 
 
-References = Landmarks | Neighbours
-
-
 def references_of(model: Any, draw: Drawing) -> References | None:
     """The references of a model; None if it is not known to have any."""
     if hasattr(model, "linear_forms"):
         return Landmarks(model, draw)
     return Neighbours(model) if hasattr(model, "nearness") else None
-
-
-def references_content(
-    references: References | None,
-    named: list[int],
-    similarities: FloatArray | None,
-    channels: IntArray,
-) -> dict[str, Any] | None:
-    """References that the page draws; None if the model has none.
-
-    Parameters
-    ----------
-    references
-        All references of the model.
-    named
-        References that the explorer shows, in the order of its numbering.
-    similarities
-        Similarities of the series of the report; None without series.
-    channels
-        Channels to draw.
-
-    Returns
-    -------
-    dict
-        Arrays with one entry per drawn reference: those of the explorer, then other landmarks with
-        large effects. ``gallery`` has the landmarks of each class, largest effect first.
-    """
-    if references is None:
-        return None
-    model = references.model
-    gallery = [] if isinstance(references, Neighbours) else _gallery(references, similarities)
-    order = list(dict.fromkeys([*named, *(j for row in gallery for j in row["shown"])]))
-    for row in gallery:
-        row["shown"] = [order.index(j) for j in row["shown"]]
-    drawn = [references.rows[j].T[:, channels] for j in order]
-    indices = references.indices[order].tolist()
-    landmarks = references.landmarks
-    times = (
-        [None] * len(order) if landmarks is None else [landmarks[j : j + 1].times for j in order]
-    )
-    return {
-        "kind": references.kind,
-        "index": indices,
-        "name": [model.series_name(index, with_class=False) for index in indices],
-        "class": [model.series_class(index) for index in indices],
-        "clock": [None if own is None else clock(own) for own in times],
-        "length": [len(rows) for rows in drawn],
-        "rows": pack([Bins.of(len(rows)).sample(rows) for rows in drawn], bits=16),
-        "weighted": isinstance(references, Landmarks) and references.weighted,
-        "gallery": gallery,
-    }
-
-
-def _gallery(references: Landmarks, similarities: FloatArray | None) -> list[dict[str, Any]]:
-    """The strongest landmarks of each class.
-
-    If landmarks have weights, every class has its own: the landmarks of a row are those with the
-    largest weights for its class. Otherwise they are those that belong to the class.
-    """
-    effects, rows = references.effects(similarities), []
-    codes = [references.model.series_class(index) for index in references.indices.tolist()]
-    positives = references.model.positive_classes_.tolist()
-    two = len(positives) == 1
-    known = not references.weighted and None not in codes
-    classes = references.model.classes_.tolist() if known else positives
-    count = max(1, min(_MOST_PER_CLASS, _MOST_LANDMARKS // len(classes)))
-    for c, label in enumerate(classes):
-        own = effects[0 if two else c]
-        used = own != 0
-        if known:
-            used &= np.array(codes) == c
-        order = np.argsort(-np.abs(own), kind="stable")
-        shown = [int(j) for j in order if used[j]][:count]
-        rows.append(
-            {
-                "class": references.model.classes_.tolist().index(label),
-                "used": int(used.sum()),
-                "shown": shown,
-                "effect": rounded(own[shown], 3),
-            }
-        )
-    return rows
 
 
 def drawing_of(model: Any, batch: SeriesBatch | None) -> tuple[Drawing, str]:
@@ -326,7 +310,7 @@ def landmarks_section(content: Content) -> str:
     rows = []
     for row in references["gallery"]:
         heaviest = ", ".join(
-            f"{references['name'][j]} ({_effect(effect, weighted=weighted)})"
+            f"{references['name'][j]} ({effect:{'+.0%' if weighted else '.2g'}})"
             for j, effect in zip(row["shown"], row["effect"], strict=True)
         )
         rows.append([model["classes"][row["class"]], str(row["used"]), heaviest])
@@ -356,7 +340,3 @@ def _about_shares(classes: list[str], *, weighted: bool) -> str:
         "Each class has its own weights. Similarity to a landmark with a positive weight raises "
         f"the score of the class. A negative weight lowers it. {share}"
     )
-
-
-def _effect(value: float, *, weighted: bool) -> str:
-    return f"{100 * value:+.0f}%" if weighted else f"{value:.2g}"

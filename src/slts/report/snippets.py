@@ -50,7 +50,7 @@ class Occurring:
 
 
 class DrawnSnippets:
-    """The snippets of a model, numbered in the order in which the page names them.
+    """The snippets of a model. The page numbers those that it shows.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class DrawnSnippets:
 
     def __init__(self, model: Any, form: SnippetForm) -> None:
         self.model, self.form = model, form
-        self.named: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
         n_pairs = len(form.snippets) * float(model.landmarks_.lengths.mean())
         # Time to explain one series, in alignments of short series.
         self.n_alignments = int(n_pairs / _PAIRS)
@@ -86,7 +86,7 @@ class DrawnSnippets:
         order = order.swapaxes(1, 2)
         names = np.zeros(order.shape, dtype=np.int64)
         for place in np.argwhere(values != 0):
-            names[*place] = self._name(int(order[*place]))
+            names[*place] = self._number(int(order[*place]))
         return Occurring(names, values, added.sum(axis=1), occurs.sum(axis=0))
 
     def content(self, predictions: Predictions | None) -> dict[str, Any]:
@@ -104,8 +104,31 @@ class DrawnSnippets:
             the class of each decision value, strongest first.
         """
         model, snippets = self.model, self.form.snippets
-        gallery, rows, added = self._gallery(predictions)
-        drawn = {k: snippets.prominent_rows(k, _MOST_ROWS) for k in self.named}
+        if predictions is None:
+            batch, indices = model.landmarks_, model.landmark_indices_.tolist()
+            ids = [model.series_name(index, with_class=False) for index in indices]
+            truth = [model.series_class(index) for index in indices]
+        else:
+            batch, ids, codes = predictions.batch, predictions.ids, predictions.truth
+            truth = [None] * len(batch) if codes is None else codes.tolist()
+        most = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(self.form.coef))))
+        gallery: list[dict[str, Any]] = []
+        rows: list[FloatArray] = []
+        added: list[FloatArray] = []
+        for decision, sides in enumerate(snippets_to_show(model, batch, most)):
+            gallery.append({"for": [], "against": []})
+            for items, side in zip(gallery[-1].values(), sides, strict=True):
+                for one in side:
+                    at = one.example
+                    place, own_rows, terms = self._example(
+                        one.snippet, decision, batch[at : at + 1]
+                    )
+                    rows.append(own_rows)
+                    added.append(terms)
+                    example = {"id": ids[at], "truth": truth[at], "adds": rounded(one.adds)}
+                    item = {"snippet": self._number(one.snippet), "weight": rounded(one.weight)}
+                    items.append({**item, "example": {**place, **example}})
+        drawn = {k: snippets.prominent_rows(k, _MOST_ROWS) for k in self._numbers}
         return {
             "n_steps": snippets.n_steps,
             "position": list(drawn),
@@ -121,44 +144,12 @@ class DrawnSnippets:
             "of_training": predictions is None,
         }
 
-    def _gallery(
-        self, predictions: Predictions | None
-    ) -> tuple[list[dict[str, Any]], list[FloatArray], list[FloatArray]]:
-        """Snippets for and against each class; the examples' rows, and what is added in them."""
-        batch = self.model.landmarks_ if predictions is None else predictions.batch
-        count = max(1, min(_MOST_PER_SIDE, _MOST_DRAWN // (2 * len(self.form.coef))))
-        gallery: list[dict[str, Any]] = []
-        rows: list[FloatArray] = []
-        added: list[FloatArray] = []
-        for decision, sides in enumerate(snippets_to_show(self.model, batch, count)):
-            gallery.append({"for": [], "against": []})
-            for name, side in zip(("for", "against"), sides, strict=True):
-                for one in side:
-                    at = one.example
-                    example, values, terms = self._example(
-                        one.snippet, decision, batch[at : at + 1]
-                    )
-                    if predictions is None:
-                        index = int(self.model.landmark_indices_[at])
-                        example["id"] = self.model.series_name(index, with_class=False)
-                        example["truth"] = self.model.series_class(index)
-                    else:
-                        truth = predictions.truth
-                        example["id"] = predictions.ids[at]
-                        example["truth"] = None if truth is None else int(truth[at])
-                    example["adds"] = rounded(one.adds)
-                    rows.append(values)
-                    added.append(terms)
-                    item = {"snippet": self._name(one.snippet), "weight": rounded(one.weight)}
-                    gallery[-1][name].append({**item, "example": example})
-        return gallery, rows, added
-
     def _example(
         self, snippet: int, decision: int, series: SeriesBatch
     ) -> tuple[dict[str, Any], FloatArray, FloatArray]:
         """One snippet in one series: its closest place, the channels, and what it adds by bin."""
         form, which, n = self.form, np.array([snippet]), series.n_steps
-        bins, snippets = Bins.of(n), form.snippets
+        bins, snippets = Bins(n), form.snippets
         ((_, distances),) = snippets.distances(series, which)
         ((_, met),) = form.occurrences(series, which)
         own = snippets.channels_of(snippet)[snippets.prominent_rows(snippet, _MOST_ROWS)]
@@ -166,8 +157,8 @@ class DrawnSnippets:
         place = {"length": n, "bins": bins.count, "centre": int(distances[0].argmin())}
         return place, bins.sample(fill_gaps(series).values[:, own]).T, bins.sums(terms)
 
-    def _name(self, snippet: int) -> int:
-        return self.named.setdefault(snippet, len(self.named))
+    def _number(self, snippet: int) -> int:
+        return self._numbers.setdefault(snippet, len(self._numbers))
 
 
 def snippets_of(model: Any) -> DrawnSnippets | None:

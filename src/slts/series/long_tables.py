@@ -150,8 +150,14 @@ def assemble(
                 f"is not a channel, but it varies in series {ids[varying[0]]!r}: {_OVERRULE}"
             )
     # Rows that are in order already are not copied.
-    order: Any = steps.order if (np.diff(codes) < 0).any() else slice(None)
+    is_mixed = bool((np.diff(codes) < 0).any())
+    order: Any = steps.order if is_mixed else slice(None)
     times, notes = None, tuple[str, ...]()
+    if columns.time is None and is_mixed:
+        notes = (
+            "rows of different series are mixed, and there is no time column: the steps of a "
+            "series are in the order of its rows",
+        )
     if columns.time is not None:
         times = rows[columns.time].to_numpy()
         falling = steps.falling(times)
