@@ -32,7 +32,7 @@ from slts.files import Columns, Dataset, SeriesScan, iter_series, read_series, s
 from slts.files.folders import HOW_TO_LABEL, FolderPart
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
 from slts.persistence import load
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch
 from slts.series.flatten import SWAPPED_AXES
 from slts.series.source import Digests, series_keys

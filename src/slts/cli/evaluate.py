@@ -20,7 +20,7 @@ from slts.guarantees import Certificate, certify
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import Validation
-from slts.plural import count
+from slts.quantities import count
 
 
 @options.command

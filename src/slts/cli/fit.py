@@ -29,7 +29,7 @@ from slts.errors import DataError
 from slts.execution import duration
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
-from slts.plural import count
+from slts.quantities import count
 
 CLASSIFIERS = {
     "local": "LocalSLTSClassifier",

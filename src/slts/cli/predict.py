@@ -19,7 +19,7 @@ from slts.cli.terminal import plain, show_json
 from slts.extras import import_extra
 from slts.files import Dataset
 from slts.guarantees.prediction_sets import FLAGS, PredictionSets, prediction_sets
-from slts.plural import count
+from slts.quantities import count
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 _STDOUT = "-"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from slts.plural import count
+from slts.quantities import count
 
 Bounded = Literal["hinge risk of M", "0-1 error"]
 

@@ -15,7 +15,7 @@ from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import HeldOutMargins, two_sided
-from slts.plural import count
+from slts.quantities import count
 
 # What a set of each size says: no class, one, several.
 FLAGS = ("empty", "single", "several")

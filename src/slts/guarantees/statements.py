@@ -13,7 +13,7 @@ from slts.alignment import Aligner
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import bounds
 from slts.guarantees.certificate import Bound, Bounded
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch
 
 INDEPENDENT = "the series are independent draws from the population of future series"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from slts.atomic_files import write_whole
-from slts.plural import count
+from slts.quantities import count
 from slts.report.card import card_section
 from slts.report.collect import collect
 from slts.report.explorer import explorer_section, space_section

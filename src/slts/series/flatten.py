@@ -10,7 +10,7 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError, warn
-from slts.plural import count
+from slts.quantities import count
 from slts.series.naming import names_of
 
 _NUMBER_KINDS = "biuf"

@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray
-from slts.bytesize import parse_bytes
 from slts.columns.rows import same_step
 from slts.errors import DataError, warn
-from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
-from slts.extras import running_client
+from slts.execution import (
+    DaskRunner,
+    TaskRunner,
+    ThreadRunner,
+    check_stopped,
+    running_client,
+    usable_memory,
+)
 from slts.files import Dataset
 from slts.files.dask_collections import is_collection
 from slts.files.paths import is_path_like
+from slts.quantities import parse_bytes
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
