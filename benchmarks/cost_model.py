@@ -26,10 +26,10 @@ from measure import best_of, describe_machine, write_json
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
-from slts.bytesize import parse_bytes
 from slts.execution import ThreadRunner
 from slts.execution.memory import Spill
 from slts.learning.hinge import HingeExamples
+from slts.quantities import parse_bytes
 from slts.training.first_pass import count_and_sample
 from slts.training.memory_plan import MOST_TUNING, LandmarkWork, MemoryPlan
 from slts.training.sampling import SampleSize

@@ -25,8 +25,7 @@ import numpy as np
 from inputs import assert_same_model, draw
 
 import slts
-from slts.execution import DaskRunner, ThreadRunner
-from slts.extras import running_client
+from slts.execution import DaskRunner, ThreadRunner, running_client
 
 _PER_PART = 1_000
 # Fewer series are learned from in memory, without the workers.

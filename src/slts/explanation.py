@@ -28,7 +28,7 @@ from slts.alignment import Alignment
 from slts.models.linear_form import LinearForm, decision_of
 from slts.models.row_map import RowMap
 from slts.models.snippets import SnippetForm
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch, as_series
 
 __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]

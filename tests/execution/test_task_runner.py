@@ -1,15 +1,20 @@
 """ThreadRunner: results in order, errors stop all work, no file is left behind."""
 
 import _thread
+import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import ThreadRunner, check_stopped
+from slts.execution import ThreadRunner, check_stopped, task_runner
 from slts.execution.task_runner import Stopped
 
 # Long enough for any machine: only a test that fails waits so long.
@@ -18,11 +23,14 @@ PATIENCE = 60
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Where temporary files go; check that every thread has ended."""
+    """Where temporary files go; check that every thread has ended or is idle."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     before = set(threading.enumerate())
     yield tmp_path
+    for pool in list(task_runner._IDLE):
+        pool.shutdown()
+    task_runner._IDLE.clear()
     assert set(threading.enumerate()) <= before
 
 
@@ -130,6 +138,93 @@ def test_progress_follows_the_results(n_jobs):
 
     list(ThreadRunner(n_jobs).map(square, range(7), progress=progress))
     assert seen == [(k, 7, threading.get_ident()) for k in range(1, 8)]
+
+
+# -- idle threads
+
+
+def threads_of(runner):
+    barrier = threading.Barrier(runner.n_workers)
+
+    def meet(*_):
+        barrier.wait(PATIENCE)
+        return threading.get_ident()
+
+    return set(runner.map(meet, range(runner.n_workers)))
+
+
+def test_maps_one_after_the_other_have_the_same_threads():
+    assert threads_of(ThreadRunner(3)) == threads_of(ThreadRunner(3))
+
+
+def test_a_map_inside_a_map_has_threads_of_its_own():
+    barrier = threading.Barrier(4)
+
+    def meet(*_):
+        barrier.wait(PATIENCE)
+        return threading.get_ident()
+
+    def task(part, shared, own):
+        return {threading.get_ident(), *ThreadRunner(2).map(meet, range(2))}
+
+    assert len(set.union(*ThreadRunner(2).map(task, range(2)))) == 6
+
+
+def test_few_threads_stay_idle():
+    before = threading.active_count()
+    for n_jobs in (2, 3, 4, 5, 6, 7):
+        threads_of(ThreadRunner(n_jobs))
+    assert threading.active_count() <= before + 4 + 5 + 6 + 7
+
+
+def test_idle_threads_hold_nothing(monkeypatch):
+    """When a map ends, its threads may still hold what was submitted: here for ever."""
+
+    class Large:
+        pass
+
+    class Holding(ThreadPoolExecutor):
+        def submit(self, *call):
+            held.append((call, super().submit(*call)))
+            return held[-1][1]
+
+    held, alive = [], []
+
+    def large(*_):
+        alive.append(weakref.ref(made := Large()))
+        return made
+
+    monkeypatch.setattr(task_runner, "ThreadPoolExecutor", Holding)
+    list(ThreadRunner(2).map(large, [large() for _ in range(4)], large(), large))
+    assert len(held) == 4
+    assert len(alive) == 13
+    assert [own for own in alive if own() is not None] == []
+
+
+def test_a_thread_of_a_failed_map_is_not_used_again():
+    with pytest.raises(ZeroDivisionError):
+        list(ThreadRunner(2).map(lambda part, *_: 1 / part, range(2)))
+    assert len(task_runner._IDLE) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_starts_threads_of_its_own_and_ends():
+    program = """
+import os, signal, sys
+from slts.execution import ThreadRunner
+
+def squares():
+    return list(ThreadRunner(2).map(lambda part, *_: part * part, range(5)))
+
+squares()
+child = os.fork()
+signal.alarm(30)
+assert squares() == [0, 1, 4, 9, 16]
+if child:
+    sys.exit(os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=PATIENCE)
+    assert done.returncode == 0
 
 
 def blas_threads():

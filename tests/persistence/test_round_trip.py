@@ -211,12 +211,13 @@ def test_more_jobs_than_any_machine_has(tmp_path, monkeypatch):
     before = threading.active_count()
     monkeypatch.setattr(threading.Thread, "start", counted)
     model = fit(slts.SLTSClassifier(8, random_state=0), n_jobs=100_000)
-    # Three problems, and joblib's threads that manage them.
-    assert max(running) <= before + max(3, 4 * joblib.cpu_count()) + 5
+    # Three problems, joblib's threads that manage them, and six that are idle.
+    most = before + max(3, 4 * joblib.cpu_count()) + 5 + 6
+    assert max(running) <= most
     loaded = round_trip(model, tmp_path)
     assert loaded.n_jobs == 100_000
     assert_same_value(loaded.predict(new_series()), model.predict(new_series()))
-    assert max(running) <= before + max(3, 4 * joblib.cpu_count()) + 5
+    assert max(running) <= most
 
 
 def test_a_generator_is_described_but_not_stored(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import slts
-from slts.bytesize import format_bytes, parse_bytes
+from slts.quantities import format_bytes, parse_bytes
 from slts.training import landmark_fit, memory_plan
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
 from slts.training.sampling import SampleSize

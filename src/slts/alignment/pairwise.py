@@ -15,7 +15,7 @@ from slts.alignment.cpu import native
 from slts.alignment.settings import AlignmentSettings, Band, native_band, no_path_error
 from slts.errors import DataError
 from slts.execution import progress_bar
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch, as_series
 from slts.series.missing import observed_steps
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts.errors import DataError, warn
 from slts.estimators.parameters import PARAMETERS, Kind, check_parameters, one_of
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch, as_series
 from slts.series.channels import SCALES, ChannelScale
 from slts.training.source import is_source

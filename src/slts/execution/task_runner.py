@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -123,6 +124,31 @@ class Stopped(Exception):  # noqa: N818 - internal signal
     """Raised inside a task whose result is no longer needed."""
 
 
+# Pools whose threads wait for the next map, and how many threads each has, the newest last: to
+# start threads takes longer than many a map. A forked process has none of them.
+_IDLE: dict[ThreadPoolExecutor, int] = {}
+_MOST_IDLE = 4
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_IDLE.clear)
+
+
+@contextmanager
+def _pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Give threads to one map. They are kept for others once it has all its results."""
+    # Another thread may have taken one that was seen.
+    idle = (pool for pool, n in list(_IDLE.items()) if n == n_threads and _IDLE.pop(pool, 0))
+    pool = next(idle, None) or ThreadPoolExecutor(n_threads)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown()
+        raise
+    _IDLE[pool] = n_threads
+    for oldest in list(_IDLE)[:-_MOST_IDLE]:
+        if _IDLE.pop(oldest, 0):
+            oldest.shutdown()
+
+
 _current = threading.local()
 
 
@@ -197,29 +223,33 @@ class ThreadRunner(TaskRunner):
         if workers <= 1:
             yield lambda number, mine: partial(task, parts[number], shared, mine), 1
             return
-        stop, running = threading.Event(), set[Future[Result]]()
+        stop, running = threading.Event(), set[Future[None]]()
+        # When a result is read, its thread may still hold what was submitted, and the future.
+        calls, results = dict[int, Callable[[], Result]](), dict[int, Result]()
 
-        def stoppable(number: int, mine: Any) -> Result:
+        def stoppable(number: int) -> None:
             _current.stop = stop
             # A thread that was just stopped must not start another part.
             check_stopped()
-            return task(parts[number], shared, mine)
+            results[number] = calls.pop(number)()
 
-        def result(future: Future[Result]) -> Result:
+        def result(number: int, future: Future[None]) -> Result:
             # Short waits let Ctrl-C work on every platform, and an error of any part is raised.
             while not future.done():
                 wait([future], timeout=0.1)
                 for other in [other for other in running if other.done()]:
                     other.result()
             running.discard(future)
-            return future.result()
+            future.result()
+            return results.pop(number)
 
-        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        with one_blas_thread(), _pool(self._workers) as pool:
 
             def start(number: int, mine: Any) -> Callable[[], Result]:
-                future = pool.submit(stoppable, number, mine)
+                calls[number] = partial(task, parts[number], shared, mine)
+                future = pool.submit(stoppable, number)
                 running.add(future)
-                return lambda: result(future)
+                return partial(result, number, future)
 
             try:
                 # One part waits for every thread, so a slow part does not leave others idle.

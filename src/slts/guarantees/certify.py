@@ -130,17 +130,17 @@ def certify(
     if groups is not None:
         raise DataError(
             "groups need held-out series: bounds from the training sample hold for independent "
-            "series only. Use sample='holdout'."
+            "series only. Use the sample 'holdout'."
         )
     if is_scan:
         raise DataError(
             "bounds from the training sample need its series in memory: read them with "
-            "slts.files.read_series, or certify on held-out series, sample='holdout'."
+            "slts.files.read_series, or certify on held-out series (the sample 'holdout')."
         )
     if not isinstance(model, LandmarkClassifier):
         raise DataError(
             f"{type(model).__name__} has no bounds from its training sample: certify it on "
-            f"held-out series, sample='holdout'."
+            f"held-out series (the sample 'holdout')."
         )
     labels = check_labels(model, y)
     batch = check_batch(model, X, labels)
@@ -243,8 +243,8 @@ def _certified_indices(
     certified = np.setdiff1d(np.arange(len(batch)), _pool(model, len(batch), pool))
     if len(certified) < _FEWEST:
         raise DataError(
-            f"only {len(certified)} training series are outside the pool of the landmarks: at "
-            f"least {_FEWEST} are needed."
+            f"the pool of the landmarks leaves {len(certified)} training series: at least "
+            f"{_FEWEST} are needed."
         )
     return certified
 

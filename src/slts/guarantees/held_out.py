@@ -99,8 +99,8 @@ class HeldOut:
         name = _name_of(int(self.overlap.copies[0]), self.series)
         more = f" (the first of {self.n_copies})" if self.n_copies > 1 else ""
         raise DataError(
-            f"{name} is a copy of a training series{more}: a hold-out certificate needs series the "
-            f"model was not trained on."
+            f"{name} is a copy of a training series{more}: use series that the model was not "
+            f"trained on."
         )
 
     @property
@@ -147,12 +147,12 @@ class HeldOut:
 def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
     """Labels as an array. All must be classes of the model. `X` is used for messages."""
     if y is None:
-        raise DataError("y is None: a certificate needs the label of every series.")
+        raise DataError("y is None: the label of every series is needed.")
     # Labels of mixed type stay what they are: NumPy would turn 1 and "a" into texts.
     is_list = isinstance(y, list | tuple)
     labels: AnyArray = column_or_1d(np.array(y, dtype=object) if is_list else y)
     if len(labels) == 0:
-        raise DataError("y is empty: a certificate needs at least one labelled series.")
+        raise DataError("y is empty: at least one labelled series is needed.")
     classes = model.classes_.tolist()
     known, found = set(classes), labels.tolist()
     wrong = next((i for i, label in enumerate(found) if label not in known), None)

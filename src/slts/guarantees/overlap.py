@@ -83,9 +83,12 @@ class Overlap:
         checked, unchecked = [], []
         n_seen, known = int(self.seen.sum()), f"{self.n_compared:,} training series"
         if n_seen:
+            look = "looks like a training series, but is not"
+            if n_seen > 1:
+                look = "look like training series, but are not"
             unchecked.append(
-                f"{n_seen} held-out series look like training series, but are not: {self.n_alike} "
-                f"of {known} look like each other too"
+                f"{n_seen} held-out series {look}: {self.n_alike} of {known} look like each other "
+                f"too"
             )
         else:
             checked.append(
@@ -94,8 +97,9 @@ class Overlap:
             )
         if not self.complete:
             unchecked.append(
-                f"no held-out series is a training series: only {self.n_compared} of these were "
-                f"compared, because the model has no digests of the others"
+                f"no held-out series is a training series: only {self.n_compared} of these "
+                f"{'was' if self.n_compared == 1 else 'were'} compared, because the model has no "
+                f"digests of the others"
             )
         return checked, unchecked
 

@@ -13,6 +13,7 @@ from slts.alignment import Aligner
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import bounds
 from slts.guarantees.certificate import Bound, Bounded
+from slts.quantities import count
 from slts.series import SeriesBatch
 
 INDEPENDENT = "the series are independent draws from the population of future series"
@@ -233,10 +234,10 @@ def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions)
     if conditions.groups is not None:
         rate, n_groups = bounds.mean_over_groups(wrong, conditions.groups)
         details |= {"n_groups": n_groups, "mean_of_groups": rate}
-        claim += f"; the mean over the {n_groups} groups is {rate:.2%}"
+        claim += f"; the mean over {count(n_groups, 'group')} is {rate:.2%}"
     if conditions.draws is not None:
         details["n_draws"] = n_draws = int(conditions.draws.max()) + 1
-        claim += f"; copies count once, so that {n_draws} are independent"
+        claim += f"; copies count once: {count(n_draws, 'independent draw')}"
     claim += "."
     if value >= base_rate:
         claim += " Always predicting the most frequent class might do as well."

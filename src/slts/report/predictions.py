@@ -19,7 +19,7 @@ from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, m
 from slts.guarantees.held_out import HeldOut, Predicted
 from slts.guarantees.overlap import Overlap, held_out_digests
 from slts.learning.calibration import two_sided
-from slts.plural import count
+from slts.quantities import count
 from slts.report.markup import MOST_COLUMNS, Cell, Content, items, meter, percent, section, table
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series

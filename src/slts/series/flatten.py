@@ -10,12 +10,14 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout, Missing
 from slts.errors import DataError, warn
-from slts.plural import count
+from slts.quantities import count
 from slts.series.naming import names_of
 
 _NUMBER_KINDS = "biuf"
 # Ratio of channels to steps from which a 3-D array may have its axes swapped.
 _FAR_MORE = 4
+# Begin of the warning about them.
+SWAPPED_AXES = "X of shape"
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
     "polars": {"DataFrame", "LazyFrame"},
@@ -72,7 +74,7 @@ def warn_if_swapped(X: object) -> None:
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 3 and shape[1] > _FAR_MORE * shape[2] > 0:
         warn(
-            f"X of shape {tuple(shape)} is read as series of {shape[1]} channels and "
+            f"{SWAPPED_AXES} {tuple(shape)} is read as series of {shape[1]} channels and "
             f"{count(shape[2], 'step')}. If its axes are (n, time, channels), use "
             f"slts.as_series(X, layout='time_first'), or save X.transpose(0, 2, 1) in a file"
         )

@@ -14,12 +14,12 @@ import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
-from slts.bytesize import format_bytes
 from slts.errors import warn
 from slts.execution import TaskRunner
 from slts.landmarks import resolve_count
 from slts.learning import MetricSolution, SeparatorSolution
 from slts.models.row_map import RowMap
+from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.alignments import SampleAlignments

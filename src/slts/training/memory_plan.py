@@ -6,9 +6,9 @@ import logging
 import math
 from dataclasses import dataclass, replace
 
-from slts.bytesize import format_bytes
 from slts.execution import TaskRunner, free_disk
 from slts.learning import MetricProblem, SeparatorProblem, rows_in_memory
+from slts.quantities import format_bytes
 
 _LOGGER = logging.getLogger("slts")
 
