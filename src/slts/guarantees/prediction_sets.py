@@ -223,8 +223,7 @@ def prediction_sets(
             "series, use prediction_sets(model).predict(X)."
         )
     given = HeldOut.of(model, X, y, groups)
-    if given.copy_error is not None:
-        raise given.copy_error
+    given.require_no_copies()
     decisions = given.decisions if given.decisions is not None else decisions_of(model, X)
     codes = np.searchsorted(model.classes_, given.labels)
     draws = given.groups if given.draws is None else given.draws
