@@ -381,9 +381,10 @@ def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
 
 
 def _one_series(x: Any) -> SeriesBatch:
-    # A list of (channels, time) arrays is a collection, any other list is one series.
+    # A list of (channels, time) arrays is a collection, any other list or array is one series.
     is_list = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
-    collection = is_list or isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3
+    no_array = not isinstance(x, list | tuple) and not hasattr(x, "__array__")
+    collection = is_list or isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3 or no_array
     # The model knows its number of channels, so the order of the axes is not in doubt.
     batch = as_series(x if collection else [x], layout="channels_first")
     if len(batch) != 1:
