@@ -1,6 +1,7 @@
 """Contributions are exact, for all kinds of models and in every sum."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -175,6 +176,12 @@ def test_a_list_of_one_series_is_explained_and_several_raise_an_error(fitted):
     for several in (slts.as_series(X[:2]), X[:2], np.zeros((2, *X[0].shape))):
         with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2 series"):
             explain(model, several)
+    frame = pd.DataFrame({"id": 1, "t": [1, 2], "u": 0.5, "v": [1.0, 3.0]})
+    scan = slts.scan_series(frame, id="id", time="t")
+    with pytest.raises(slts.DataError, match=r"SeriesScan, .* Read a scan: X.read\(\).series"):
+        explain(model, scan)
+    with pytest.raises(slts.DataError, match=r"is of type str, .* scan it"):
+        explain(model, "series.csv")
 
 
 def test_an_array_with_the_channels_of_training_is_explained_without_a_warning(rng):

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -356,7 +357,7 @@ def test_copies_are_more_than_training_series_look_alike(n_alike, n_copies):
 def test_draws_are_joined_over_copies_and_groups():
     digests = np.array([[1, 2], [3, 4], [2, 5], [6, 7], [5, 8]], dtype=np.uint64)
     known = np.array([7, 7, 9], dtype=np.uint64)
-    found = Overlap.between(known, digests)
+    found = Overlap.of(SimpleNamespace(training_digests_=known), digests)
     # The first, third and fifth series share digests, one with the next.
     assert found.draws.tolist() == [0, 1, 0, 2, 0]
     assert found.seen.tolist() == [False, False, False, True, False]

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,9 @@ def test_confusion_counts_every_series_once(content, model, three):
     assert counts.sum(axis=0).tolist() == [int((predicted == c).sum()) for c in model.classes_]
     assert counts.trace() == content["summary"]["accuracy"]["correct"]
     assert content["data"]["correct"] == counts.diagonal().tolist()
+    pairs = Counter(zip(three.y_test, predicted, strict=True))
+    confused = {(p["truth"], p["predicted"]): p["count"] for p in content["confusion"]["confused"]}
+    assert confused == {pair: n for pair, n in pairs.items() if pair[0] != pair[1]} != {}
 
 
 def test_scores_and_probabilities_are_those_of_the_model(content, model, three):
