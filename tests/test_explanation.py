@@ -11,7 +11,7 @@ import slts
 from slts.explanation import (
     even_choice,
     explain,
-    landmark_strength,
+    landmark_effects,
     snippets_to_show,
     summarize,
 )
@@ -338,7 +338,9 @@ def test_a_landmark_is_strong_if_its_contribution_differs_between_series(with_sn
     model, X = with_snippets
     parts = np.array([explain(model, x).by_landmark for x in X[:7]])
     expected = np.abs(parts - parts.mean(axis=0)).mean(axis=0)
-    np.testing.assert_allclose(landmark_strength(model.transform(X[:7]), 3, 9), expected, atol=1e-9)
+    found, weighted = landmark_effects(model, model.transform(X[:7]))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert not weighted
 
 
 def test_at_most_100_series_are_averaged_over():

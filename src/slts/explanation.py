@@ -513,14 +513,30 @@ def even_choice(count: int, most: int = _MOST_EXPLAINED) -> IntArray:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
-def landmark_strength(features: FloatArray, n_decisions: int, n_landmarks: int) -> FloatArray:
-    """How much the contribution of each landmark differs between series.
+def landmark_effects(model: Any, features: FloatArray | None = None) -> tuple[FloatArray, bool]:
+    """Effect of each landmark on each decision value, for pictures.
 
-    The mean absolute deviation of what it contributes, shape (decisions, landmarks), for a model
-    with several metrics per class. `features` come from its `transform`.
+    Parameters
+    ----------
+    model
+        A fitted classifier that `slts.explain` accepts.
+    features
+        What its `transform` returns for some series; None takes the landmarks.
+
+    Returns
+    -------
+    effects : ndarray
+        Shape (decisions, landmarks): the weights of the landmarks. In a model with local metrics,
+        how much the contribution of a landmark differs between series: its mean absolute deviation.
+    weighted : bool
+        Whether the effects are weights.
     """
-    terms = features.reshape(len(features), n_decisions, -1)[:, :, :n_landmarks]
-    return np.asarray(np.abs(terms - terms.mean(axis=0)).mean(axis=0))
+    form = model.linear_forms()[0]
+    if isinstance(form.rows, RowMap):
+        return form.coef, True
+    features = model.transform(model.landmarks_) if features is None else features
+    terms = features.reshape(len(features), len(form.coef), -1)[:, :, : len(form.landmarks)]
+    return np.abs(terms - terms.mean(axis=0)).mean(axis=0), False
 
 
 def snippet_strength(
@@ -578,3 +594,17 @@ def snippets_to_show(
         return found
 
     return [(side(decision, 1.0), side(decision, -1.0)) for decision in range(len(weights))]
+
+
+def snippet_in_series(
+    form: SnippetForm, snippet: int, series: SeriesBatch
+) -> tuple[int, FloatArray]:
+    """The step of one series at which a snippet is closest, and what it adds at each step.
+
+    The second has shape (decisions, steps).
+    """
+    which = np.array([snippet])
+    ((_, distances),) = form.snippets.distances(series, which)
+    ((_, met),) = form.occurrences(series, which)
+    added = form.step_weights(series.n_steps)[:, snippet, met[0]]
+    return int(distances[0].argmin()), added

@@ -254,6 +254,15 @@ def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(th
         assert np.all(np.diff(row["effect"]) <= 0)
 
 
+def test_landmarks_that_share_one_local_metric_have_effects_too(three):
+    model = slts.LocalSLTSClassifier(
+        6, representations="values", metrics="shared", n_phases=1, n_snippets=0, random_state=0
+    )
+    found = collect(model.fit(three.X, three.y))["references"]
+    assert not found["weighted"]
+    assert len({effect for row in found["gallery"] for effect in row["effect"]}) > 1
+
+
 def test_offset_cells_landmarks_and_snippets_add_up():
     for kind in ("slts", "svc", "local"):
         content = collect(fitted(kind), DATA["three"].X_test[:4], DATA["three"].y_test[:4])
