@@ -45,7 +45,7 @@
   // Packed arrays are one typed array. An array is scaled when it is read.
   const opened = (packed) => {
     const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
-    const flat = packed.bits === 8 ? new Int8Array(bytes.buffer) : new Int16Array(bytes.buffer);
+    const flat = new { 8: Int8Array, 16: Int16Array, 32: Int32Array }[packed.bits](bytes.buffer);
     const starts = [0];
     packed.sizes.forEach((size) => starts.push(starts[starts.length - 1] + size));
     return (k) => Float32Array.from(flat.subarray(starts[k], starts[k + 1]), (v) => v * packed.scales[k]);
@@ -65,17 +65,6 @@
     }
     return path;
   };
-  // Whole numbers, written with a fixed number of letters.
-  const openedIndices = (packed) => {
-    const starts = [0];
-    packed.sizes.forEach((size) => starts.push(starts[starts.length - 1] + size));
-    return (k) => Array.from({ length: packed.sizes[k] }, (_, i) => {
-      let value = 0;
-      const first = (starts[k] + i) * packed.letters;
-      for (let n = 0; n < packed.letters; n += 1) value = 64 * value + ALPHABET.indexOf(packed.data[first + n]);
-      return value;
-    });
-  };
   const referenceRows = references && opened(references.rows);
   const entryRows = explorer && opened(explorer.rows);
   const entryMaps = explorer && opened(explorer.maps);
@@ -83,10 +72,10 @@
   const entrySteps = explorer && opened(explorer.by_step);
   const snippetRows = snippets && opened(snippets.values);
   const occurring = explorer && explorer.occurring && {
-    strongest: openedIndices(explorer.occurring.strongest),
+    strongest: opened(explorer.occurring.strongest),
     values: opened(explorer.occurring.values),
     totals: opened(explorer.occurring.totals),
-    counts: openedIndices(explorer.occurring.counts),
+    counts: opened(explorer.occurring.counts),
   };
 
   const drawn = drawing.channels;
