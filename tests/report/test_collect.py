@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,9 @@ def test_confusion_counts_every_series_once(content, model, three):
     assert counts.sum(axis=0).tolist() == [int((predicted == c).sum()) for c in model.classes_]
     assert counts.trace() == content["summary"]["accuracy"]["correct"]
     assert content["data"]["correct"] == counts.diagonal().tolist()
+    pairs = Counter(zip(three.y_test, predicted, strict=True))
+    confused = {(p["truth"], p["predicted"]): p["count"] for p in content["confusion"]["confused"]}
+    assert confused == {pair: n for pair, n in pairs.items() if pair[0] != pair[1]} != {}
 
 
 def test_scores_and_probabilities_are_those_of_the_model(content, model, three):
@@ -248,6 +252,15 @@ def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(th
         places = [model.landmark_indices_.tolist().index(index) for index in indices]
         np.testing.assert_allclose(row["effect"], effect[c, places], rtol=1e-2)
         assert np.all(np.diff(row["effect"]) <= 0)
+
+
+def test_landmarks_that_share_one_local_metric_have_effects_too(three):
+    model = slts.LocalSLTSClassifier(
+        6, representations="values", metrics="shared", n_phases=1, n_snippets=0, random_state=0
+    )
+    found = collect(model.fit(three.X, three.y))["references"]
+    assert not found["weighted"]
+    assert len({effect for row in found["gallery"] for effect in row["effect"]}) > 1
 
 
 def test_offset_cells_landmarks_and_snippets_add_up():

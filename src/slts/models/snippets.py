@@ -337,15 +337,6 @@ class Snippets:
         costs = np.diff(np.array(self._windows.first)[bounds]) * float(self.n_steps)
         return bounds.tolist(), costs
 
-    @cached_property
-    def channel_shares(self) -> FloatArray:
-        """Share of a channel at one step of a snippet in what it adds, (snippets, channels)."""
-        shares = np.zeros((len(self), len(self.scale.centre)))
-        widths = np.diff(self.first)
-        rows = np.repeat(np.arange(len(self)), widths)
-        shares[rows, self.channels] = np.repeat(1.0 / (widths * self.n_steps), widths)
-        return shares
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is prepared."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -469,40 +460,14 @@ class SnippetForm:
         by_snippet : ndarray of shape (problems, snippets)
             The contribution of each of them.
         """
-        snippets, n, c = self.snippets, series.n_steps, len(self.coef)
+        snippets, n_problems = self.snippets, len(self.coef)
         which = np.arange(len(snippets)) if which is None else which
-        weights = self._step_weights(n)
-        n_levels = weights.shape[1]
-        # Further apart than the series is long, all steps of a window but one are beyond the ends.
-        gaps = np.minimum(snippets.dilations, n)
-        before = snippets.n_steps // 2 * int(gaps[which].max(initial=0))
-        wide = np.zeros((series.n_channels, n + 2 * before, c))
-        by_snippet = []
-        step = max(1, _DISTANCES // (n * c))
-        for begin in range(0, len(which), step):
-            for part, met in self.occurrences(series, which[begin : begin + step]):
-                own = weights[part]
-                place = np.arange(len(part))[:, np.newaxis] * n_levels + met
-                # From counts of levels: series in which they are the same have equal sums.
-                steps = np.bincount(place.ravel(), minlength=len(part) * n_levels)
-                by_snippet.append(np.einsum("sl,slc->sc", steps.reshape(-1, n_levels), own))
-                # Shape (snippets, steps, problems).
-                added = np.take(own.reshape(-1, c), place, axis=0)
-                shares, own_gaps = snippets.channel_shares[part].T, gaps[part]
-                bounds = np.append(np.flatnonzero(np.diff(own_gaps, prepend=0)), len(part))
-                for same in map(slice, bounds[:-1].tolist(), bounds[1:].tolist()):
-                    mixed = shares[:, same] @ added[same].reshape(-1, n * c)
-                    mixed = mixed.reshape(-1, n, c)
-                    # What a window adds at its centre is added to every step that it covers.
-                    gap = int(own_gaps[same.start])
-                    first = before - snippets.n_steps // 2 * gap
-                    for start in range(first, first + snippets.n_steps * gap, gap):
-                        wide[:, start : start + n] += mixed
-        # A window beyond an end covers the first or last step.
-        terms = wide[:, before : before + n]
-        terms[:, 0] += wide[:, :before].sum(axis=1)
-        terms[:, -1] += wide[:, before + n :].sum(axis=1)
-        return give_to_observed(terms.transpose(2, 1, 0), series), np.concatenate(by_snippet).T
+        weights = self._step_weights(series.n_steps)
+        terms = np.zeros((series.n_steps, series.n_channels, n_problems))
+        by_snippet = np.empty((len(snippets), n_problems))
+        for part, found in snippets.distances(series, which):
+            native.window_attribution(snippets._windows, part, found, weights, terms, by_snippet)
+        return give_to_observed(terms.transpose(2, 0, 1), series), by_snippet[which].T
 
 
 def _around_mean(values: FloatArray) -> FloatArray:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slts.explanation import landmark_strength
+from slts.explanation import landmark_effects
 from slts.models.linear_form import LinearForm
-from slts.models.row_map import RowMap
 from slts.plots.axes import (
     AGAINST,
     FOR,
@@ -155,11 +154,8 @@ def plot_landmark_weights(
         One bar per landmark, labelled with its class and name.
     """
     form, (position, sign) = _first_form(model), model.decision_of(label)
-    weights = sign * form.coef[position]
-    weighted = form.has_one_metric and isinstance(form.rows, RowMap)
-    if not weighted:
-        features = model.transform(model.landmarks_)
-        weights = landmark_strength(features, len(form.positives), len(form.landmarks))[position]
+    effects, weighted = landmark_effects(model)
+    weights = sign * effects[position] if weighted else effects[position]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]

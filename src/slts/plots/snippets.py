@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import snippets_to_show
+from slts.explanation import snippet_in_series, snippets_to_show
 from slts.models.snippets import SnippetForm
 from slts.plots.axes import (
     AGAINST,
@@ -90,9 +90,11 @@ def plot_snippets(
         if batch is None:
             continue
         k, series = one.snippet, batch[one.example : one.example + 1]
-        ((_, met),) = form.occurrences(series, np.array([k]))
-        by_step = sign * form.step_weights(series.n_steps)[position, k][met[0]]
-        _draw_series(grid[:, 1], form, k, rows, series, by_step, colour)
+        centre, added = snippet_in_series(form, k, series)
+        reach = np.arange(form.snippets.n_steps) - form.snippets.n_steps // 2
+        window = centre + form.snippets.dilations[k] * reach
+        channels = form.snippets.channels_of(k)[rows]
+        _draw_series(grid[:, 1], series, channels, window, sign * added[position], colour)
         names = batch.series_names
         name = f"series {one.example}" if names is None else names[one.example]
         text = f"adds {sign * one.adds:+.2g} in {name}"
@@ -130,22 +132,18 @@ def _draw_snippet(axes: Any, model: Any, k: int, rows: IntArray, colour: str) ->
 
 def _draw_series(
     axes: Any,
-    form: SnippetForm,
-    k: int,
-    rows: IntArray,
     series: SeriesBatch,
+    channels: IntArray,
+    window: IntArray,
     added: FloatArray,
     colour: str,
 ) -> None:
-    """Draw channels of a series, the closest occurrence, and what is added at each step."""
-    snippets, n = form.snippets, series.n_steps
-    ((_, distances),) = snippets.distances(series, np.array([k]))
-    reach = np.arange(snippets.n_steps) - snippets.n_steps // 2
-    window = int(distances[0].argmin()) + snippets.dilations[k] * reach
+    """Draw channels of a series, the steps of a window, and what is added at each step."""
+    n = series.n_steps
     window = window[(window >= 0) & (window < n)]
     largest, shades = float(np.abs(added).max()) or 1.0, signed_colours()
-    for ax, row in zip(axes, rows, strict=True):
-        values = series.values[:, snippets.channels_of(k)[row]]
+    for ax, channel in zip(axes, channels, strict=True):
+        values = series.values[:, channel]
         ax.plot(values, color="black", linewidth=0.8)
         ax.plot(window, values[window], color=colour, linewidth=2.0, marker=".")
         _tidy(ax)

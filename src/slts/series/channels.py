@@ -261,6 +261,19 @@ def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
     return SeriesBatch.from_checked(np.ascontiguousarray(values), offsets, batch.channel_names)
 
 
+def mean_shares(series: SeriesBatch, max_length: int | None) -> tuple[IntArray, FloatArray]:
+    """Return the mean of `pool_steps` that each step of one series belongs to, and shares in it.
+
+    The share of each value has shape (steps, channels) and is zero for missing values.
+    """
+    n = series.n_steps
+    mean = np.arange(n) // (1 if max_length is None else -(-n // max_length))
+    observed = ~np.isnan(series.values)
+    first = np.flatnonzero(np.diff(mean, prepend=-1))
+    counts = np.add.reduceat(observed, first, axis=0, dtype=np.int64)
+    return mean, observed / np.maximum(counts, 1)[mean]
+
+
 def spread_of(values: FloatArray) -> FloatArray:
     """Return the standard deviation of each column; 1 if a column is constant up to rounding."""
     return _moments(values)[1]
