@@ -11,7 +11,7 @@ import slts
 ROOT = Path(slts.__file__).parent
 
 # What each part may import.
-FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "bytesize", "hashing", "plural"}
+FOUNDATION = {"_typing", "errors", "extras", "atomic_files", "hashing", "quantities"}
 SERIES = FOUNDATION | {"columns", "series"}
 ALIGNMENT = SERIES | {"alignment", "execution"}
 MODELS = ALIGNMENT | {"models"}
@@ -23,16 +23,15 @@ ALLOWED = {
     "columns": FOUNDATION,
     "series": FOUNDATION | {"columns"},
     "datasets": SERIES | {"execution"},
-    "files": SERIES | {"datasets"},
+    "files": SERIES | {"datasets", "execution"},
     "alignment": SERIES | {"execution"},
     "models": ALIGNMENT,
     "landmarks": ALIGNMENT,
     "learning": FOUNDATION,
     "training": TRAINING - {"training"},
     "estimators": TRAINING,
-    "adapter": FOUNDATION | {"estimators"},
-    "aeon": FOUNDATION | {"adapter", "estimators"},
-    "sktime": FOUNDATION | {"adapter", "estimators"},
+    "aeon": FOUNDATION | {"estimators"},
+    "sktime": FOUNDATION | {"estimators"},
     "explanation": MODELS | {"estimators"},
     "guarantees": ESTIMATORS,
     "persistence": MODELS | {"learning", "estimators"},

@@ -1,13 +1,12 @@
-"""Optional dependencies: imports that name the pip extra, and the Dask client of this process."""
+"""Optional dependencies: imports whose errors name the pip extra."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from types import ModuleType
 from typing import Any
 
-__all__ = ["LazyModule", "dask_client", "import_extra", "running_client"]
+__all__ = ["LazyModule", "import_extra"]
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
@@ -52,39 +51,3 @@ class LazyModule:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_extra(self._module, self._extra), name)
-
-
-def dask_client() -> Any | None:
-    """Give the running Dask client of this process, or None. Dask is not imported for this."""
-    # Not `dask.base.get_scheduler`: it fails if the configuration still names a closed client.
-    distributed: Any = sys.modules.get("distributed")
-    try:
-        client = None if distributed is None else distributed.default_client()
-    except ValueError:
-        return None
-    if client is not None and client.status == "connecting":
-        raise ConnectionError(
-            f"The connection to the Dask scheduler {client.scheduler.address} is lost. Connect to "
-            "a running cluster, or close the client to use the threads of this machine."
-        )
-    return client if client is not None and client.status == "running" else None
-
-
-def running_client() -> Any | None:
-    """Give the Dask client that can run tasks, or None.
-
-    It is None inside a Dask task: a task that waits for other tasks could block all workers.
-    """
-    client = dask_client()
-    if client is None:
-        return None
-    try:
-        sys.modules["distributed"].get_worker()
-    except ValueError:
-        if client.asynchronous:
-            raise RuntimeError(
-                "the Dask client is asynchronous, and slts waits for its results: create the "
-                "client without asynchronous=True"
-            ) from None
-        return client
-    return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from slts.adapter import AdaptedClassifier
 from slts.estimators import OneNNClassifier, SLTSClassifier
+from slts.estimators.adapter import AdaptedClassifier
 from slts.extras import import_extra
 
 __all__ = ["SktimeClassifier"]

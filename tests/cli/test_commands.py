@@ -4,6 +4,7 @@ import json
 import os
 import re
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -379,6 +380,25 @@ def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, r
     code, output, messages = run("evaluate", path, train, "--json")
     assert "warning: 45 of 45 series are copies of training series" in messages
     assert json.loads(output)["n_training_copies"] == 45
+    _, _, messages = run("report", path, train, "--out", tmp_path / "r.html")
+    assert messages.count("warning: 45 of 45 series are copies of training series") == 1
+
+
+def test_only_fit_warns_of_more_channels_than_steps(tmp_path, run):
+    X, path = np.random.default_rng(0).normal(size=(12, 9, 2)), tmp_path / "m.slts"
+    X[::2] += 2.0
+    np.savez(tmp_path / "a.npz", X=X, y=[0, 1] * 6)
+    np.savez(tmp_path / "swapped.npz", X=X.transpose(0, 2, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        _, _, messages = run("fit", tmp_path / "a.npz", "--model", path, "--method", "1nn")
+    assert messages.count("is read as series of 9 channels and 2 steps") == 1
+    assert run("predict", path, tmp_path / "a.npz")[0] == 0
+    code, _, messages = run("predict", path, tmp_path / "swapped.npz")
+    assert code == 1
+    assert "but the model was trained on 9. Arrays are (n, channels, time)" in messages
+    code, _, messages = run("fit", tmp_path / "swapped.npz", "--model", path, "--method", "1nn")
+    assert "swapped.npz has no labels. A table has them in a column (--label" in messages
 
 
 def test_identifiers_can_be_left_out_of_a_model_file(problem, tmp_path, run):

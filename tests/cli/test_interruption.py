@@ -97,8 +97,7 @@ def test_a_closed_pipe_prints_no_error(model, tmp_path):
     process = start("predict", model, data, stdout=subprocess.PIPE)
     assert process.stdout.readline().startswith("id,prediction")
     process.stdout.close()
-    assert process.wait(60) == 1
+    assert process.wait(60) == 141
     messages = process.stderr.read()
     process.stderr.close()
-    assert "Traceback" not in messages
-    assert "Error" not in messages
+    assert messages == ""

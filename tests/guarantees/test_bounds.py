@@ -18,7 +18,7 @@ PAIRS = [(0.01, 0.1), (0.01, 1.0), (0.1, 0.1), (0.1, 1.0), (1.0, 0.1), (1.0, 1.0
     [(11, 370, 1, 0.049), (46, 2200, 1, 0.027), (3, 81, 1, 0.093), (3, 81, 18, 0.137)],
 )
 def test_clopper_pearson(errors, n, n_models, expected):
-    value = bounds.clopper_pearson(errors, n, 0.05, n_models=n_models)
+    value = bounds.clopper_pearson(errors, n, 0.05 / n_models)
     assert value == pytest.approx(expected, abs=5e-4)
     assert value == pytest.approx(stats.beta.ppf(1 - 0.05 / n_models, errors + 1, n - errors))
     assert stats.binom.cdf(errors, n, value) == pytest.approx(0.05 / n_models)

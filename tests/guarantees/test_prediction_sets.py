@@ -128,7 +128,7 @@ def test_the_guarantee_says_what_holds(model, sets, data):
 
 def test_too_few_series_for_alpha_are_reported(sets, data):
     X, _ = data
-    with pytest.warns(UserWarning, match=r"needs 999 held-out series, and there are 240"):
+    with pytest.warns(UserWarning, match=r"needs 999 held-out series and has 240"):
         found = sets.predict(X[360:370], 0.001)
     assert found.members.all()
     with pytest.warns(UserWarning, match=r"needs 99 held-out series of class 0"):
@@ -186,6 +186,8 @@ def test_errors_name_what_is_wrong(model, data):
         prediction_sets(model, X[120:360], y[120:360], groups=[1, 2, 3])
     with pytest.raises(ValueError, match=r"'X' parameter of prediction_sets is None"):
         prediction_sets(model, y=y)
+    with pytest.raises(slts.DataError, match=r"y is None: .* use prediction_sets\(model\).predict"):
+        prediction_sets(model, X[120:360])
     with pytest.raises(slts.DataError, match=r"copy of a training series"):
         prediction_sets(model, X[:120], y[:120])
     with pytest.raises(slts.DataError, match=r"y has 3 labels, but there are 5"):

@@ -98,9 +98,9 @@ def test_stability_with_fixed_landmarks(population, rng):
     assert failures <= DELTA * DRAWS
 
 
-def upper_bounds(errors, n, **options):
+def upper_bounds(errors, n, delta=DELTA):
     different, positions = np.unique(errors, return_inverse=True)
-    found = [bounds.clopper_pearson(int(e), n, DELTA, **options) for e in different]
+    found = [bounds.clopper_pearson(int(e), n, delta) for e in different]
     return np.array(found)[positions]
 
 
@@ -113,7 +113,7 @@ def test_clopper_pearson(n, rate, rng):
 def test_clopper_pearson_of_the_best_of_several_models(rng):
     n, rate, n_models = 100, 0.1, 6
     errors = rng.binomial(n, rate, size=(CHEAP_DRAWS, n_models)).min(axis=1)
-    shared = upper_bounds(errors, n, n_models=n_models)
+    shared = upper_bounds(errors, n, DELTA / n_models)
     assert np.count_nonzero(shared < rate) <= DELTA * CHEAP_DRAWS
     # Without the division the bound of the winner is wrong too often.
     assert np.count_nonzero(upper_bounds(errors, n) < rate) > DELTA * CHEAP_DRAWS

@@ -161,7 +161,7 @@ def test_labels_that_are_missing_are_an_error():
         MemoryPart(series_of([1.0]), np.array(["a"])),
         MemoryPart(series_of([2.0]), None, name="p"),
     ]
-    with pytest.raises(DataError, match=r"p has no labels: name their column with scan_series"):
+    with pytest.raises(DataError, match=r"p has no labels. A table has them in a column"):
         everything(Source(pieces))
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.alignment.settings import LandmarkLayouts
-from slts.bytesize import format_bytes
 from slts.execution import (
     Block,
     Progress,
@@ -22,6 +21,7 @@ from slts.execution import (
     thread_count,
     usable_memory,
 )
+from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 
 if TYPE_CHECKING:

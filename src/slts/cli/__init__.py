@@ -14,7 +14,7 @@ terminal.py     results on standard output, messages on standard error
 
 A command is imported when it is called, so ``slts --help`` needs neither NumPy nor scikit-learn.
 Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted, 129 and
-143 stopped by SIGHUP and SIGTERM.
+143 stopped by SIGHUP and SIGTERM, 141 output closed by its reader.
 """
 
 from __future__ import annotations

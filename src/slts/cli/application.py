@@ -29,6 +29,8 @@ COMMANDS = {
     "report": ("report:report", "Write a self-contained HTML page about a model."),
     "datasets": ("datasets:commands", "List, describe and download the data sets of the paper."),
 }
+# The exit code of programs that end with SIGPIPE, as `yes | head` does.
+_CLOSED_PIPE = 141
 # Errors whose message tells the user what to do.
 _EXPECTED = (CommandError, DataError, ModelFileError, ImportError, OSError)
 
@@ -91,6 +93,9 @@ def run(arguments: list[str]) -> int:
             # Every command ends with SystemExit.
             application(arguments, prog_name="slts")
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):
+            # typer ends quietly with 1 if nobody reads the output any more.
+            return _CLOSED_PIPE
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except Exception as error:
         if debug:

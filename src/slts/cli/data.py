@@ -10,6 +10,7 @@ import contextlib
 import glob
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,8 +32,9 @@ from slts.files import Columns, Dataset, SeriesScan, iter_series, read_series, s
 from slts.files.folders import HOW_TO_LABEL, FolderPart
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
 from slts.persistence import load
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch
+from slts.series.flatten import SWAPPED_AXES
 from slts.series.source import Digests, series_keys
 from slts.training.held_out import make_splits
 
@@ -110,6 +112,8 @@ def load_model(
     model = load(path)
     check_device(common.device, type(model).__name__)
     model.set_params(device=common.device, n_jobs=common.jobs or -1, verbose=shows_progress)
+    # Arrays with as many channels as the model are not swapped, and others are an error.
+    warnings.filterwarnings("ignore", SWAPPED_AXES)
     if memory_limit is not None and "memory_limit" in model.get_params():
         model.set_params(memory_limit=memory_limit)
     return model
@@ -406,9 +410,11 @@ class _CommandPart:
 def _require_channels(batch: Dataset, expected: int) -> None:
     """Raise an error if series have another number of channels than those of a model."""
     if batch.series.n_channels != expected:
+        is_swapped = base_suffix(batch.source) == ".npz" and expected in batch.series.lengths
+        swapped = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)" * is_swapped
         raise DataError(
             f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but the model was "
-            f"trained on {expected}"
+            f"trained on {expected}{swapped}"
         )
 
 

@@ -20,6 +20,7 @@ from slts.guarantees import Certificate, certify
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import Validation
+from slts.quantities import count
 
 
 @options.command
@@ -171,7 +172,8 @@ def describe_accuracy(scores: dict[str, Any]) -> str:
     if "n_groups" not in scores:
         return f"{text}({counts}; 95% interval {interval})"
     return (
-        f"{text}({counts}); mean over {scores['n_groups']} groups {scores['group_accuracy']:.1%} "
+        f"{text}({counts}); mean over {count(scores['n_groups'], 'group')} "
+        f"{scores['group_accuracy']:.1%} "
         f"(95% interval for a new group {interval})"
     )
 
@@ -179,8 +181,8 @@ def describe_accuracy(scores: dict[str, Any]) -> str:
 def copies_warning(n_copies: int, n: int) -> str:
     """Return a warning about training series in data that should be held out."""
     return (
-        f"warning: {n_copies} of {n} series are copies of training series. The accuracy does not "
-        f"show how the model does on new series."
+        f"warning: {n_copies} of {n} series {'is a copy' if n_copies == 1 else 'are copies'} of "
+        f"training series. The accuracy does not show how the model does on new series."
     )
 
 

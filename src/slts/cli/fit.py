@@ -29,7 +29,7 @@ from slts.errors import DataError
 from slts.execution import duration
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
-from slts.plural import count
+from slts.quantities import count
 
 CLASSIFIERS = {
     "local": "LocalSLTSClassifier",
@@ -247,6 +247,7 @@ def _train(estimator: Any, scan: CommandScan, messages: Messages) -> float:
     except (ValueError, TypeError) as error:
         limit = f"The 'memory_limit' parameter of {type(estimator).__name__}"
         message = str(error).replace(limit, "--memory-limit").replace("(n_jobs)", "(--jobs)")
+        message = message.replace("raise memory_limit", "raise --memory-limit")
         raise CommandError(message) from error
     # The model that is saved does not print progress.
     estimator.set_params(verbose=False)

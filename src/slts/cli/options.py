@@ -14,8 +14,8 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from slts.bytesize import parse_bytes
 from slts.cli.terminal import Messages
+from slts.quantities import parse_bytes
 
 _DEVICES = ("cpu", "cuda", "auto")
 

@@ -19,6 +19,7 @@ from slts.cli.terminal import plain, show_json
 from slts.extras import import_extra
 from slts.files import Dataset
 from slts.guarantees.prediction_sets import FLAGS, PredictionSets, prediction_sets
+from slts.quantities import count
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
 _STDOUT = "-"
@@ -92,7 +93,7 @@ def predict(
         found = {"out": out, "n_series": done, "n_skipped": n_skipped, "predicted": counts}
         show_json(found if sets is None else found | {"sets": flags})
     else:
-        common.messages.done(f"{done - n_skipped} predictions: {out}")
+        common.messages.done(f"{count(done - n_skipped, 'prediction')}: {out}")
         if sets is not None:
             common.messages.done(", ".join(f"{flags[flag]} {flag}" for flag in FLAGS))
 

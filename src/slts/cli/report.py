@@ -9,8 +9,10 @@ import typer
 
 from slts.cli import options
 from slts.cli.data import check_output_path, load_model, open_scan
+from slts.cli.evaluate import copies_warning
 from slts.cli.terminal import show_json
 from slts.files.paths import STDIN
+from slts.guarantees.overlap import Overlap, held_out_digests
 from slts.report import write_report
 
 
@@ -47,6 +49,9 @@ def report(
             common.messages.say(
                 f"no column of {data} holds the classes of the model: the report has no scores"
             )
+        n_copies = len(Overlap.of(fitted, held_out_digests(fitted, found.series)).copies)
+        if n_copies:
+            common.messages.say(copies_warning(n_copies, len(found)))
     title = title or _title(str(model) if data is None else data)
     write_report(fitted, out, title=title, verbose=common.messages.shows_progress, **given)
     if common.as_json:

@@ -7,6 +7,7 @@ parameters.py           what each parameter may be
 landmark_classifier.py  what classifiers over landmarks share
 slts.py                 SLTS and BBS, and their CV variants
 local.py                local metrics over several representations
+adapter.py              what the adapters for aeon and sktime share
 all_series.py           nearest neighbours, LDMLT and SVM: they compare with all training series
 """
 

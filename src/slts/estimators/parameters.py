@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator
 
 from slts.alignment import DEVICES, Itakura
 from slts.alignment.settings import DTYPES
-from slts.bytesize import parse_bytes
 from slts.landmarks import SELECTION_METHODS
 from slts.learning.metric import REGULARIZERS
 from slts.models.representations import REPRESENTATIONS
+from slts.quantities import parse_bytes
 from slts.series.channels import SCALES
 
 _MOST_JOBS = 2**31 - 1

@@ -2,14 +2,14 @@
 
 threads.py      how many threads there are, ours and those of BLAS
 task_runner.py  run tasks on the parts of a source, keep what they compute; blocks of a grid of work
-dask_runner.py  the same on the workers of a Dask cluster
+dask_runner.py  the same on the workers of a Dask cluster; the client of this process
 memory.py       how much memory this process may use; arrays in temporary files beyond a limit
 progress.py     progress bars, and lines of progress for logs
 
 Knows nothing of alignments: work is a callable, its size is a number.
 """
 
-from slts.execution.dask_runner import DaskRunner
+from slts.execution.dask_runner import DaskRunner, dask_client, running_client
 from slts.execution.memory import free_disk, release_memory, usable_memory
 from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.task_runner import (
@@ -31,6 +31,7 @@ __all__ = [
     "ThreadRunner",
     "blas_threads",
     "check_stopped",
+    "dask_client",
     "duration",
     "few_threads",
     "free_disk",
@@ -40,6 +41,7 @@ __all__ = [
     "progress_bar",
     "progress_lines",
     "release_memory",
+    "running_client",
     "silent",
     "thread_count",
     "usable_memory",

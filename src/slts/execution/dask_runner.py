@@ -1,8 +1,9 @@
-"""Run tasks on the workers of a Dask cluster."""
+"""The Dask client of this process, and tasks that run on the workers of its cluster."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,42 @@ _AHEAD = 4
 _CHECK_EVERY, _PATIENCE = 3.0, 60.0
 # Losses of workers without a result in between, for each worker at the start.
 _LOSSES_PER_WORKER = 5
+
+
+def dask_client() -> Any | None:
+    """Give the running Dask client of this process, or None. Dask is not imported for this."""
+    # Not `dask.base.get_scheduler`: it fails if the configuration still names a closed client.
+    distributed: Any = sys.modules.get("distributed")
+    try:
+        client = None if distributed is None else distributed.default_client()
+    except ValueError:
+        return None
+    if client is not None and client.status == "connecting":
+        raise ConnectionError(
+            f"The connection to the Dask scheduler {client.scheduler.address} is lost. Connect to "
+            "a running cluster, or close the client to use the threads of this machine."
+        )
+    return client if client is not None and client.status == "running" else None
+
+
+def running_client() -> Any | None:
+    """Give the Dask client that can run tasks, or None.
+
+    It is None inside a Dask task: a task that waits for other tasks could block all workers.
+    """
+    client = dask_client()
+    if client is None:
+        return None
+    try:
+        sys.modules["distributed"].get_worker()
+    except ValueError:
+        if client.asynchronous:
+            raise RuntimeError(
+                "the Dask client is asynchronous, and slts waits for its results: create the "
+                "client without asynchronous=True"
+            ) from None
+        return client
+    return None
 
 
 class DaskRunner(TaskRunner):

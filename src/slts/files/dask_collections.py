@@ -12,7 +12,8 @@ import numpy as np
 from slts.columns import Columns, RequestedColumns, resolve_columns
 from slts.columns.rows import NUMERIC, SAMPLE_ROWS, Chunk, arrow_table, kind_of
 from slts.errors import DataError
-from slts.extras import LazyModule, dask_client
+from slts.execution import dask_client
+from slts.extras import LazyModule
 from slts.files.scan import SeriesScan, TablePart
 from slts.series import as_series
 from slts.series.dataset import Dataset, first_missing

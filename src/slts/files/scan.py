@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.bytesize import format_bytes
 from slts.columns import Columns
 from slts.columns.rows import Chunk
 from slts.errors import DataError
 from slts.extras import LazyModule
+from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.dataset import Dataset, join, usable
 from slts.series.flatten import offsets_of

@@ -159,12 +159,9 @@ def hold_out_hinge_bound(
     return risk + loss_range(operator_norm / gamma) * _deviation(m, delta)
 
 
-def clopper_pearson(errors: int, n: int, delta: float, *, n_models: int = 1) -> float:
-    """Exact upper bound on an error rate from the errors among n held-out examples.
-
-    It holds for all of `n_models` models that are compared on the same examples.
-    """
-    return binomial_upper(errors, n, math.log(delta / n_models))
+def clopper_pearson(errors: int, n: int, delta: float) -> float:
+    """Exact upper bound on an error rate from the errors among n held-out examples."""
+    return binomial_upper(errors, n, math.log(delta))
 
 
 def mean_over_groups(values: AnyArray, groups: AnyArray) -> tuple[float, int]:

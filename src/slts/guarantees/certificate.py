@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from slts.quantities import count
+
 Bounded = Literal["hinge risk of M", "0-1 error"]
 
 _WIDTH = 100
@@ -94,7 +96,9 @@ class Certificate:
     def independent(self) -> str:
         """What the headline takes as independent draws: the series, or groups of them."""
         n_groups, n_draws = map(self.headline.details.get, ("n_groups", "n_draws"))
-        what = f"{self.n} series" if n_groups is None else f"{n_groups} groups ({self.n} series)"
+        what = f"{self.n} series"
+        if n_groups is not None:
+            what = f"{count(n_groups, 'group')} ({what})"
         return what if n_draws is None else f"{n_draws} of {what}, the others are copies"
 
     def __getitem__(self, name: str) -> Bound:

@@ -23,7 +23,6 @@ from slts.guarantees.statements import (
     BoundInputs,
     Conditions,
     bound_inputs,
-    parameters_of,
 )
 from slts.learning.metric import SQUARED_NORMS, term_of
 from slts.series import SeriesBatch
@@ -131,17 +130,17 @@ def certify(
     if groups is not None:
         raise DataError(
             "groups need held-out series: bounds from the training sample hold for independent "
-            "series only. Use sample='holdout'."
+            "series only. Use the sample 'holdout'."
         )
     if is_scan:
         raise DataError(
             "bounds from the training sample need its series in memory: read them with "
-            "slts.files.read_series, or certify on held-out series, sample='holdout'."
+            "slts.files.read_series, or certify on held-out series (the sample 'holdout')."
         )
     if not isinstance(model, LandmarkClassifier):
         raise DataError(
             f"{type(model).__name__} has no bounds from its training sample: certify it on "
-            f"held-out series, sample='holdout'."
+            f"held-out series (the sample 'holdout')."
         )
     labels = check_labels(model, y)
     batch = check_batch(model, X, labels)
@@ -179,10 +178,10 @@ def training_bounds(
         unchecked.append("landmarks were chosen by looking only at the series of the pool")
     n_models *= len(getattr(model, "cv_results_", {"params": [None]})["params"])
     conditions = Conditions(
-        model.positive_classes_, certified.labels, delta, n_models, "training", tuple(checked),
+        model.positive_classes_, certified.labels, delta, n_models, tuple(checked),
         tuple(unchecked),
     )  # fmt: skip
-    if parameters_of(model)[1] is None:
+    if not model.learns_metric:
         return [statements.pac_bayes("separator", model, certified, conditions)]
     stages = ["metric"] if metric_only else ["classifier", "metric"]
     bounds = [statements.pac_bayes(stage, model, certified, conditions) for stage in stages]
@@ -244,8 +243,8 @@ def _certified_indices(
     certified = np.setdiff1d(np.arange(len(batch)), _pool(model, len(batch), pool))
     if len(certified) < _FEWEST:
         raise DataError(
-            f"only {len(certified)} training series are outside the pool of the landmarks: at "
-            f"least {_FEWEST} are needed."
+            f"the pool of the landmarks leaves {len(certified)} training series: at least "
+            f"{_FEWEST} are needed."
         )
     return certified
 
@@ -282,17 +281,16 @@ def _pool(model: LandmarkClassifier, n_series: int, pool: npt.ArrayLike | None) 
 
 def _require_training_sample(model: LandmarkClassifier, training: BoundInputs) -> None:
     """Raise an error if the objective on the sample is not the one that the fit reported."""
-    lam = parameters_of(model)[1]
-    stage = "separator" if lam is None else "metric"
+    stage = "metric" if model.learns_metric else "separator"
     reports = [report for report in model.reports_ if report.stage == stage]
     for c, report in enumerate(reports):
-        if lam is None:
+        if model.learns_metric:
+            metric, fitted = model.metrics_[c], model.fit_params_
+            penalty = term_of(fitted["regularizer"], fitted["lam"], len(metric))
+            value = training.losses[c].mean() + penalty.value(metric.ravel())
+        else:
             scores = training.labels[c] * (training.similarities[c] @ model.coef_[c])
             value = np.maximum(0.0, 1.0 - scores).mean()
-        else:
-            metric = model.metrics_[c]
-            penalty = term_of(model.fit_params_["regularizer"], lam, len(metric))
-            value = training.losses[c].mean() + penalty.value(metric.ravel())
         reported = report.objective
         if abs(value - reported) > _SAME * max(1.0, abs(reported)):
             raise DataError(

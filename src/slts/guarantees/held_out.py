@@ -15,7 +15,7 @@ from slts.estimators.base import SeriesClassifier, check_groups
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
-from slts.guarantees.certificate import Bound, Certificate
+from slts.guarantees.certificate import Certificate
 from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
 from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions, signs_of
 from slts.series import SeriesBatch
@@ -88,22 +88,20 @@ class HeldOut:
         return cls(model, labels, *outputs, Overlap.of(inner, digests), known, X)
 
     @property
-    def copy_error(self) -> DataError | None:
-        """The error for series that the model was trained on, if there are any."""
-        if self.n_copies == 0:
-            return None
-        assert self.overlap is not None
-        name = _name_of(int(self.overlap.copies[0]), self.series)
-        more = f" (the first of {self.n_copies})" if self.n_copies > 1 else ""
-        return DataError(
-            f"{name} is a copy of a training series{more}: a hold-out certificate needs series the "
-            f"model was not trained on."
-        )
-
-    @property
     def n_copies(self) -> int:
         """Number of series that the model was trained on."""
         return 0 if self.overlap is None else len(self.overlap.copies)
+
+    def require_no_copies(self) -> None:
+        """Raise an error if there are series that the model was trained on."""
+        if self.overlap is None or self.n_copies == 0:
+            return
+        name = _name_of(int(self.overlap.copies[0]), self.series)
+        more = f" (the first of {self.n_copies})" if self.n_copies > 1 else ""
+        raise DataError(
+            f"{name} is a copy of a training series{more}: use series that the model was not "
+            f"trained on."
+        )
 
     @property
     def draws(self) -> IntArray | None:
@@ -119,13 +117,12 @@ class HeldOut:
             draws = joined_draws(draws, self.groups)
         return None if draws.max() == given.max() else draws
 
-    def bounds(self, delta: float, n_models: int) -> list[Bound]:
-        """Bounds on the error, and on that of the signs if there are landmarks.
+    def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:
+        """Bound the error, and that of the signs if there are landmarks.
 
-        They are exact (Clopper-Pearson) if series are independent; over the means of groups else.
+        Bounds are exact (Clopper-Pearson) if series are independent; over the means of groups else.
         """
-        if self.copy_error is not None:
-            raise self.copy_error
+        self.require_no_copies()
         independent = INDEPENDENT if self.groups is None else INDEPENDENT_GROUPS
         checked, unchecked = ["every label is known to the model"], [independent]
         unchecked.append(
@@ -138,29 +135,24 @@ class HeldOut:
             unchecked += self.overlap.statements[1]
         model, decisions = self.model, self.decisions
         conditions = Conditions(
-            model.classes_, signs_of(self.labels, model.classes_), delta, n_models, "held-out",
+            model.classes_, signs_of(self.labels, model.classes_), delta, n_models,
             tuple(checked), tuple(unchecked), self.groups, self.draws,
         )  # fmt: skip
         found = [statements.hold_out_error(self.predicted, self.labels, conditions)]
         if isinstance(model, LandmarkClassifier) and decisions is not None and decisions.ndim == 2:
             found.append(statements.hold_out_one_vs_rest(decisions.T, conditions))
-        return found
-
-    def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:
-        """Return the bounds as a certificate."""
-        found = tuple(self.bounds(delta, n_models))
-        return Certificate(found, float(delta), type(self.model).__name__, int(n_models))
+        return Certificate(tuple(found), float(delta), type(model).__name__, int(n_models))
 
 
 def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
     """Labels as an array. All must be classes of the model. `X` is used for messages."""
     if y is None:
-        raise DataError("y is None: a certificate needs the label of every series.")
+        raise DataError("y is None: the label of every series is needed.")
     # Labels of mixed type stay what they are: NumPy would turn 1 and "a" into texts.
     is_list = isinstance(y, list | tuple)
     labels: AnyArray = column_or_1d(np.array(y, dtype=object) if is_list else y)
     if len(labels) == 0:
-        raise DataError("y is empty: a certificate needs at least one labelled series.")
+        raise DataError("y is empty: at least one labelled series is needed.")
     classes = model.classes_.tolist()
     known, found = set(classes), labels.tolist()
     wrong = next((i for i, label in enumerate(found) if label not in known), None)

@@ -62,19 +62,10 @@ class Overlap:
         if known is None:
             kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
             known = outline_digests(kept)
-        return cls.between(known, digests, complete)
-
-    @classmethod
-    def between(cls, known: Digests, digests: Digests, complete: bool = True) -> Overlap:
-        """Compare `both_digests` of held-out series with outlines of training series."""
         _, counts = np.unique(known, return_counts=True)
-        return cls(
-            np.asarray(np.isin(digests, known).any(axis=1)),
-            _joined(digests),
-            len(known),
-            int(counts[counts > 1].sum()),
-            complete,
-        )
+        n_alike = int(counts[counts > 1].sum())
+        seen = np.asarray(np.isin(digests, known).any(axis=1))
+        return cls(seen, joined(digests), len(known), n_alike, complete)
 
     @property
     def copies(self) -> IntArray:
@@ -92,9 +83,12 @@ class Overlap:
         checked, unchecked = [], []
         n_seen, known = int(self.seen.sum()), f"{self.n_compared:,} training series"
         if n_seen:
+            look = "looks like a training series, but is not"
+            if n_seen > 1:
+                look = "look like training series, but are not"
             unchecked.append(
-                f"{n_seen} held-out series look like training series, but are not: {self.n_alike} "
-                f"of {known} look like each other too"
+                f"{n_seen} held-out series {look}: {self.n_alike} of {known} look like each other "
+                f"too"
             )
         else:
             checked.append(
@@ -103,8 +97,9 @@ class Overlap:
             )
         if not self.complete:
             unchecked.append(
-                f"no held-out series is a training series: only {self.n_compared} of these were "
-                f"compared, because the model has no digests of the others"
+                f"no held-out series is a training series: only {self.n_compared} of these "
+                f"{'was' if self.n_compared == 1 else 'were'} compared, because the model has no "
+                f"digests of the others"
             )
         return checked, unchecked
 
@@ -112,12 +107,7 @@ class Overlap:
 def joined_draws(draws: IntArray, groups: AnyArray) -> IntArray:
     """Return draws of whole groups; groups that share a draw of series are one draw."""
     _, which = np.unique(groups, return_inverse=True)
-    return _joined(np.column_stack([draws, which + draws.max() + 1]))
-
-
-def distinct_draws(batch: SeriesBatch) -> IntArray:
-    """Number series in their order, so that those that look the same have the same number."""
-    return _joined(both_digests(batch))
+    return joined(np.column_stack([draws, which + draws.max() + 1]))
 
 
 def both_digests(batch: SeriesBatch) -> Digests:
@@ -125,8 +115,8 @@ def both_digests(batch: SeriesBatch) -> Digests:
     return np.column_stack([outline_digests(batch), outline_digests(batch, longer=True)])
 
 
-def _joined(names: AnyArray) -> IntArray:
-    """Number series, so that those that share one of their names, directly or not, are the same."""
+def joined(names: AnyArray) -> IntArray:
+    """Number series in their order; those that share a name, directly or not, are the same."""
     _, which = np.unique(names, return_inverse=True)
     which = which.reshape(names.shape)
     n, width = names.shape

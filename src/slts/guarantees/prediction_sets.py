@@ -15,6 +15,8 @@ from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import HeldOutMargins, two_sided
+from slts.quantities import count
+from slts.training.source import is_source
 
 # What a set of each size says: no class, one, several.
 FLAGS = ("empty", "single", "several")
@@ -109,12 +111,12 @@ class PredictionSets:
                 f"About 1 - alpha of the sets have the true class. This is an estimate without a "
                 f"proven guarantee: it comes from {n} training series, each decided by a model "
                 f"that was fitted without it. For a guarantee, calibrate on series that were not "
-                f"used for training: slts.prediction_sets(model, X, y)."
+                f"used for training, in Python: slts.prediction_sets(model, X, y)."
             )
         new, given = "new series", f"{n} held-out series"
         if draws < n:
             new = "random series of a new group (copies of a series are one group)"
-            given = f"{draws} groups of {n} held-out series"
+            given = f"{count(draws, 'group')} of {n} held-out series"
         return (
             f"A set has the true class with probability at least 1 - alpha, if the {given} and the "
             f"{new} are independent draws from one distribution."
@@ -160,8 +162,8 @@ class PredictionSets:
         of_class = f" of class {classes.tolist()[c]!r}" if per_class else ""
         every = "this class" if per_class else "all classes"
         warn(
-            f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series{of_class}, "
-            f"and there are {draws[c]:g}: every set has {every}. Raise alpha, or hold out more."
+            f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series{of_class} "
+            f"and has {draws[c]:g}: every set has {every}. Raise alpha, or hold out more."
         )
 
 
@@ -211,13 +213,17 @@ def prediction_sets(
         if held_out is None:
             raise DataError(
                 f"this {type(model).__name__} has no decisions for held-out series, because it was "
-                f"fitted without calibration or by an older slts. Pass held-out series: "
-                f"prediction_sets(model, X, y)."
+                f"fitted without calibration or by an older slts. Pass held-out series in Python: "
+                f"slts.prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
+    if y is None and not is_source(X):
+        raise DataError(
+            "y is None: prediction_sets needs the labels of held-out series. For the sets of new "
+            "series, use prediction_sets(model).predict(X)."
+        )
     given = HeldOut.of(model, X, y, groups)
-    if given.copy_error is not None:
-        raise given.copy_error
+    given.require_no_copies()
     decisions = given.decisions if given.decisions is not None else decisions_of(model, X)
     codes = np.searchsorted(model.classes_, given.labels)
     draws = given.groups if given.draws is None else given.draws

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack, qr
 from sklearn.base import clone
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
@@ -20,7 +20,7 @@ from slts.guarantees import statements
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
-from slts.guarantees.overlap import distinct_draws
+from slts.guarantees.overlap import both_digests, joined
 from slts.guarantees.statements import (
     FIXED_LANDMARKS,
     INDEPENDENT,
@@ -28,13 +28,13 @@ from slts.guarantees.statements import (
     BoundInputs,
     Conditions,
     bound_inputs,
-    parameters_of,
 )
 from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
 from slts.series.outlines import outline_digests
 from slts.series.source import series_keys
-from slts.training.held_out import HeldOutDecisions, Split, make_splits
+from slts.training.first_pass import class_weights
+from slts.training.held_out import HeldOutDecisions, Split, held_out_decisions, make_splits
 
 # Folds of the part for separators that probabilities are calibrated on.
 _FOLDS = 3
@@ -90,7 +90,6 @@ def fit_certified(
         )
     over_landmarks = isinstance(estimator, LandmarkClassifier)
     parts = _split(batch, _check_shares(shares, over_landmarks), random_state)
-    notes: list[str] = []
     if over_landmarks:
         if not isinstance(estimator.landmarks, str):
             raise ValueError(
@@ -100,13 +99,11 @@ def fit_certified(
         _require_all_classes(labels, parts[0], "landmarks and metrics")
         _require_all_classes(labels, parts[1], "separators")
         model = clone(estimator).fit(batch[parts[0]], labels[parts[0]])
-        model, bounds, notes = _certified_on_parts(model, batch, labels, parts, delta, n_models)
-    else:
-        learn, held_out = np.concatenate(parts[:2]), parts[2]
-        model = clone(estimator).fit(batch[learn], labels[learn])
-        bounds = HeldOut.of(model, batch[held_out], labels[held_out]).bounds(delta, n_models)
-    name = type(model).__name__
-    return model, Certificate(tuple(bounds), float(delta), name, int(n_models), tuple(notes))
+        return _certified_on_parts(model, batch, labels, parts, delta, n_models)
+    learn, held_out = np.concatenate(parts[:2]), parts[2]
+    model = clone(estimator).fit(batch[learn], labels[learn])
+    found = HeldOut.of(model, batch[held_out], labels[held_out])
+    return model, found.certificate(delta, n_models)
 
 
 def _certified_on_parts(
@@ -116,58 +113,55 @@ def _certified_on_parts(
     parts: Sequence[IntArray],
     delta: float,
     n_models: int,
-) -> tuple[LandmarkClassifier, list[Bound], list[str]]:
+) -> tuple[LandmarkClassifier, Certificate]:
     """Learn the separators again on the second part, and bound everything."""
     first, second, third = parts
-    on_first, notes = _metric_bounds(model, batch[first], labels[first], delta, n_models)
+    on_first: list[Bound] = []
+    notes: tuple[str, ...] = ()
+    if model.learns_metric:
+        given = batch[first], labels[first], delta, n_models
+        try:
+            on_first = training_bounds(model, *given, metric_only=True)
+        except DataError as error:
+            notes = (f"bounds on the metric from its own part: {error}",)
     landmark_labels = labels[first][model.landmark_indices_]
     inputs = bound_inputs(model, batch[second], labels[second], landmark_labels)
-    weights = _class_weights(model.class_weight, labels[second])
+    codes = np.searchsorted(model.classes_, labels[second])
+    totals = np.bincount(codes).astype(np.float64)
+    by_class = class_weights(model.class_weight, model.classes_, totals)
+    weights = by_class[codes] / by_class[codes].mean()
     coef, solutions, schemes = _fit_separators(model, inputs, weights)
-    held_out = None
+    decisions = None
     if model.probability_scale_ is not None:
-        codes = np.searchsorted(model.classes_, labels[second])
-        splits = make_splits(
-            _FOLDS, codes, series_keys(batch[second], seed=0), name="calibration_cv"
-        )
-        held_out = _held_out_decisions(model, inputs, codes, weights, splits)
+        keys = series_keys(batch[second], seed=0)
+        splits = make_splits(_FOLDS, codes, keys, name="calibration_cv")
+        decisions = _held_out_decisions(model, inputs, codes, weights, splits)
     model = model.with_separators(
-        coef, solutions, held_out=held_out, positions=first,
+        coef, solutions, held_out=decisions, positions=first,
         digests=np.unique(outline_digests(batch[second])),
     )  # fmt: skip
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(
-        model.positive_classes_, inputs.labels, delta, n_models, "second part's", checked,
-        (INDEPENDENT,),
+        model.positive_classes_, inputs.labels, delta, n_models, checked, (INDEPENDENT,)
     )  # fmt: skip
-    bounds = [_compression_bound(coef.shape[1], schemes, conditions)]
+    bounds = [_compression_bound(schemes, conditions)]
     if inputs.m >= 8:
         bounds.append(statements.pac_bayes("separator", model, inputs, conditions))
-    if parameters_of(model)[1] is not None and model.row_map_.settings.normalize:
+    if model.learns_metric and model.row_map_.settings.normalize:
         unit_rows = replace(conditions, checked=(*checked, UNIT_ROWS))
         bounds.append(statements.hold_out_hinge(model, inputs, unit_rows))
     if len(third):
-        bounds = HeldOut.of(model, batch[third], labels[third]).bounds(delta, n_models) + bounds
-    return model, bounds + on_first, notes
-
-
-def _metric_bounds(
-    model: LandmarkClassifier, batch: SeriesBatch, labels: AnyArray, delta: float, n_models: int
-) -> tuple[list[Bound], list[str]]:
-    """Bounds on the metrics from the series they were learned on, or a note why there are none."""
-    if parameters_of(model)[1] is None:
-        return [], []
-    try:
-        return training_bounds(model, batch, labels, delta, n_models, metric_only=True), []
-    except DataError as error:
-        return [], [f"bounds on the metric from its own part: {error}"]
+        held_out = HeldOut.of(model, batch[third], labels[third])
+        bounds = [*held_out.certificate(delta, n_models).bounds, *bounds]
+    name = type(model).__name__
+    return model, Certificate((*bounds, *on_first), float(delta), name, int(n_models), notes)
 
 
 def _fit_separators(
     model: LandmarkClassifier, inputs: BoundInputs, weights: FloatArray
 ) -> tuple[FloatArray, list[SeparatorSolution], list[Compression | None]]:
     """Learn separators on other series, and compress them."""
-    gamma, solutions, schemes = parameters_of(model)[0], [], []
+    gamma, solutions, schemes = model.fit_params_["gamma"], [], []
     coef = np.zeros_like(model.coef_)
     for c in range(len(coef)):
         K, signs = inputs.similarities[c], inputs.labels[c]
@@ -188,24 +182,16 @@ def _held_out_decisions(
     splits: Sequence[Split],
 ) -> HeldOutDecisions:
     """Cross-validated decisions of the new separators."""
-    gamma = parameters_of(model)[0]
-    decisions = np.empty((len(codes), len(inputs.labels)))
+    gamma, found = model.fit_params_["gamma"], []
     for train, test in splits:
+        decisions = np.empty((len(test), len(inputs.labels)))
         for c, (K, signs) in enumerate(zip(inputs.similarities, inputs.labels, strict=True)):
             solution = solve_separator(
                 K[train], signs[train], gamma=gamma, sample_weight=weights[train]
             )
-            decisions[test, c] = K[test] @ solution.coef
-    # The only series of a class is in no test part.
-    tested = np.concatenate([test for _, test in splits])
-    return decisions[tested], codes[tested], np.ones(len(tested))
-
-
-def _class_weights(class_weight: Any, labels: AnyArray) -> FloatArray:
-    """Weight of every series, with mean 1."""
-    given = dict(class_weight) if isinstance(class_weight, Mapping) else class_weight
-    weights = compute_sample_weight(given, labels)
-    return np.asarray(weights / weights.mean())
+            decisions[:, c] = K[test] @ solution.coef
+        found.append(decisions)
+    return held_out_decisions(found, splits, codes, np.ones(len(codes)))
 
 
 def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
@@ -223,7 +209,7 @@ def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
 
 def _split(batch: SeriesBatch, shares: FloatArray, random_state: Any) -> list[IntArray]:
     """Cut a random order into three parts, each in the order of X; copies are in one part."""
-    draws = distinct_draws(batch)
+    draws = joined(both_digests(batch))
     order = check_random_state(random_state).permutation(draws.max() + 1)
     ends = np.round(np.cumsum(shares)[:2] * len(order)).astype(int)
     return [np.flatnonzero(np.isin(draws, part)) for part in np.split(order, ends)]
@@ -331,20 +317,16 @@ def _solve(rows: FloatArray, signs: FloatArray | None, radius: float) -> FloatAr
     return np.asarray(values) if info == 0 else None
 
 
-def _compression_bound(
-    n_landmarks: int, schemes: Sequence[Compression | None], conditions: Conditions
-) -> Bound:
+def _compression_bound(schemes: Sequence[Compression | None], conditions: Conditions) -> Bound:
     """Compression bound on the 0-1 error of separators learned on the sample."""
     m, values = conditions.labels.shape[1], []
     for scheme in schemes:
-        if scheme is None:
-            values.append(1.0)
-            continue
-        n_used, n_tight = len(scheme.used), len(scheme.tight)
-        value = formulas.compression_bound(
-            scheme.errors, m, n_landmarks, n_used, n_tight, conditions.share,
-            radius_binds=scheme.radius_binds,
-        )  # fmt: skip
+        value = 1.0
+        if scheme is not None:
+            value = formulas.compression_bound(
+                scheme.errors, m, len(scheme.coef), len(scheme.used), len(scheme.tight),
+                conditions.share, radius_binds=scheme.radius_binds,
+            )  # fmt: skip
         values.append(value)
     found = zip(conditions.classes, schemes, strict=True)
     return conditions.join(

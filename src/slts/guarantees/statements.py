@@ -13,6 +13,7 @@ from slts.alignment import Aligner
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import bounds
 from slts.guarantees.certificate import Bound, Bounded
+from slts.quantities import count
 from slts.series import SeriesBatch
 
 INDEPENDENT = "the series are independent draws from the population of future series"
@@ -28,11 +29,6 @@ _EQUAL_WEIGHTS = "the classifier with equal weights of all landmarks"
 
 # Size of the aligned products held in memory at once.
 _BLOCK_BYTES = 64 * 2**20
-
-
-def parameters_of(model: LandmarkClassifier) -> tuple[float, float | None]:
-    """Return gamma and lam of a fitted classifier; lam is None where no metric was learned."""
-    return model.fit_params_["gamma"], model.fit_params_.get("lam")
 
 
 def signs_of(labels: AnyArray, classes: AnyArray) -> FloatArray:
@@ -107,7 +103,7 @@ def bound_inputs(
         similarities[:, part] = np.moveaxis(flat @ metrics.T, 2, 0)
         product_squares[part] = np.einsum("ije,ije->ij", flat, flat)
     signs = signs_of(labels, model.positive_classes_)
-    margins = signs * scores.T / parameters_of(model)[0]
+    margins = signs * scores.T / model.fit_params_["gamma"]
     # Rounding may push the norm of a unit matrix above 1.
     return BoundInputs(signs, margins, np.minimum(squares, 1.0).T, similarities, product_squares)
 
@@ -124,8 +120,6 @@ class Conditions:
         Probability of failure of each bound.
     n_models
         Number of models that share delta. Each divides its share among its one-vs-rest problems.
-    source
-        Name of the sample.
     checked, unchecked
         Assumptions that were verified, and assumptions that only the user can verify.
     groups
@@ -139,7 +133,6 @@ class Conditions:
     labels: FloatArray
     delta: float
     n_models: int
-    source: str
     checked: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     groups: AnyArray | None = None
@@ -235,16 +228,16 @@ def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions)
     base_rate = min(conditions.rate(truth != label) for label in np.unique(truth))
     claim = (
         f"the classifier is wrong on at most {value:.2%} of {conditions.new_series}; it was wrong "
-        f"on {errors} of {n} ({errors / n:.2%}) {conditions.source} series"
+        f"on {errors} of {n} ({errors / n:.2%}) held-out series"
     )
     details: dict[str, Any] = {"errors": errors, "n": n, "trivial": base_rate}
     if conditions.groups is not None:
         rate, n_groups = bounds.mean_over_groups(wrong, conditions.groups)
         details |= {"n_groups": n_groups, "mean_of_groups": rate}
-        claim += f"; the mean over the {n_groups} groups is {rate:.2%}"
+        claim += f"; the mean over {count(n_groups, 'group')} is {rate:.2%}"
     if conditions.draws is not None:
         details["n_draws"] = n_draws = int(conditions.draws.max()) + 1
-        claim += f"; copies count once, so that {n_draws} are independent"
+        claim += f"; copies count once: {count(n_draws, 'independent draw')}"
     claim += "."
     if value >= base_rate:
         claim += " Always predicting the most frequent class might do as well."
@@ -268,8 +261,7 @@ def metric_bounds(
 
     `training` are all training series, `certified` those that the landmarks are independent of.
     """
-    gamma, lam = parameters_of(model)
-    assert lam is not None
+    gamma, lam = model.fit_params_["gamma"], model.fit_params_["lam"]
     m, n, d = certified.m, training.m, model.metrics_.shape[-1]
     given = (gamma, lam, conditions.share)
     gaps = [report.gap for report in model.reports_ if report.stage == "metric"]
@@ -302,7 +294,7 @@ def metric_bounds(
 
 def hold_out_hinge(model: LandmarkClassifier, inputs: BoundInputs, conditions: Conditions) -> Bound:
     """Hoeffding's bound for metrics that are independent of the sample."""
-    gamma, norms = parameters_of(model)[0], np.linalg.norm(model.metrics_, 2, axis=(1, 2))
+    gamma, norms = model.fit_params_["gamma"], np.linalg.norm(model.metrics_, 2, axis=(1, 2))
     values = [
         bounds.hold_out_hinge_bound(risk, norm, inputs.m, gamma, conditions.share)
         for risk, norm in zip(inputs.losses.mean(axis=1), norms, strict=True)
@@ -318,36 +310,27 @@ def pac_bayes(
     The stage ``"metric"`` is the sign of <M, Z>; ``"classifier"``, a metric and a separator both
     learned on the sample; ``"separator"``, a separator whose metric is independent of the sample.
     """
-    values, delta = [], conditions.share
-    for c, coef in enumerate(model.coef_):
-        n_used, value = int(np.count_nonzero(coef)), 1.0
+    values = []
+    for c, (metric, coef) in enumerate(zip(model.metrics_, model.coef_, strict=True)):
+        used, price, norm = np.flatnonzero(coef), 0.0, np.linalg.norm(metric)
         if stage == "metric":
-            value = bounds.pac_bayes_bound(_cosines(stage, model, inputs, c), delta)
-        elif n_used:
-            price = bounds.choice_of_landmarks(len(coef), n_used)
-            cosines = _cosines(stage, model, inputs, c)
-            value = bounds.pac_bayes_bound(cosines, delta, extra=price)
-        values.append(value)
+            scores = model.fit_params_["gamma"] * inputs.margins[c]
+            lengths = norm * np.sqrt(inputs.squares[c])
+        else:
+            price = bounds.choice_of_landmarks(len(coef), len(used))
+            K = inputs.similarities[c][:, used]
+            scores = inputs.labels[c] * (K @ coef[used])
+            sizes = np.linalg.norm(K, axis=1)
+            if stage == "classifier":
+                sizes = norm * np.sqrt(inputs.product_squares[:, used].sum(axis=1))
+            lengths = np.linalg.norm(coef[used]) * sizes
+        # Without features nothing is known: the cosine is 0, and the bound is 1.
+        cosines = scores / np.where(lengths > 0.0, lengths, np.inf)
+        values.append(bounds.pac_bayes_bound(cosines, conditions.share, extra=price))
     name = f"PAC-Bayes, {stage}"
     if stage == "metric":
         return conditions.join(name, values, subject=_EQUAL_WEIGHTS)
     return conditions.join(name, values, multiclass=multiclass(values))
-
-
-def _cosines(stage: str, model: LandmarkClassifier, inputs: BoundInputs, c: int) -> FloatArray:
-    """Cosines l f/(||w|| ||x||) of problem number c."""
-    metric_norm, used = np.linalg.norm(model.metrics_[c]), np.flatnonzero(model.coef_[c])
-    if stage == "metric":
-        scores = parameters_of(model)[0] * inputs.margins[c]
-        lengths = metric_norm * np.sqrt(inputs.squares[c])
-    else:
-        coef, K = model.coef_[c][used], inputs.similarities[c][:, used]
-        scores = inputs.labels[c] * (K @ coef)
-        sizes = np.linalg.norm(K, axis=1)
-        if stage == "classifier":
-            sizes = metric_norm * np.sqrt(inputs.product_squares[:, used].sum(axis=1))
-        lengths = np.linalg.norm(coef) * sizes
-    return np.asarray(scores / np.where(lengths > 0.0, lengths, np.inf))
 
 
 def multiclass(values: Sequence[float]) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from slts import __version__
 from slts.models.snippets import SnippetForm
-from slts.plural import count
+from slts.quantities import count
 from slts.report.markup import Cell, Content, items, section, table
 from slts.report.packing import rounded
 from slts.report.predictions import Predictions

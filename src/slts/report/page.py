@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from slts.atomic_files import write_whole
-from slts.plural import count
+from slts.quantities import count
 from slts.report.card import card_section
 from slts.report.collect import collect
 from slts.report.explorer import explorer_section, space_section
@@ -161,8 +161,9 @@ def _lede(content: Content) -> str:
     sentences = []
     if summary["n_seen"]:
         sentences.append(
-            f"<strong>{summary['n_seen']:,} of these are training series</strong>, so the figures "
-            f"do not show how the model does on new series."
+            f"<strong>{summary['n_seen']:,} of these {'is a' if summary['n_seen'] == 1 else 'are'} "
+            f"training series</strong>, so the figures do not show how the model does on new "
+            f"series."
         )
     sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:
@@ -195,7 +196,7 @@ def _key_figures(content: Content) -> str:
     if accuracy is not None:
         interval = f"95% interval {percent(accuracy['low'])} to {percent(accuracy['high'])}"
         if accuracy["n_groups"] is not None:
-            interval += f" for the mean of a new group, from {accuracy['n_groups']} groups"
+            interval += f" for the mean of a new group, from {count(accuracy['n_groups'], 'group')}"
         if not certificate["given"]:
             interval += "; not certified"
         cells.append((percent(accuracy["value"]), "Accuracy", interval))

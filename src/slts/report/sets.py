@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slts.guarantees import LabelSets, prediction_sets
-from slts.plural import count
+from slts.quantities import count
 from slts.report.markup import Content, percent, section, table
 from slts.report.predictions import Predictions
 

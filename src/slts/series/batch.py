@@ -12,9 +12,8 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray, Layout
-from slts.bytesize import format_bytes
 from slts.errors import DataError
-from slts.plural import count
+from slts.quantities import count, format_bytes
 from slts.series.flatten import as_numbers, check_layout, check_values, offsets_of
 from slts.series.naming import names_of, plain_times
 from slts.series.preview import html_preview

@@ -20,7 +20,7 @@ from slts.execution import (
     release_memory,
     silent,
 )
-from slts.plural import count
+from slts.quantities import count
 from slts.series import SeriesBatch
 from slts.series.outlines import outline_digests
 from slts.series.source import Digests, Part, SeriesSource, series_keys

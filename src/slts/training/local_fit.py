@@ -15,12 +15,12 @@ import numpy as np
 
 from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
-from slts.bytesize import format_bytes
 from slts.landmarks import check_landmarks, resolve_count
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
 from slts.models.representations import Representation
 from slts.models.snippets import Snippets
+from slts.quantities import format_bytes
 from slts.series import SeriesBatch
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample

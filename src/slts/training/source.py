@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray
-from slts.bytesize import parse_bytes
 from slts.columns.rows import same_step
 from slts.errors import DataError, warn
-from slts.execution import DaskRunner, TaskRunner, ThreadRunner, check_stopped, usable_memory
-from slts.extras import running_client
+from slts.execution import (
+    DaskRunner,
+    TaskRunner,
+    ThreadRunner,
+    check_stopped,
+    running_client,
+    usable_memory,
+)
 from slts.files import Dataset
 from slts.files.dask_collections import is_collection
 from slts.files.paths import is_path_like
+from slts.quantities import parse_bytes
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
@@ -121,8 +127,7 @@ def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str 
     if expected is not None and found is not None and len(found) != len(expected):
         raise DataError(
             f"{source.name} was scanned with the channels {', '.join(found)}, but the "
-            f"model was fitted on {', '.join(expected)}: use "
-            f"scan_series(..., channels={list(expected)})."
+            f"model was fitted on {', '.join(expected)}: name as many with --channels (channels=)."
         )
 
 
@@ -144,9 +149,8 @@ def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dat
         check_stopped()
         if labels and piece.labels is None:
             raise DataError(
-                f"{part.name} has no labels: name their column with scan_series(..., label='...'); "
-                f"a Dask bag holds pairs (series, label), an .npz file y, a .ts file a label in "
-                f"every line."
+                f"{part.name} has no labels. A table has them in a column (--label, label=), an "
+                f".npz file in y, a .ts file in every line, a Dask bag in pairs (series, label)."
             )
         yield piece
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slts.bytesize import format_bytes, parse_bytes
+from slts.quantities import format_bytes, parse_bytes
 
 MB, GB = 10**6, 10**9
 

@@ -1,4 +1,4 @@
-"""Sizes in bytes: read from text, and written for people."""
+"""Numbers with their units, as people write them: counts of things, and sizes in bytes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,18 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1024**k for k, unit in enumerate(_UNITS) if unit}
 
 
+def count(number: int, noun: str, nouns: str | None = None) -> str:
+    """Return a number and a noun, in the plural unless the number is 1.
+
+    Examples
+    --------
+    >>> from slts.quantities import count
+    >>> count(1, "channel"), count(3, "channel")
+    ('1 channel', '3 channels')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
 def parse_bytes(size: Any, name: str = "memory_limit", owner: str = "slts") -> int:
     """Return a number of bytes from a number or from text such as "2GB" or "512 MiB".
 
@@ -18,7 +30,7 @@ def parse_bytes(size: Any, name: str = "memory_limit", owner: str = "slts") -> i
 
     Examples
     --------
-    >>> from slts.bytesize import parse_bytes
+    >>> from slts.quantities import parse_bytes
     >>> parse_bytes("1.5GB"), parse_bytes("1 GiB"), parse_bytes(500)
     (1500000000, 1073741824, 500)
     """
@@ -42,7 +54,7 @@ def format_bytes(size: float) -> str:
 
     Examples
     --------
-    >>> from slts.bytesize import format_bytes
+    >>> from slts.quantities import format_bytes
     >>> format_bytes(2_340_000_000), format_bytes(45_600_000), format_bytes(7_000), format_bytes(2)
     ('2.3 GB', '46 MB', '7 kB', '2 bytes')
     """
