@@ -130,15 +130,14 @@ class Snippets:
         room = lengths[series] - span
         starts = np.where(room > 0, rng.integers(0, np.maximum(room, 1)), (room - 1) // 2)
         channels = [np.sort(rng.permutation(batch.n_channels)[:width]) for width in widths]
-        values = []
-        for k, own in enumerate(channels):
-            steps = starts[k] + dilations[k] * np.arange(LENGTH)
-            steps = batch.offsets[series[k]] + np.clip(steps, 0, lengths[series[k]] - 1)
-            values.append(batch.values[np.ix_(steps, own)].T)
+        steps = starts[:, np.newaxis] + np.outer(dilations, np.arange(LENGTH))
+        steps = np.clip(steps, 0, lengths[series, np.newaxis] - 1)
+        steps += batch.offsets[series, np.newaxis]
+        of_rows = np.concatenate(channels)
         drawn = cls(
-            values=np.ascontiguousarray(np.concatenate(values)),
+            values=batch.values[np.repeat(steps, widths, axis=0), of_rows[:, np.newaxis]],
             first=np.append(0, np.cumsum(widths)),
-            channels=np.concatenate(channels),
+            channels=of_rows,
             dilations=dilations,
             shape_only=kinds == 1,
             by_strength=kinds == 2,
@@ -250,7 +249,7 @@ class Snippets:
 
         Shape (series, snippets, thresholds, kinds), with kinds 1 or 2.
         """
-        found = counts[..., np.newaxis] / self._divisors(lengths)[:, np.newaxis, np.newaxis]
+        found = counts[..., np.newaxis] / self.divisors(lengths)[:, np.newaxis, np.newaxis]
         return np.asarray(found)
 
     def contributions(
@@ -258,7 +257,7 @@ class Snippets:
     ) -> FloatArray:
         """Return the terms of `SnippetForm.decide`, shape (series, problems, snippets)."""
         counts, values = self.counts(batch, n_jobs), np.zeros((len(batch), *coef.shape[:2]))
-        for kind, divisors in enumerate(self._divisors(batch.lengths).T):
+        for kind, divisors in enumerate(self.divisors(batch.lengths).T):
             for threshold in range(counts.shape[2]):
                 shares = counts[:, :, threshold] / divisors[:, np.newaxis]
                 values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
@@ -285,8 +284,8 @@ class Snippets:
         """Number of features per threshold: the share, and the relative count if lengths differ."""
         return 1 if self.longest is None else MOST_KINDS
 
-    def _divisors(self, lengths: IntArray) -> FloatArray:
-        """What counts are divided by, shape (series, kinds)."""
+    def divisors(self, lengths: IntArray) -> FloatArray:
+        """Return what counts are divided by, shape (series, kinds)."""
         own = lengths.astype(np.float64)
         if self.longest is None:
             return own[:, np.newaxis]
@@ -374,7 +373,7 @@ class SnippetForm:
             part = slice(begin, begin + _CONVERTED)
             sums[part] = counts[part].astype(np.float64) @ self._coef_by_kind
         by_kind = sums.reshape(len(batch), snippets.n_kinds, len(self.coef))
-        divisors = snippets._divisors(batch.lengths)[:, :, np.newaxis]
+        divisors = snippets.divisors(batch.lengths)[:, :, np.newaxis]
         return np.asarray((by_kind / divisors).sum(axis=1))
 
     def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
@@ -383,7 +382,7 @@ class SnippetForm:
         Shape (series, problems, snippets).
         """
         # Shape (series, kinds): steps over the divisors.
-        steps = batch.lengths[:, np.newaxis] / self.snippets._divisors(batch.lengths)
+        steps = batch.lengths[:, np.newaxis] / self.snippets.divisors(batch.lengths)
         usual = np.tensordot(steps, self._usual_by_kind, axes=1).swapaxes(1, 2)
         return np.asarray(self.snippets.contributions(batch, self.coef, n_jobs) - usual)
 
@@ -407,7 +406,7 @@ class SnippetForm:
 
     def _step_weights(self, n_steps: int) -> FloatArray:
         """`step_weights`, problems last."""
-        divisors = self.snippets._divisors(np.array([n_steps]))[0]
+        divisors = self.snippets.divisors(np.array([n_steps]))[0]
         parts = zip(self._added_by_kind, divisors.tolist(), strict=True)
         return np.asarray(sum(added / divisor for added, divisor in parts))
 
@@ -441,7 +440,7 @@ class SnippetForm:
 
         Its steps are those of the training series on average, and it has `n_steps` of them.
         """
-        divisors = self.snippets._divisors(np.array([n_steps]))[0]
+        divisors = self.snippets.divisors(np.array([n_steps]))[0]
         return np.asarray((n_steps / divisors) @ self._baseline_by_kind)
 
     def attribute(

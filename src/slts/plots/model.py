@@ -61,9 +61,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
         own = sign * form.local_metrics[position, form.group_names.index(str(label))]
     metric = own.mean(axis=0)
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
-    names = channel_labels(model.channel_names_in_, len(metric))
-    if form.has_components or len(metric) > len(names):
-        names = [f"feature {u}" for u in range(len(metric))]
+    names = _row_names(model, form) or [f"feature {u}" for u in range(len(metric))]
     ax.figure.colorbar(signed_image(ax, metric), ax=ax, label="weight")
     parts = f", mean of {len(own)} parts" if len(own) > 1 else ""
     comparison = f" ({form.name}{parts})" if form.name else ""
@@ -105,10 +103,7 @@ def plot_local_metrics(
     if figure is None:
         size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
         figure = pyplot.figure(figsize=size, layout="constrained")
-    names = channel_labels(model.channel_names_in_, metrics.shape[-1])
-    if form.has_components or metrics.shape[-1] > len(names):
-        # Components, and levels or changes of a channel, have no name of their own.
-        names = []
+    names = _row_names(model, form)
     largest = float(np.abs(metrics).max()) or 1.0
     axes = figure.subplots(n_groups, n_phases, squeeze=False)
     for g, row in enumerate(axes):
@@ -237,6 +232,13 @@ def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
     ax.legend(title="tau, share of the landmarks")
     ax.grid(alpha=0.3)
     return ax
+
+
+def _row_names(model: Any, form: LinearForm) -> list[str]:
+    """Names of the rows of a metric; none for components, and levels or changes of a channel."""
+    count = form.landmarks.n_channels
+    names = channel_labels(model.channel_names_in_, count)
+    return [] if form.has_components or count > len(names) else names
 
 
 def _first_form(model: Any) -> LinearForm:

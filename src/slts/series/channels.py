@@ -124,16 +124,14 @@ class ChannelScale:
             ``"asinh"`` (robust, then squashed).
         """
         values = batch.values
-        mean, deviation = _moments(values)
         if kind == "standard":
-            return cls(mean, deviation, squash=False)
-        low, centre, high = _quantiles(values, (0.25, 0.5, 0.75))
-        spread = (high - low) / _QUARTILES
+            return cls(*_moments(values), squash=False)
+        least, low, centre, high, most = _quantiles(values, (0.01, 0.25, 0.5, 0.75, 0.99))
+        spread, tiny = (high - low) / _QUARTILES, 1e-12 * np.maximum(np.abs(low), np.abs(high))
         # If half of the steps are equal, the quartiles coincide; outer quantiles may not.
-        wide = np.subtract(*_quantiles(values, (0.99, 0.01))) / _HUNDREDTHS
-        for coarser in (wide, deviation):
-            tied = spread <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
-            spread = np.where(tied, coarser, spread)
+        spread = np.where(spread <= tiny, (most - least) / _HUNDREDTHS, spread)
+        if (spread <= tiny).any():
+            spread = np.where(spread <= tiny, spread_of(values), spread)
         return cls(centre, np.where(spread > 0.0, spread, 1.0), squash=kind == "asinh")
 
     def __call__(self, values: FloatArray) -> FloatArray:

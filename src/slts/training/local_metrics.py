@@ -314,10 +314,11 @@ def _align(
         for k, (comparison, rows) in enumerate(with_own_rows):
             parts = []
             for part, found in comparison.features(rows, comparisons[comparison], means, most):
+                # Numbers of phases ascend, so the last features have all phases.
                 for n, gram in grams.items():
-                    gram.add(fewer_phases(found, n))
+                    own = gram.add(fewer_phases(found, n))
                 if kept is not None:
-                    parts.append((part, found[training.anchors]))
+                    parts.append((part, own))
             for gram in grams.values():
                 gram.end_comparison()
             if kept is not None:
