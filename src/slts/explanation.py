@@ -263,7 +263,7 @@ def explain(model: Any, x: Any) -> Explanation:
         Contributions by landmark, step and channel. With the offset they sum to
         `model.decision_function([x])`.
     """
-    return explain_with(model, _linear_forms(model), x)
+    return explain_with(model, linear_forms(model), x)
 
 
 def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any) -> Explanation:
@@ -361,7 +361,18 @@ class _AlignedForm:
         return tuple(self.form.exact_aligner.path(self._rows, j) for j in landmarks)
 
 
-def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
+def landmark_forms(model: Any) -> list[LinearForm]:
+    """The linear forms over landmarks, one for each comparison."""
+    return [form for form in linear_forms(model) if isinstance(form, LinearForm)]
+
+
+def snippet_form(model: Any) -> SnippetForm | None:
+    """The linear form over snippets; None if the model has none."""
+    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
+    return next((form for form in forms if isinstance(form, SnippetForm)), None)
+
+
+def linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
     """Return the linear forms of a model, or raise an error that says what has them."""
     if hasattr(model, "linear_forms"):
         forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
@@ -465,7 +476,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     ModelSummary
         Importances, weights, singular values and sizes.
     """
-    forms = _linear_forms(model)
+    forms = linear_forms(model)
     form = forms[0]
     assert isinstance(form, LinearForm)
     pairs = singular_values = None
@@ -531,7 +542,7 @@ def landmark_effects(model: Any, features: FloatArray | None = None) -> tuple[Fl
     weighted : bool
         Whether the effects are weights.
     """
-    form = model.linear_forms()[0]
+    form = landmark_forms(model)[0]
     if isinstance(form.rows, RowMap):
         return form.coef, True
     features = model.transform(model.landmarks_) if features is None else features
@@ -577,7 +588,8 @@ def snippets_to_show(
 
     Examples are chosen among at most 100 series of the batch; None takes the landmarks.
     """
-    form, landmarks = model.linear_forms()[-1], model.landmarks_
+    form, landmarks = snippet_form(model), model.landmarks_
+    assert form is not None
     strength, effect = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
     weights = np.sign(effect) * strength
     batch = landmarks if batch is None else batch

@@ -17,7 +17,7 @@ from slts.report.card import model_fingerprint
 from slts.report.collect import MOST_CHANNELS
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, KINDS, Data, fitted
-from tests.report.unpacking import unpack, unpack_indices, unpack_path
+from tests.report.unpacking import unpack, unpack_path
 
 
 @pytest.mark.slow
@@ -375,7 +375,7 @@ def test_snippets_at_a_step_are_those_that_occur_there(data):
         explanation = slts.explain(model, X[entry["index"]])
         n, shape = entry["bins"], (len(entry["classes"]), entry["bins"])
         met = np.array([explanation.occurrences(k) for k in range(len(model.snippets_))])
-        counts, strongest = (unpack_indices(packed[key])[place] for key in ("counts", "strongest"))
+        counts, strongest = (unpack(packed[key])[place] for key in ("counts", "strongest"))
         values, totals = (unpack(packed[key])[place] for key in ("values", "totals"))
         assert counts.tolist() == (met > 0).sum(axis=0).tolist()
         for slot, c in enumerate(entry["classes"]):

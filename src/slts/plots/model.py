@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slts.explanation import landmark_effects
+from slts.explanation import landmark_effects, landmark_forms
 from slts.models.linear_form import LinearForm
 from slts.plots.axes import (
     AGAINST,
@@ -54,7 +54,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     Axes
         Rows are channels of the series, columns are channels of the landmarks.
     """
-    form = _first_form(model)
+    form = landmark_forms(model)[0]
     position, sign = model.decision_of(label)
     own = form.local_metrics[position, form.own_group(position)]
     if sign < 0 and str(label) in form.group_names:
@@ -95,7 +95,7 @@ def plot_local_metrics(
     Figure
         One row per group, one column per phase of the landmark, one colour scale for all.
     """
-    form = [form for form in model.linear_forms() if isinstance(form, LinearForm)][comparison]
+    form = landmark_forms(model)[comparison]
     shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
     position, sign = model.decision_of(label)
     metrics = sign * form.local_metrics[position, shown]
@@ -148,7 +148,7 @@ def plot_landmark_weights(
     Axes
         One bar per landmark, labelled with its class and name.
     """
-    form, (position, sign) = _first_form(model), model.decision_of(label)
+    form, (position, sign) = landmark_forms(model)[0], model.decision_of(label)
     effects, weighted = landmark_effects(model)
     weights = sign * effects[position] if weighted else effects[position]
     used = np.flatnonzero(weights)
@@ -239,14 +239,3 @@ def _row_names(model: Any, form: LinearForm) -> list[str]:
     count = form.landmarks.n_channels
     names = channel_labels(model.channel_names_in_, count)
     return [] if form.has_components or count > len(names) else names
-
-
-def _first_form(model: Any) -> LinearForm:
-    """The first linear form of a model."""
-    if not hasattr(model, "linear_forms"):
-        raise TypeError(
-            f"{type(model).__name__} has no landmarks with weights or metrics. Use a classifier "
-            f"that slts.explain accepts."
-        )
-    form: LinearForm = model.linear_forms()[0]
-    return form

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import snippet_in_series, snippets_to_show
-from slts.models.snippets import SnippetForm
+from slts.explanation import snippet_form, snippet_in_series, snippets_to_show
 from slts.plots.axes import (
     AGAINST,
     FOR,
@@ -60,7 +59,11 @@ def plot_snippets(
         One block per snippet. In a series, a thick line marks the closest occurrence, and shades
         show what the snippet adds at each step where it occurs.
     """
-    form = _snippet_form(model)
+    form = snippet_form(model)
+    if form is None:
+        raise TypeError(
+            f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=400)."
+        )
     position, sign = model.decision_of(label)
     batch = None if X is None else model.check_series(X)
     # The value of two classes supports the second one: what counts for it is against the first.
@@ -163,12 +166,3 @@ def _tidy(ax: Axes) -> None:
     ax.xaxis.set_major_locator(integer_ticks())
     ax.locator_params(axis="y", nbins=3)
     ax.tick_params(labelsize="x-small")
-
-
-def _snippet_form(model: Any) -> SnippetForm:
-    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
-    if forms and isinstance(forms[-1], SnippetForm):
-        return forms[-1]
-    raise TypeError(
-        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=400)."
-    )

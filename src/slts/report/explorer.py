@@ -16,7 +16,7 @@ from slts.report.packing import (
     bin_path,
     clock,
     pack,
-    pack_indices,
+    pack_integers,
     pack_path,
     rounded,
     times_of_bins,
@@ -51,8 +51,8 @@ def choose_series(
     at_step = 0
     if snippets is not None:
         n_alignments += snippets.n_alignments
-        # Values, their sum and numbers of two letters.
-        at_step = AT_STEP + 1 + 3 * AT_STEP // 2
+        # Values, their sum and numbers of two bytes.
+        at_step = AT_STEP + 1 + 2 * AT_STEP
     most = min(MOST_SERIES, max(FEWEST_SERIES, MOST_ALIGNMENTS // n_alignments))
     steps = np.array([Bins(int(n)).count for n in predictions.batch.lengths])
     decisions = predictions.decisions
@@ -149,10 +149,10 @@ class Explorer:
             if self.snippets is None
             else {
                 "at_step": AT_STEP,
-                "strongest": pack_indices(one.strongest for one in self._occurring),
+                "strongest": pack_integers(one.strongest for one in self._occurring),
                 "values": pack((one.values for one in self._occurring), bits=8),
                 "totals": pack((one.totals for one in self._occurring), bits=8),
-                "counts": pack_indices(one.counts for one in self._occurring),
+                "counts": pack_integers(one.counts for one in self._occurring),
             },
         }
 

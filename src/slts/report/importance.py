@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.explanation import ModelSummary
+from slts.explanation import ModelSummary, landmark_forms
 from slts.models.linear_form import LinearForm
 from slts.report.markup import MOST_COLUMNS, Cell, Content, meter, percent, section, table
 from slts.report.packing import rounded
@@ -46,7 +46,7 @@ def importance(model: Any, summary: ModelSummary | None, channels: list[str]) ->
     metrics: list[dict[str, Any]] = []
     names = [*channels, "constant"]
     if summary is not None:
-        forms = [form for form in model.linear_forms() if isinstance(form, LinearForm)]
+        forms = landmark_forms(model)
         # Rows that are channels, not principal components, if there are any.
         form = next((form for form in forms if not form.has_components), forms[0])
         metrics = _class_metrics(form)

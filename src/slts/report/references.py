@@ -11,8 +11,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.explanation import explain_with, landmark_effects
-from slts.models.linear_form import LinearForm
+from slts.explanation import explain_with, landmark_effects, landmark_forms
 from slts.report.importance import shares
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, clock, pack, rounded
@@ -152,7 +151,7 @@ class Landmarks(References):
 
     def __init__(self, model: Any, draw: Drawing) -> None:
         self.all_forms = model.linear_forms()
-        self.forms = [form for form in self.all_forms if isinstance(form, LinearForm)]
+        self.forms = landmark_forms(model)
         form = self.forms[0]
         # A model with one row map has mapped landmarks.
         rows = form.landmarks if hasattr(model, "row_map_") else draw(model.landmarks_)

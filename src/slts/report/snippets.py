@@ -149,14 +149,6 @@ class DrawnSnippets:
         return self._numbers.setdefault(snippet, len(self._numbers))
 
 
-def snippets_of(model: Any) -> DrawnSnippets | None:
-    """The snippets of a model; None if it has none."""
-    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
-    if forms and isinstance(forms[-1], SnippetForm):
-        return DrawnSnippets(model, forms[-1])
-    return None
-
-
 def snippets_section(content: Content) -> str:
     """Container of the drawn snippets, and a table."""
     snippets, model = content["snippets"], content["model"]
