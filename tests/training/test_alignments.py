@@ -96,8 +96,9 @@ def test_fewer_landmarks_are_the_first_ones(data):
 def test_projection_is_the_inner_product_with_each_metric(dtype, data, rng):
     metrics = rng.normal(size=(4, 3, 3))
     K = replace(data, products=data.products.astype(dtype)).projected(metrics)
-    assert K.dtype == np.float64
-    assert K.flags.c_contiguous
+    assert all(own.dtype == np.float64 and own.flags.c_contiguous for own in K)
+    # Memory of one is freed while others are used.
+    assert all(own.base is None for own in K)
     expected = np.einsum("ijde,cde->cij", data.products, metrics)
     np.testing.assert_allclose(K, expected, rtol=0, atol=1e-12 if dtype == np.float64 else 1e-5)
 

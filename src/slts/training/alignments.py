@@ -145,17 +145,19 @@ class SampleAlignments:
         self._map_rows(add)
         return sums
 
-    def projected(self, metrics: FloatArray) -> FloatArray:
-        """Return K_M for a stack of metrics, shape (metrics, series, landmarks)."""
+    def projected(self, metrics: FloatArray) -> list[FloatArray]:
+        """Return K_M, shape (series, landmarks), for each of a stack of metrics."""
         T = self.products
         assert T is not None
         m, n, d, _ = T.shape
         flat = metrics.reshape(len(metrics), d * d).astype(T.dtype, copy=False)
-        K = np.empty((len(metrics), m, n))
+        # Single arrays are freed one by one, and their memory is used again.
+        K = [np.empty((m, n)) for _ in metrics]
 
         def project(rows: slice) -> None:
             some = T[rows]
-            K[:, rows] = (flat @ some.reshape(-1, d * d).T).reshape(-1, len(some), n)
+            for own, values in zip(K, flat @ some.reshape(-1, d * d).T, strict=True):
+                own[rows] = values.reshape(len(some), n)
 
         self._map_rows(project)
         return K
@@ -165,7 +167,7 @@ class SampleAlignments:
         if metrics is None:
             assert self.similarities is not None
             return self.similarities
-        return np.asarray(self.projected(metrics[problem][np.newaxis])[0])
+        return self.projected(metrics[problem][np.newaxis])[0]
 
     def solve_metrics(
         self, gamma: float, lam: float, progress: Progress = silent
@@ -293,15 +295,12 @@ class SampleAlignments:
             return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
         size, d, _ = stacks.shape[1:]
         metrics = stacks.reshape(-1, d, d)
-        step, some = metrics_at_once(d), np.empty(0)
+        step, some = metrics_at_once(d), list[FloatArray]()
 
         def similarities(number: int) -> FloatArray:
-            nonlocal some
-            if number % step == 0:
-                # Without a thread that needs them, those before are freed first.
-                some = np.empty(0)
-                some = self.projected(metrics[number : number + step])
-            return np.asarray(some[number % step])
+            if not some:
+                some.extend(self.projected(metrics[number : number + step]))
+            return some.pop(0)
 
         numbers = range(len(metrics))
         with one_blas_thread():
