@@ -36,7 +36,8 @@ def data(name: str) -> tuple[str, tuple[Any, Any], tuple[Any, Any]]:
         n_classes, per_class = _MADE_UP
         sizes = {"classes": n_classes, "channels": 6, "steps": 60}
         sets = [waves(np.random.default_rng(k), sizes, n_classes * per_class) for k in (1, 2)]
-        return f"{n_classes} made-up classes", *[(slts.as_series(X), y) for X, y in sets]
+        train, test = [(slts.as_series(X), y) for X, y in sets]
+        return f"{n_classes} made-up classes", train, test
     X, y = slts.datasets.load(name, n_classes=_SIGNS)
     # Every second series of a class.
     place = np.zeros(len(y), dtype=int)
@@ -69,7 +70,7 @@ def compare(name: str, jobs: int) -> dict[str, Any]:
     title, train, test = data(name)
     steps = int(max(train[0].lengths.max(), test[0].lengths.max()))
     equal_length = [(padded(X, steps), y) for X, y in (train, test)]
-    settings = {"n_jobs": jobs, "random_state": 0}
+    settings: dict[str, Any] = {"n_jobs": jobs, "random_state": 0}
     contenders = {
         "MiniRocket (aeon)": (MiniRocketClassifier(**settings), *equal_length),
         "LocalSLTSClassifier": (slts.LocalSLTSClassifier(**settings), train, test),

@@ -18,7 +18,9 @@ import tempfile
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from inputs import N_CLASSES, draw, write_parquet
@@ -122,11 +124,15 @@ def solver_costs(dtype: str) -> dict[str, float]:
     """Seconds per million series of one pass of one problem: margins, and a sum of rows."""
     rng, n = np.random.default_rng(0), 50_000
     costs = {}
+
+    def one_pass(rows: HingeExamples, coef: np.ndarray, below: np.ndarray) -> object:
+        return rows.margins(coef), rows.combine(below)
+
     for name, width in (("metric", _CHANNELS**2), ("separator", _LANDMARKS)):
         features, coef = rng.normal(size=(n, width)).astype(dtype), rng.normal(size=width)
         rows = HingeExamples(features, np.sign(rng.normal(size=n)), np.full(n, 1 / n))
         below = (rows.margins(coef) < 1.0) / n
-        costs[name] = best_of(lambda r=rows, c=coef, b=below: (r.margins(c), r.combine(b))) / n
+        costs[name] = best_of(partial(one_pass, rows, coef, below)) / n
     return {name: 1e6 * seconds for name, seconds in costs.items()}
 
 
@@ -204,7 +210,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
-    table = []
+    table: list[dict[str, Any]] = []
     print("seconds of one thread per million alignments")
     print(f"{'d':>4}{'steps':>10}{'dtype':>9}{'score':>8}{'grouped':>9}{'projected':>11}")
     for d, shortest, longest in _SIZES:

@@ -14,10 +14,14 @@ import os
 import sys
 import time
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from measure import Call
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
@@ -39,17 +43,17 @@ extern "C" __global__ void multiply_add(REAL* out, REAL x) {
 """
 
 
-def timed_on_device(cupy, call):
+def timed_on_device(cupy: Any, call: Call) -> float:
     """Seconds between two events."""
     start, stop = cupy.cuda.Event(), cupy.cuda.Event()
     start.record()
     call()
     stop.record()
     stop.synchronize()
-    return cupy.cuda.get_elapsed_time(start, stop) / 1e3
+    return float(cupy.cuda.get_elapsed_time(start, stop)) / 1e3
 
 
-def multiply_adds_per_second(cupy, dtype):
+def multiply_adds_per_second(cupy: Any, dtype: str) -> float:
     """Rate of a loop of multiply-adds."""
     real = "float" if dtype == "float32" else "double"
     kernel = cupy.RawModule(code=PEAK, options=("-std=c++17", f"-DREAL={real}")).get_function(
@@ -58,23 +62,25 @@ def multiply_adds_per_second(cupy, dtype):
     blocks = 32 * cupy.cuda.Device().attributes["MultiProcessorCount"]
     out, x = cupy.empty(blocks * 256, dtype=dtype), np.dtype(dtype).type(0.999)
     seconds = [timed_on_device(cupy, lambda: kernel((blocks,), (256,), (out, x))) for _ in range(5)]
-    return blocks * 256 * 4096 * 64 / min(seconds)
+    return float(blocks * 256 * 4096 * 64) / min(seconds)
 
 
 class KernelTime:
     """Sums the device time of all launches of the recurrence."""
 
-    def __init__(self, cupy):
+    def __init__(self, cupy: Any) -> None:
         self.seconds = 0.0
         launch = Program.launch
 
-        def timed(program, *args, **kwargs):
-            self.seconds += timed_on_device(cupy, lambda: launch(program, *args, **kwargs))
+        def timed(*args: Any, **kwargs: Any) -> None:
+            self.seconds += timed_on_device(cupy, lambda: launch(*args, **kwargs))
 
-        Program.launch = timed
+        patch.object(Program, "launch", timed).start()
 
 
-def random_batch(rng, count, d, shortest, longest):
+def random_batch(
+    rng: np.random.Generator, count: int, d: int, shortest: int, longest: int
+) -> slts.SeriesBatch:
     """Unit rows of random directions."""
     lengths = rng.integers(shortest, longest + 1, size=count)
     values = rng.normal(size=(int(lengths.sum()), d))
@@ -82,7 +88,7 @@ def random_batch(rng, count, d, shortest, longest):
     return normalize_rows(batch)
 
 
-def best_of(repeats, kernel, call):
+def best_of(repeats: int, kernel: KernelTime, call: Call) -> tuple[float, float]:
     """Smallest kernel and wall times in seconds, after one run that compiles and warms up."""
     call()
     found = []
@@ -90,19 +96,29 @@ def best_of(repeats, kernel, call):
         kernel.seconds, start = 0.0, time.perf_counter()
         call()
         found.append((kernel.seconds, time.perf_counter() - start))
-    return tuple(min(column) for column in zip(*found, strict=True))
+    on_device, wall = zip(*found, strict=True)
+    return min(on_device), min(wall)
 
 
 class Bench:
     """Measures a reduction and prints one line."""
 
-    def __init__(self, peak, kernel):
+    def __init__(self, peak: dict[str, float], kernel: KernelTime) -> None:
         self.peak, self.kernel = peak, kernel
 
-    def __call__(self, name, reduction, x, y, how, *extra, **options):
+    def __call__(
+        self,
+        name: str,
+        reduction: Callable[..., object],
+        x: slts.SeriesBatch,
+        y: slts.SeriesBatch,
+        how: AlignmentSettings,
+        *extra: np.ndarray,
+        **options: int,
+    ) -> None:
         """Measure a method of `Aligner` on the GPU, with the layout of the landmarks."""
 
-        def call():
+        def call() -> object:
             return reduction(Aligner(y, how, device="cuda"), x, *extra, **options)
 
         on_device, wall = best_of(3, self.kernel, call)
@@ -116,7 +132,7 @@ class Bench:
         )
 
 
-def rates(bench, size):
+def rates(bench: Bench, size: int) -> None:
     """All reductions at the sizes of the paper's data, and some at other sizes."""
     rng = np.random.default_rng(0)
     for d, shortest, longest, count in (
@@ -144,7 +160,7 @@ def rates(bench, size):
         bench("grouped", Aligner.grouped, x, y, AlignmentSettings(), groups)
 
 
-def arabic_digits(folder, kernel):
+def arabic_digits(folder: str, kernel: KernelTime) -> None:
     """Nearest neighbours of 2200 series among 6600."""
     parts = []
     with zipfile.ZipFile(Path(folder) / "arabic_digits.zip") as files:

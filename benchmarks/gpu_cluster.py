@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import dask.bag
 import distributed
@@ -34,7 +35,7 @@ _IN_PARTS = 11_000
 
 def draw_parts(seeds: list[int], longest: int) -> list[tuple[np.ndarray, int]]:
     """Draw pairs of series and label."""
-    pairs = []
+    pairs: list[tuple[np.ndarray, int]] = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         series, labels = draw(rng, _PER_PART, n_channels=13, longest=longest)
@@ -45,7 +46,6 @@ def draw_parts(seeds: list[int], longest: int) -> list[tuple[np.ndarray, int]]:
 @contextmanager
 def timed_passes(seconds: list[float]) -> Iterator[None]:
     """Append the time of every pass whose results are kept: the passes that align."""
-    originals = {runner: runner.keep for runner in (ThreadRunner, DaskRunner)}
 
     def timed(keep: Any) -> Any:
         @functools.wraps(keep)
@@ -57,13 +57,11 @@ def timed_passes(seconds: list[float]) -> Iterator[None]:
 
         return call
 
-    for runner, keep in originals.items():
-        runner.keep = timed(keep)
-    try:
+    with (
+        patch.object(ThreadRunner, "keep", timed(ThreadRunner.keep)),
+        patch.object(DaskRunner, "keep", timed(DaskRunner.keep)),
+    ):
         yield
-    finally:
-        for runner, keep in originals.items():
-            runner.keep = keep
 
 
 def run(

@@ -12,6 +12,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def full_program(K: np.ndarray, labels: np.ndarray, gamma: float) -> float:
     )
     cost = np.append(np.zeros(2 * n), np.ones(m))
     right = np.append(-np.ones(m), 1.0 / gamma)
-    return float(linprog(cost, A_ub=upper, b_ub=right, method="highs").fun) / m
+    return float(linprog(cost, A_ub=upper, b_ub=right, method="highs").fun / m)
 
 
 def bench_separator(K: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def bench_separator(K: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     path, ours = timed(lambda: solve_separator_path(K, labels, gammas=GAMMAS))
     theirs, worst = [], 0.0
     for solution in path:
-        expected, seconds = timed(lambda g=solution.gamma: full_program(K, labels, g))
+        expected, seconds = timed(partial(full_program, K, labels, solution.gamma))
         theirs.append(seconds)
         worst = max(worst, abs(solution.objective - expected) / max(expected, 1e-3))
         assert worst <= 1e-6, (solution.gamma, solution.objective, expected)
@@ -100,7 +101,7 @@ def bench_metric(Z: np.ndarray, labels: np.ndarray, liblinear_iter: int) -> dict
     excess, seconds = [], []
     for solution in path:
         assert solution.converged, solution
-        value, spent = timed(lambda s=solution.lam: liblinear(Z, labels, s, liblinear_iter))
+        value, spent = timed(partial(liblinear, Z, labels, solution.lam, liblinear_iter))
         assert value >= solution.dual * (1.0 - 1e-9), (value, solution)
         excess.append(value / solution.objective - 1.0)
         seconds.append(spent)

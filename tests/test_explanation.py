@@ -1,6 +1,7 @@
 """Contributions are exact, for all kinds of models and in every sum."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ import slts
 from slts.explanation import (
     even_choice,
     explain,
-    landmark_strength,
+    landmark_effects,
     snippets_to_show,
     summarize,
 )
@@ -175,6 +176,12 @@ def test_a_list_of_one_series_is_explained_and_several_raise_an_error(fitted):
     for several in (slts.as_series(X[:2]), X[:2], np.zeros((2, *X[0].shape))):
         with pytest.raises(ValueError, match=r"must be one series, such as X\[0\]. Got 2 series"):
             explain(model, several)
+    frame = pd.DataFrame({"id": 1, "t": [1, 2], "u": 0.5, "v": [1.0, 3.0]})
+    scan = slts.scan_series(frame, id="id", time="t")
+    with pytest.raises(slts.DataError, match=r"SeriesScan, .* Read a scan: X.read\(\).series"):
+        explain(model, scan)
+    with pytest.raises(slts.DataError, match=r"is of type str, .* scan it"):
+        explain(model, "series.csv")
 
 
 def test_an_array_with_the_channels_of_training_is_explained_without_a_warning(rng):
@@ -331,7 +338,9 @@ def test_a_landmark_is_strong_if_its_contribution_differs_between_series(with_sn
     model, X = with_snippets
     parts = np.array([explain(model, x).by_landmark for x in X[:7]])
     expected = np.abs(parts - parts.mean(axis=0)).mean(axis=0)
-    np.testing.assert_allclose(landmark_strength(model.transform(X[:7]), 3, 9), expected, atol=1e-9)
+    found, weighted = landmark_effects(model, model.transform(X[:7]))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert not weighted
 
 
 def test_at_most_100_series_are_averaged_over():

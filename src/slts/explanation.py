@@ -263,7 +263,7 @@ def explain(model: Any, x: Any) -> Explanation:
         Contributions by landmark, step and channel. With the offset they sum to
         `model.decision_function([x])`.
     """
-    return explain_with(model, _linear_forms(model), x)
+    return explain_with(model, linear_forms(model), x)
 
 
 def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any) -> Explanation:
@@ -328,17 +328,16 @@ class _AlignedForm:
     """One series aligned with the landmarks of one linear form."""
 
     def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
-        self.form, self.batch = form, batch
-        self._rows = form.rows(batch)
-        settings = replace(form.aligner.settings, dtype="float64")
-        self._aligner = replace(form.aligner, settings=settings, device="cpu")
+        self.form = form
+        self._traced = form.rows.traced(batch)
+        self._rows = self._traced.rows
         # s_ij by landmark, phase, step of the series and channel (or direction of the basis).
-        sums = self._aligner.sums(self._rows, n_phases=form.n_phases)
+        sums = form.exact_aligner.sums(self._rows, n_phases=form.n_phases)
         self._sums = np.asarray(sums, dtype=np.float64)
 
     def contributions(self) -> tuple[FloatArray, FloatArray]:
-        """Contributions through all landmarks, and their constant part: see `Rows.attribute`."""
-        return self.form.rows.attribute(self.batch, self.form.slopes(self._sums))
+        """Contributions through all landmarks, and their constant part: see `TracedRows`."""
+        return self._traced.attribute(self.form.slopes(self._sums))
 
     def of_landmark(self, position: int) -> FloatArray:
         """Contributions through one landmark."""
@@ -346,7 +345,7 @@ class _AlignedForm:
         factors = form.factors[:, form.groups[position]]
         slopes = (self._sums[position] @ factors.swapaxes(2, 3)).sum(axis=1)
         slopes *= form.coef[:, position, np.newaxis, np.newaxis]
-        return form.rows.attribute(self.batch, slopes)[0]
+        return self._traced.attribute(slopes)[0]
 
     def by_landmark(self) -> FloatArray:
         """The part of each landmark, shape (decisions, landmarks)."""
@@ -354,15 +353,26 @@ class _AlignedForm:
 
     def similarities(self) -> FloatArray:
         """K_I to each landmark."""
-        return np.asarray(self._aligner.similarities(self._rows)[0])
+        return np.asarray(self.form.exact_aligner.similarities(self._rows)[0])
 
     def alignments(self) -> tuple[Alignment, ...]:
         """Path to each landmark."""
         landmarks = range(len(self.form.landmarks))
-        return tuple(self._aligner.path(self._rows, j) for j in landmarks)
+        return tuple(self.form.exact_aligner.path(self._rows, j) for j in landmarks)
 
 
-def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
+def landmark_forms(model: Any) -> list[LinearForm]:
+    """The linear forms over landmarks, one for each comparison."""
+    return [form for form in linear_forms(model) if isinstance(form, LinearForm)]
+
+
+def snippet_form(model: Any) -> SnippetForm | None:
+    """The linear form over snippets; None if the model has none."""
+    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
+    return next((form for form in forms if isinstance(form, SnippetForm)), None)
+
+
+def linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
     """Return the linear forms of a model, or raise an error that says what has them."""
     if hasattr(model, "linear_forms"):
         forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
@@ -382,9 +392,10 @@ def _linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
 
 
 def _one_series(x: Any) -> SeriesBatch:
-    # A list of (channels, time) arrays is a collection, any other list is one series.
+    # A list of (channels, time) arrays is a collection, any other list or array is one series.
     is_list = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
-    collection = is_list or isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3
+    no_array = not isinstance(x, list | tuple) and not hasattr(x, "__array__")
+    collection = is_list or isinstance(x, SeriesBatch) or getattr(x, "ndim", 0) == 3 or no_array
     # The model knows its number of channels, so the order of the axes is not in doubt.
     batch = as_series(x if collection else [x], layout="channels_first")
     if len(batch) != 1:
@@ -465,7 +476,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     ModelSummary
         Importances, weights, singular values and sizes.
     """
-    forms = _linear_forms(model)
+    forms = linear_forms(model)
     form = forms[0]
     assert isinstance(form, LinearForm)
     pairs = singular_values = None
@@ -513,14 +524,30 @@ def even_choice(count: int, most: int = _MOST_EXPLAINED) -> IntArray:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
-def landmark_strength(features: FloatArray, n_decisions: int, n_landmarks: int) -> FloatArray:
-    """How much the contribution of each landmark differs between series.
+def landmark_effects(model: Any, features: FloatArray | None = None) -> tuple[FloatArray, bool]:
+    """Effect of each landmark on each decision value, for pictures.
 
-    The mean absolute deviation of what it contributes, shape (decisions, landmarks), for a model
-    with several metrics per class. `features` come from its `transform`.
+    Parameters
+    ----------
+    model
+        A fitted classifier that `slts.explain` accepts.
+    features
+        What its `transform` returns for some series; None takes the landmarks.
+
+    Returns
+    -------
+    effects : ndarray
+        Shape (decisions, landmarks): the weights of the landmarks. In a model with local metrics,
+        how much the contribution of a landmark differs between series: its mean absolute deviation.
+    weighted : bool
+        Whether the effects are weights.
     """
-    terms = features.reshape(len(features), n_decisions, -1)[:, :, :n_landmarks]
-    return np.asarray(np.abs(terms - terms.mean(axis=0)).mean(axis=0))
+    form = landmark_forms(model)[0]
+    if isinstance(form.rows, RowMap):
+        return form.coef, True
+    features = model.transform(model.landmarks_) if features is None else features
+    terms = features.reshape(len(features), len(form.coef), -1)[:, :, : len(form.landmarks)]
+    return np.abs(terms - terms.mean(axis=0)).mean(axis=0), False
 
 
 def snippet_strength(
@@ -561,7 +588,8 @@ def snippets_to_show(
 
     Examples are chosen among at most 100 series of the batch; None takes the landmarks.
     """
-    form, landmarks = model.linear_forms()[-1], model.landmarks_
+    form, landmarks = snippet_form(model), model.landmarks_
+    assert form is not None
     strength, effect = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
     weights = np.sign(effect) * strength
     batch = landmarks if batch is None else batch
@@ -578,3 +606,17 @@ def snippets_to_show(
         return found
 
     return [(side(decision, 1.0), side(decision, -1.0)) for decision in range(len(weights))]
+
+
+def snippet_in_series(
+    form: SnippetForm, snippet: int, series: SeriesBatch
+) -> tuple[int, FloatArray]:
+    """The step of one series at which a snippet is closest, and what it adds at each step.
+
+    The second has shape (decisions, steps).
+    """
+    which = np.array([snippet])
+    ((_, distances),) = form.snippets.distances(series, which)
+    ((_, met),) = form.occurrences(series, which)
+    added = form.step_weights(series.n_steps)[:, snippet, met[0]]
+    return int(distances[0].argmin()), added

@@ -84,8 +84,16 @@ def test_x_and_y_must_have_the_same_channels(function):
 
 
 def test_a_and_b_must_have_the_same_channels():
-    with pytest.raises(DataError, match="'a' has 2 channels and 'b' has 3"):
-        align(GOOD, np.ones((3, 3)))
+    with pytest.raises(DataError, match=r"'a' has 2 channels and 'b' has 5: .* the same\.$"):
+        align(GOOD, np.ones((5, 4)))
+
+
+@pytest.mark.parametrize(("a", "b"), [((2, 5), (7, 2)), ((5, 2), (2, 7)), ((5, 2), (7, 2))])
+def test_other_axes_are_suggested_if_the_channels_then_agree(a, b):
+    with pytest.raises(DataError, match=r"Is the layout time_first\?"):
+        align(np.ones(a), np.ones(b))
+    with pytest.raises(DataError, match=r"Is the layout time_first\?"):
+        similarity([np.ones(a)], [np.ones(b)])
 
 
 def test_cost_without_normalising_needs_short_rows():

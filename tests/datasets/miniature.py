@@ -24,11 +24,9 @@ def shrink(monkeypatch):
     )
     monkeypatch.setattr(catalogue, "_CATALOGUE", small)
     monkeypatch.setattr(catalogue, "_ALL_SIGNS_LENGTHS", (2, 4))
-    sizes = originals._CLASS_SIZES | {
-        "train_arabic_digit.txt": (2,) * 10,
-        "test_arabic_digit.txt": (1,) * 10,
-    }
-    monkeypatch.setattr(originals, "_CLASS_SIZES", sizes)
+    digits = originals._PARTS["arabic_digits"]
+    for part, n in (("train", 2), ("test", 1)):
+        monkeypatch.setitem(digits, part, (digits[part][0], (n,) * 10))
     for module in (catalogue, originals, loading):
         monkeypatch.setattr(module, "ALL_SIGNS", 3)
     for module in (catalogue, originals):

@@ -92,6 +92,17 @@ def test_vowels_as_blocks_and_as_ts_are_the_same(newline, place, rng):
     assert X.channel_names[0] == "cepstrum_1"
 
 
+def test_a_part_of_the_wrong_size_is_refused(place, rng):
+    ts = miniature.vowels_as_ts(miniature.japanese_vowels(rng))
+    name = "JapaneseVowels_TRAIN.ts"
+    ts[name] = ts[name].rstrip("\n").rpartition("\n")[0]
+    (place / "japanese_vowels.zip").write_bytes(to_zip(ts))
+    for split in (None, "train"):
+        with pytest.raises(DataError, match=r"269 series in the train part, expected 270"):
+            load("japanese_vowels", split)
+    assert len(load("japanese_vowels", "test")[0]) == 370
+
+
 def test_parts_join_to_the_whole(place, rng):
     (place / "arabic_digits.zip").write_bytes(to_zip(miniature.arabic_digits(rng)))
     X, y = load("arabic_digits")

@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 
 import slts
 from slts.estimators.parameters import PARAMETERS
+from slts.series.dataset import Dataset
 from tests.estimators.kinds import LANDMARKED, TUNED, every, every_kind, quick
 
 over_landmarks = every(LANDMARKED)
@@ -26,6 +27,15 @@ def test_numbers_of_series_and_labels_must_agree(kind, two):
     X, y, _, _ = two
     with pytest.raises(slts.DataError, match="30 series and 29 labels"):
         kind().fit(X, y[:-1])
+
+
+def test_labels_are_given_beside_the_series(two, fitted):
+    X, y, _, _ = two
+    read = Dataset(slts.as_series(X), np.asarray(y), np.arange(len(X)), "two.csv")
+    with pytest.raises(slts.DataError, match=r"X is a Dataset, .* fit\(X.series, X.labels\)"):
+        slts.OneNNClassifier().fit(read)
+    with pytest.raises(slts.DataError, match=r"y is None: score needs the label"):
+        fitted(slts.OneNNClassifier, "two").score(X)
 
 
 @every_kind

@@ -50,8 +50,10 @@ def test_channels_are_matched_by_name(three):
     assert scaler.feature_names_in_.tolist() == ["u", "v", "w"]
     turned = SeriesBatch(batch.values[:, [2, 0, 1]], batch.offsets, ["w", "u", "v"])
     assert scaler.transform(turned) == scaler.transform(named)
-    with pytest.raises(DataError, match="X has 2 channels, but SeriesScaler was fitted on 3"):
+    with pytest.raises(DataError, match=r"2 channels, but SeriesScaler was fitted on 3\.$"):
         scaler.transform(SeriesBatch(batch.values[:, :2], batch.offsets))
+    with pytest.raises(DataError, match=r"fitted on 3\. Is the layout time_first\?"):
+        scaler.transform([np.ones((9, 3))])
 
 
 def test_searches_choose_the_scale(three):

@@ -1,5 +1,8 @@
 """Missing values in files: kept as NaN; series that cannot be used can be left out."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slts import DataError, SeriesBatch, as_series
+from slts.columns.facts import MISSING
 from slts.files import iter_series, read_series
 from tests.files.forms import make_data, write_form
 
@@ -83,13 +87,17 @@ def test_times_are_cut_with_the_steps_at_the_end(form, tmp_path):
     assert found.series_names == ("a", "b")
 
 
-def test_empty_cells_are_missing_values(tmp_path):
+def test_cells_that_the_documentation_lists_are_missing_values(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "own-data.md"
+    (row,) = re.findall(r"empty cells and (.*) \|", page.read_text(encoding="utf-8"))
+    cells = ["", *re.findall("`(.+?)`", row)]
+    assert sorted(cells) == sorted(MISSING)
     path = tmp_path / "data.csv"
-    path.write_text("id,x,y\na,1,\na,,2\nb,NA,3\nb,4,nan\n")
-    found = read_series(path).series
-    np.testing.assert_array_equal(
-        found.values, [[1, np.nan], [np.nan, 2], [np.nan, 3], [4, np.nan]]
-    )
+    path.write_text("id,x,y\na,1,2\n" + "".join(f"b,{cell},3\n" for cell in cells))
+    assert read_series(path, channels="x,y").series.n_missing.tolist() == [len(cells), 0]
+    path.write_text("id,x,y\na,1,2\na,?,3\na,4,5\n")
+    with pytest.raises(DataError, match=r"'x' holds '\?', .* empty the cell if it is missing"):
+        read_series(path)
 
 
 def test_a_channel_of_a_model_may_be_empty(tmp_path):

@@ -17,7 +17,7 @@ def losses(metric, Z, labels, gamma):
 
 def one_step(vectors):
     """Unit vectors as series of a single step: T is their outer product."""
-    return [np.asarray(v, dtype=float)[:, np.newaxis] for v in vectors]
+    return slts.as_series(np.asarray(vectors)[:, :, np.newaxis], layout="channels_first")
 
 
 def test_aligned_products_have_nuclear_norm_at_most_one():

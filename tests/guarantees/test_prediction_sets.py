@@ -186,6 +186,8 @@ def test_errors_name_what_is_wrong(model, data):
         prediction_sets(model, X[120:360], y[120:360], groups=[1, 2, 3])
     with pytest.raises(ValueError, match=r"'X' parameter of prediction_sets is None"):
         prediction_sets(model, y=y)
+    with pytest.raises(slts.DataError, match=r"y is None: .* use prediction_sets\(model\).predict"):
+        prediction_sets(model, X[120:360])
     with pytest.raises(slts.DataError, match=r"copy of a training series"):
         prediction_sets(model, X[:120], y[:120])
     with pytest.raises(slts.DataError, match=r"y has 3 labels, but there are 5"):

@@ -27,7 +27,7 @@ def test_rows_have_norm_one_and_are_attributed_exactly(rng):
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
         assert rows.shape[0] == 6
         slopes = rng.normal(size=(2, *rows.shape))
-        contributions, rest = representation.attribute(one, slopes)
+        contributions, rest = representation.traced(one).attribute(slopes)
         np.testing.assert_allclose(
             contributions.sum(axis=(1, 2)) + rest, (rows * slopes).sum(axis=(1, 2))
         )

@@ -54,7 +54,7 @@ def noise(rng, snippets, n):
 
 
 def as_batch(*series):
-    return slts.as_series([x.T for x in series])
+    return slts.as_series(series, layout="time_first")
 
 
 def all_distances(snippets, x):

@@ -152,12 +152,12 @@ def test_models_of_two_classes_are_drawn_for_both(fitted):
         np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), sign * metric)
 
 
-@pytest.mark.parametrize("plot", [plot_metric, plot_landmark_weights])
+@pytest.mark.parametrize("plot", [plot_metric, plot_landmark_weights, plot_local_metrics])
 def test_unknown_classes_and_other_models_raise_an_error(fitted, plot):
     model, X, y = fitted
     with pytest.raises(ValueError, match=r"one of 'a', 'b', 'c'\. Got 'z'"):
         plot(model, "z")
-    with pytest.raises(TypeError, match="OneNNClassifier has no landmarks with weights or"):
+    with pytest.raises(TypeError, match="OneNNClassifier cannot be explained"):
         plot(slts.OneNNClassifier().fit(X, y), "a")
 
 

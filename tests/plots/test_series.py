@@ -69,6 +69,8 @@ def test_the_similarity_space_shows_all_series_and_landmarks(fitted):
     assert "% of the variance" in ax.get_title()
     shown = sum(len(points.get_offsets()) for points in ax.collections)
     assert shown == len(X) + len(model.landmarks_)
+    with pytest.raises(slts.DataError, match="inconsistent lengths: 45 series and 2 labels"):
+        plot_similarity_space(model, X, y[:2])
 
 
 def test_rings_of_landmarks_have_the_colour_of_their_class(fitted):

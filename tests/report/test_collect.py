@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from slts.report.card import model_fingerprint
 from slts.report.collect import MOST_CHANNELS
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, KINDS, Data, fitted
-from tests.report.unpacking import unpack, unpack_indices, unpack_path
+from tests.report.unpacking import unpack, unpack_path
 
 
 @pytest.mark.slow
@@ -51,6 +52,9 @@ def test_confusion_counts_every_series_once(content, model, three):
     assert counts.sum(axis=0).tolist() == [int((predicted == c).sum()) for c in model.classes_]
     assert counts.trace() == content["summary"]["accuracy"]["correct"]
     assert content["data"]["correct"] == counts.diagonal().tolist()
+    pairs = Counter(zip(three.y_test, predicted, strict=True))
+    confused = {(p["truth"], p["predicted"]): p["count"] for p in content["confusion"]["confused"]}
+    assert confused == {pair: n for pair, n in pairs.items() if pair[0] != pair[1]} != {}
 
 
 def test_scores_and_probabilities_are_those_of_the_model(content, model, three):
@@ -250,6 +254,15 @@ def test_landmarks_of_local_models_are_grouped_by_their_class_strongest_first(th
         assert np.all(np.diff(row["effect"]) <= 0)
 
 
+def test_landmarks_that_share_one_local_metric_have_effects_too(three):
+    model = slts.LocalSLTSClassifier(
+        6, representations="values", metrics="shared", n_phases=1, n_snippets=0, random_state=0
+    )
+    found = collect(model.fit(three.X, three.y))["references"]
+    assert not found["weighted"]
+    assert len({effect for row in found["gallery"] for effect in row["effect"]}) > 1
+
+
 def test_offset_cells_landmarks_and_snippets_add_up():
     for kind in ("slts", "svc", "local"):
         content = collect(fitted(kind), DATA["three"].X_test[:4], DATA["three"].y_test[:4])
@@ -362,7 +375,7 @@ def test_snippets_at_a_step_are_those_that_occur_there(data):
         explanation = slts.explain(model, X[entry["index"]])
         n, shape = entry["bins"], (len(entry["classes"]), entry["bins"])
         met = np.array([explanation.occurrences(k) for k in range(len(model.snippets_))])
-        counts, strongest = (unpack_indices(packed[key])[place] for key in ("counts", "strongest"))
+        counts, strongest = (unpack(packed[key])[place] for key in ("counts", "strongest"))
         values, totals = (unpack(packed[key])[place] for key in ("values", "totals"))
         assert counts.tolist() == (met > 0).sum(axis=0).tolist()
         for slot, c in enumerate(entry["classes"]):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import slts
 from slts.report.explorer import series_to_keep
-from slts.report.packing import Bins, bin_path, pack, pack_indices, pack_path, rounded
-from tests.report.unpacking import unpack, unpack_indices, unpack_path
+from slts.report.packing import Bins, bin_path, pack, pack_integers, pack_path, rounded
+from tests.report.unpacking import unpack, unpack_path
 
 
 @given(
@@ -32,15 +32,15 @@ def test_zeros_and_empty_arrays_are_packed():
         pack([np.ones(1)], bits=3)
 
 
-@given(st.lists(st.lists(st.integers(0, 10**6), max_size=9), min_size=1, max_size=4))
-def test_indices_are_unchanged_by_packing(lists):
-    assert [a.tolist() for a in unpack_indices(pack_indices(map(np.array, lists)))] == lists
+@given(st.lists(st.lists(st.integers(-(10**6), 10**6), max_size=9), min_size=1, max_size=4))
+def test_integers_are_unchanged_by_packing(lists):
+    assert [a.tolist() for a in unpack(pack_integers(map(np.array, lists)))] == lists
 
 
-def test_small_indices_take_few_letters():
-    for largest, letters in ((0, 1), (63, 1), (64, 2), (4095, 2), (4096, 3)):
-        packed = pack_indices([np.array([largest, 0])])
-        assert (packed["letters"], len(packed["data"])) == (letters, 2 * letters)
+def test_small_integers_take_few_bits():
+    for largest, bits in ((0, 8), (127, 8), (128, 16), (32767, 16), (32768, 32)):
+        assert pack_integers([np.array([largest, 0])])["bits"] == bits
+    assert pack_integers([])["data"] == ""
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 9), (8, 1), (20, 31)])

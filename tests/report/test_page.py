@@ -184,7 +184,8 @@ def test_the_page_says_what_it_leaves_out(changed):
 )
 def test_errors_are_put_in_a_sentence(changed, confused, sentence):
     changed["confusion"]["confused"] = [
-        {"truth": 0, "predicted": k + 1, "count": count} for k, count in enumerate(confused)
+        {"truth": "east", "predicted": other, "count": count}
+        for other, count in zip(["north", "west"], confused, strict=False)
     ]
     assert sentence in render(changed)
 

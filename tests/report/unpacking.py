@@ -9,18 +9,10 @@ ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/
 
 
 def unpack(packed):
-    """The arrays given to `pack`, flat and rounded."""
+    """The arrays given to `pack` or `pack_integers`, flat; those of `pack` are rounded."""
     flat = np.frombuffer(base64.b64decode(packed["data"]), dtype=f"<i{packed['bits'] // 8}")
     parts = np.split(flat, np.cumsum(packed["sizes"])[:-1])
     return [part * scale for part, scale in zip(parts, packed["scales"], strict=True)]
-
-
-def unpack_indices(packed):
-    """The arrays given to `pack_indices`, flat."""
-    codes = np.array([ALPHABET.index(letter) for letter in packed["data"]], dtype=np.int64)
-    letters = packed["letters"]
-    flat = codes.reshape(-1, letters) @ 64 ** np.arange(letters)[::-1]
-    return np.split(flat, np.cumsum(packed["sizes"])[:-1])
 
 
 def unpack_path(text):

@@ -57,14 +57,15 @@ def test_one_dimensional_series_are_univariate():
 )
 def test_three_dimensional_arrays_equal_the_list_of_their_items(X):
     batch = as_series(X, layout="channels_first")
-    assert batch == as_series(list(X))
+    assert batch == as_series(list(X), layout="channels_first")
     assert as_series(X, layout="time_first") == as_series(list(X), layout="time_first")
     assert batch == as_series(X.transpose(0, 2, 1), layout="time_first")
 
 
-def test_an_array_with_far_more_channels_than_steps_may_have_its_axes_swapped():
-    swapped = np.random.default_rng(0).normal(size=(8, 30, 3))
-    match = r"30 channels and 3 steps. If its axes are \(n, time, channels\), use .*'time_first'"
+@pytest.mark.parametrize(("kind", "axes"), [(np.asarray, "n, time"), (list, "time")])
+def test_equal_series_with_far_more_channels_than_steps_may_have_swapped_axes(kind, axes):
+    swapped = kind(np.random.default_rng(0).normal(size=(8, 30, 3)))
+    match = rf"30 channels and 3 steps. If the axes are \({axes}, channels\), use .*'time_first'"
     with pytest.warns(UserWarning, match=match):
         model = slts.OneNNClassifier().fit(swapped, [0, 1] * 4)
     # Neither the layout that was named nor the channels of training are doubted.
@@ -72,7 +73,7 @@ def test_an_array_with_far_more_channels_than_steps_may_have_its_axes_swapped():
     model.predict(swapped)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, as_series])
+@pytest.mark.parametrize("kind", [np.asarray, as_series, list])
 def test_a_pair_of_series_and_labels_must_be_unpacked(kind):
     pair = kind(np.zeros((4, 2, 9))), [0, 1, 0, 1]
     for y in (None, pair[1]):

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from slts import SeriesBatch, as_series
 from slts.series import append_constant, normalize_rows, rms_row_norm
-from slts.series.channels import ChannelScale, Components, Levels, differences, pool_steps
+from slts.series.channels import (
+    ChannelScale,
+    Components,
+    Levels,
+    differences,
+    mean_shares,
+    pool_steps,
+)
 from slts.series.missing import fill_gaps, give_to_observed, leave_out_missing
 from slts.series.source import series_keys
 
@@ -125,6 +132,13 @@ def test_missing_values_add_nothing_to_components(rng):
 def test_averages_are_over_observed_values():
     batch = as_series([[[1.0, NAN, 4.0, 6.0, NAN, NAN], [NAN, NAN, 1.0, 2.0, 3.0, 5.0]]])
     np.testing.assert_array_equal(pool_steps(batch, 3).values, [[1.0, NAN], [5.0, 1.5], [NAN, 4.0]])
+    mean, share = mean_shares(batch, 3)
+    np.testing.assert_array_equal(mean, [0, 0, 1, 1, 2, 2])
+    np.testing.assert_array_equal(share.T, [[1, 0, 0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5, 0.5, 0.5]])
+    for unchanged in (None, 6):
+        mean, share = mean_shares(batch, unchanged)
+        np.testing.assert_array_equal(mean, np.arange(6))
+        np.testing.assert_array_equal(share, ~np.isnan(batch.values))
 
 
 def test_differences_bridge_gaps_and_are_missing_with_their_values():

@@ -117,7 +117,7 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
         "n_channels": 3, "rank": 2, "n_groups": 4, "n_phases": 2, "n_comparisons": 6,
         "n_snippets": 0,
     }  # fmt: skip
-    products, chunk, anchors = 6 * 8 * 100 * 20, 8 * 100 * 2 * 9, 8 * 20 * 4 * 2 * 3 * 2
+    products, chunk, anchors = 6 * 8 * 100 * 20, 8 * 100 * 2 * 3 * 2, 8 * 20 * 4 * 2 * 3 * 2
     found = local_metrics.training_bytes(100, 20, 50, is_sample=False, **given)
     assert found == products + 2 * chunk + 500 + anchors
     # Features of all groups are one chunk if they are small; those of all comparisons are kept.

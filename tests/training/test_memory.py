@@ -13,28 +13,39 @@ pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("pyarrow")
 
 LIMIT = 120_000_000
-LOCAL = """
+IN_MEMORY = """
+import sys
 import numpy as np
 import slts
 from slts.training import local_fit
+from slts.training.memory_plan import MemoryPlan
 
 def status(name):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1000 for line in lines if line.startswith(name))
 
+is_local, estimates = sys.argv[1] == "local", []
+n_series = 1000 if is_local else 12_000
 rng = np.random.default_rng(0)
-y = np.arange(1000) % 3
+y = np.arange(n_series) % 3
 X = slts.as_series([rng.normal(size=(3, rng.integers(8, 12))) + c for c in y])
-estimate, estimates = local_fit.training_bytes, []
+if is_local:
+    model = slts.LocalSLTSClassifier(12, representations="values", n_phases=1, random_state=0)
+else:
+    model = slts.SLTSClassifier(80, n_jobs=4, random_state=0)
+model.fit(X[:200], y[:200])
+before = status("VmRSS")
+estimate, make = local_fit.training_bytes, MemoryPlan.make
 
 def logged(*args, **kwargs):
     estimates.append(estimate(*args, **kwargs))
     return estimates[-1]
 
-model = slts.LocalSLTSClassifier(12, representations="values", n_phases=1, random_state=0)
-model.fit(X[:30], y[:30])
-before = status("VmRSS")
-local_fit.training_bytes = logged
+def logged_plan(work, *args):
+    estimates.append(work.in_memory)
+    return make(work, *args)
+
+local_fit.training_bytes, MemoryPlan.make = logged, logged_plan
 model.fit(X, y)
 print(status("VmHWM") - before, estimates[0])
 """
@@ -101,9 +112,10 @@ def test_a_fit_keeps_to_its_limit(method, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read memory from")
-def test_the_local_classifier_keeps_to_its_estimate():
+@pytest.mark.parametrize("method", ["local", "slts, four threads"])
+def test_learning_in_memory_keeps_to_its_estimate(method):
     done = subprocess.run(
-        [sys.executable, "-c", LOCAL], capture_output=True, text=True,
+        [sys.executable, "-c", IN_MEMORY, method], capture_output=True, text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

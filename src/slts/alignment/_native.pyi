@@ -156,3 +156,11 @@ def window_distances(
     out: npt.NDArray[np.float64],
     target: int,
 ) -> None: ...
+def window_attribution(
+    windows: Windows,
+    which: npt.NDArray[np.int64],
+    distances: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+    terms: npt.NDArray[np.float64],
+    totals: npt.NDArray[np.float64],
+) -> None: ...

@@ -70,7 +70,7 @@ def align(
         return aligned
     x, y = _one_series(a, "a"), _one_series(b, "b")
     if len(x) != len(y):
-        raise _channels_differ("a", len(x), "b", len(y))
+        raise _channels_differ("a", len(x), {x.shape[1]}, "b", len(y), {y.shape[1]})
     aligned = align_pair(x, y, objective, band, normalize=bool(normalize))
     if aligned is not None:
         return aligned
@@ -211,14 +211,15 @@ def _two_batches(X: Any, Y: Any, settings: AlignmentSettings) -> tuple[SeriesBat
     with _naming("in Y"):
         y = settings.prepare(as_series(Y))
     if x.n_channels != y.n_channels:
-        raise _channels_differ("X", x.n_channels, "Y", y.n_channels)
+        steps = set(x.lengths.tolist()), set(y.lengths.tolist())
+        raise _channels_differ("X", x.n_channels, steps[0], "Y", y.n_channels, steps[1])
     return x, y
 
 
 def _one_series(value: Any, name: str) -> FloatArray:
     """Convert one series to float64 (channels, time)."""
     with _naming(f"'{name}' is not a usable series"):
-        return as_series([value])[0]
+        return as_series([value], layout="channels_first")[0]
 
 
 @contextmanager
@@ -230,8 +231,13 @@ def _naming(what: str) -> Iterator[None]:
         raise DataError(f"{what}: {error}") from error
 
 
-def _channels_differ(one: str, n_one: int, other: str, n_other: int) -> DataError:
+def _channels_differ(
+    one: str, n_one: int, steps_one: set[int], other: str, n_other: int, steps_other: set[int]
+) -> DataError:
+    fits = steps_one == {n_other} or steps_other == {n_one}
+    fits = fits or (steps_one == steps_other and len(steps_one) == 1)
+    hint = " Is the layout time_first? Then use as_series(..., layout='time_first')."
     return DataError(
         f"'{one}' has {count(n_one, 'channel')} and '{other}' has {n_other}: they must have the "
-        f"same. Is the layout time_first? Then use as_series(..., layout='time_first')."
+        f"same.{hint if fits else ''}"
     )

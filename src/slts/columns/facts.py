@@ -354,7 +354,8 @@ class ColumnFacts:
         raise DataError(
             f"{self._sample.place(found.row)}: {what.format(repr(name))} holds "
             f"{found.cell[:40]!r}, but {kind} in {found.n_right:,} of the first {found.n_cells:,} "
-            f"rows. Correct the value or drop the row{otherwise}"
+            f"rows. Correct the value{'' if times else ', empty the cell if it is missing,'} or "
+            f"drop the row{otherwise}"
         )
 
     def misspelt(self, name: str, *, times: bool = False) -> Misspelt | None:

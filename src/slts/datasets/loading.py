@@ -97,28 +97,14 @@ def read_checked(
     if split is None and entry.n_train is not None:
         splits = _SPLITS
     parts = [read_original(entry, part, archive) for part in splits]
-    for part, (series, _) in zip(splits, parts, strict=True):
-        expected = {"train": entry.n_train, "test": entry.n_test}.get(str(part))
-        if expected not in (None, len(series)):
-            raise DataError(
-                f"{archive.place} is not {entry.title}: its {part} part has {len(series)} series, "
-                f"expected {expected}"
-            )
     batch = SeriesBatch.concatenate(series for series, _ in parts)
     labels = np.concatenate([labels for _, labels in parts])
-    _check_counts(entry, split, batch, labels, archive.place)
-    return batch, labels
-
-
-def _check_counts(
-    entry: DatasetInfo, split: str | None, batch: SeriesBatch, labels: AnyArray, place: str
-) -> None:
+    sizes = {"train": entry.n_train, "test": entry.n_test, None: entry.n_series}
     counts = [
-        ("channels", batch.n_channels, entry.n_channels),
-        ("classes", len(np.unique(labels)), entry.n_classes),
+        ("series" if part is None else f"series in the {part} part", len(series), sizes[part])
+        for part, (series, _) in zip(splits, parts, strict=True)
     ]
-    if split is None:
-        counts.insert(0, ("series", len(batch), entry.n_series))
+    counts.append(("classes", len(np.unique(labels)), entry.n_classes))
     wrong = [f"{found} {what}, expected {count}" for what, found, count in counts if found != count]
     shortest, longest = int(batch.lengths.min()), int(batch.lengths.max())
     low, high = entry.lengths
@@ -127,7 +113,10 @@ def _check_counts(
     if shortest < low or longest > high or (exact and (shortest, longest) != entry.lengths):
         wrong.append(f"{shortest} to {longest} steps, expected {low} to {high}")
     if wrong:
-        raise DataError(f"{place} is not {entry.title} as published: it has {'; '.join(wrong)}")
+        raise DataError(
+            f"{archive.place} is not {entry.title} as published: it has {'; '.join(wrong)}"
+        )
+    return batch, labels
 
 
 @contextmanager

@@ -22,20 +22,17 @@ __all__ = ["has_files", "read_original"]
 
 LabelledSeries = tuple[SeriesBatch, AnyArray]
 
-# Files of the training and the test part, in each published form.
-_SPLIT_FILES: dict[str, tuple[tuple[str, str], ...]] = {
-    "japanese_vowels": (
-        ("JapaneseVowels_TRAIN.ts", "JapaneseVowels_TEST.ts"),
-        ("ae.train", "ae.test"),
-    ),
-    "arabic_digits": (("Train_Arabic_Digit.txt", "Test_Arabic_Digit.txt"),),
-}
-# Files without labels: the series are sorted by class, with this many of each.
-_CLASS_SIZES = {
-    "ae.train": (30,) * 9,
-    "ae.test": (31, 35, 88, 44, 29, 24, 40, 50, 29),
-    "train_arabic_digit.txt": (660,) * 10,
-    "test_arabic_digit.txt": (220,) * 10,
+# The file of a part in each published form, and the number of series of each class. Files without
+# labels are sorted by class.
+_PARTS: dict[str, dict[str, tuple[tuple[str, ...], tuple[int, ...]]]] = {
+    "japanese_vowels": {
+        "train": (("JapaneseVowels_TRAIN.ts", "ae.train"), (30,) * 9),
+        "test": (("JapaneseVowels_TEST.ts", "ae.test"), (31, 35, 88, 44, 29, 24, 40, 50, 29)),
+    },
+    "arabic_digits": {
+        "train": (("Train_Arabic_Digit.txt",), (660,) * 10),
+        "test": (("Test_Arabic_Digit.txt",), (220,) * 10),
+    },
 }
 _CLASSES: dict[str, AnyArray] = {
     "japanese_vowels": np.array([str(speaker) for speaker in range(1, 10)]),
@@ -47,8 +44,8 @@ _SIGN_ARCHIVES = ("tctodd.tar.gz", "tctodd.tar.bz2", "tctodd.tar")
 
 def has_files(name: str, archive: Archive) -> bool:
     """Whether an archive has all files of a data set, judged by their names."""
-    if name in _SPLIT_FILES:
-        return any(all(archive.find(file) for file in pair) for pair in _SPLIT_FILES[name])
+    if name in _PARTS:
+        return all(any(map(archive.find, files)) for files, _ in _PARTS[name].values())
     if name == "auslan":
         unpacked = any(_SIGN.fullmatch(member) for member in archive.names)
         return unpacked or any(archive.find(file) for file in _SIGN_ARCHIVES)
@@ -71,7 +68,7 @@ def read_original(entry: DatasetInfo, split: str | None, archive: Archive) -> La
 
 
 def _read_split(entry: DatasetInfo, split: str, archive: Archive) -> LabelledSeries:
-    files = [pair[("train", "test").index(split)] for pair in _SPLIT_FILES[entry.name]]
+    files, sizes = _PARTS[entry.name][split]
     member = next(filter(None, map(archive.find, files)), None)
     if member is None:
         raise DataError(f"{archive.place} has no {' or '.join(files)}")
@@ -87,7 +84,6 @@ def _read_split(entry: DatasetInfo, split: str, archive: Archive) -> LabelledSer
     blocks = itertools.groupby(lines, key=lambda line: bool(line.strip()))
     lengths = [sum(1 for _ in block) for filled, block in blocks if filled]
     values = _read_rows(lines, where)
-    sizes = _CLASS_SIZES[member.lower().rpartition("/")[2]]
     if len(lengths) != sum(sizes):
         raise DataError(f"{where} has {len(lengths)} series, expected {sum(sizes)}")
     return _batch(values, lengths, entry, archive), np.repeat(_CLASSES[entry.name], sizes)

@@ -42,7 +42,7 @@ from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch, as_series
-from slts.series.dataset import first_missing
+from slts.series.dataset import Dataset, first_missing
 from slts.series.naming import class_name, names_of
 from slts.series.source import Digests, SeriesSource
 from slts.training.first_pass import FirstPass, count_and_sample
@@ -297,6 +297,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if not is_source(X):
+            if y is None:
+                raise DataError("y is None: score needs the label of every series.")
             return float(super().score(X, y, sample_weight))
         if y is not None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
@@ -430,6 +432,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         # A frame may have the labels in a column.
         hint = " If the labels are a column of X: X, y = slts.as_series(X, label='...')."
         shown = hint if hasattr(X, "columns") else ""
+        if isinstance(X, Dataset):
+            raise DataError("X is a Dataset, expected series: use fit(X.series, X.labels).")
         if y is None:
             if isinstance(X, tuple):
                 as_series(X)  # X and y in one tuple are an error that says so

@@ -71,15 +71,14 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         # A number of channels as in training is right.
         batch = as_series(X, layout="channels_first")
         if batch.n_channels != self.n_channels_in_:
-            one_series = getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_
-            hint = (
-                "X is one series, not a collection: pass [x]."
-                if one_series
-                else "Is the layout time_first? Then use as_series(X, layout='time_first')."
-            )
+            hint = ""
+            if getattr(X, "ndim", 0) == 2 and len(X) == self.n_channels_in_:
+                hint = " X is one series, not a collection: pass [x]."
+            elif (batch.lengths == self.n_channels_in_).all():
+                hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
             raise DataError(
                 f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
-                f"on {self.n_channels_in_}. {hint}"
+                f"on {self.n_channels_in_}.{hint}"
             )
         return self._in_training_order(batch)
 

@@ -16,6 +16,7 @@ from slts.guarantees.bounds import check_probability
 from slts.guarantees.held_out import HeldOut
 from slts.learning.calibration import HeldOutMargins, two_sided
 from slts.quantities import count
+from slts.training.source import is_source
 
 # What a set of each size says: no class, one, several.
 FLAGS = ("empty", "single", "several")
@@ -216,6 +217,11 @@ def prediction_sets(
                 f"slts.prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
+    if y is None and not is_source(X):
+        raise DataError(
+            "y is None: prediction_sets needs the labels of held-out series. For the sets of new "
+            "series, use prediction_sets(model).predict(X)."
+        )
     given = HeldOut.of(model, X, y, groups)
     given.require_no_copies()
     decisions = given.decisions if given.decisions is not None else decisions_of(model, X)

@@ -26,8 +26,10 @@ def matmul(a: FloatArray, b: FloatArray) -> FloatArray:
         return a @ b
     # BLAS takes matrices in Fortran's order, and a row-major result is the transpose of b' a'.
     (second, trans_b), (first, trans_a) = _in_fortran_order(a), _in_fortran_order(b)
-    product: FloatArray = dgemm(1.0, first, second, trans_a=trans_a, trans_b=trans_b)
-    return product.T
+    # SciPy would fill a new array with zeros first, in one thread.
+    product = np.empty((len(a), b.shape[1]))
+    dgemm(1.0, first, second, 0.0, product.T, trans_a, trans_b, overwrite_c=True)
+    return product
 
 
 def add_products(total: FloatArray, rows: FloatArray, others: FloatArray) -> None:

@@ -123,10 +123,14 @@ def _minimize(
 ) -> FloatArray:
     """Minimise the cross-entropy of softmax(s * scores) by the scale of each group of series."""
     low, high = np.full(n_groups, -_LOG_SCALE_RANGE), np.full(n_groups, _LOG_SCALE_RANGE)
+    # The loss does not change if scores are relative to the largest; their exponentials are finite.
+    scores = scores - scores.max(axis=1, keepdims=True)
+    wanted = np.einsum("ik,ik->i", targets, scores)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        found = softmax(np.exp(middle)[groups][:, np.newaxis] * scores, axis=1)
-        slopes = weights * np.einsum("ik,ik->i", found - targets, scores)
+        shares = np.exp(np.exp(middle)[groups][:, np.newaxis] * scores)
+        found = np.einsum("ik,ik->i", shares, scores) / shares.sum(axis=1)
+        slopes = weights * (found - wanted)
         # The loss is convex in s, so its slope has the same sign on each side of the minimum.
         falls = np.bincount(groups, weights=slopes, minlength=n_groups) < 0.0
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)

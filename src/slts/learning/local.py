@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,23 +64,29 @@ class FeatureGram:
     def __init__(self, anchors: IntArray, n_series: int, arrays: Any = np) -> None:
         self._anchors = anchors
         self._all = np.array_equal(anchors, np.arange(n_series))
-        self._total: FloatArray = arrays.zeros((n_series, len(anchors)), dtype=np.float64)
+        # Pages of zeros are first touched by the threads of BLAS.
+        self._zeros = partial(arrays.zeros, (n_series, len(anchors)), dtype=np.float64)
+        self._total: FloatArray = self._zeros()
         # Of the current comparison, if it has features yet.
         self._comparison: FloatArray | None = None
         self.comparison_weights: list[float] = []
         self._norm = 0.0
 
-    def add(self, features: AnyArray) -> None:
-        """Add features of the current comparison, shape (series, ...)."""
+    def add(self, features: AnyArray) -> AnyArray:
+        """Add features of the current comparison, shape (series, ...). Return the anchors' own."""
         if self._comparison is None:
-            self._comparison = np.zeros_like(self._total)
-        flat = on_device_of(self._total, features.reshape(len(features), -1))
-        flat = flat.astype(np.float64, copy=False)
+            self._comparison = self._zeros()
+        own = features if self._all else features[self._anchors]
         if self._all:
             # The other triangle is filled in the end.
-            add_gram(self._comparison, flat)
+            add_gram(self._comparison, self._flat(features))
         else:
-            add_products(self._comparison, flat, flat[self._anchors])
+            add_products(self._comparison, self._flat(features), self._flat(own))
+        return own
+
+    def _flat(self, features: AnyArray) -> FloatArray:
+        flat: FloatArray = on_device_of(self._total, features.reshape(len(features), -1))
+        return flat.astype(np.float64, copy=False)
 
     def end_comparison(self) -> None:
         """Scale the current comparison: its centred features get a mean squared norm of one."""
@@ -88,7 +95,7 @@ class FeatureGram:
         if self._all:
             upper = np.triu(products)
             products = upper + np.triu(upper, 1).T
-        own = products[self._anchors]
+        own = products if self._all else products[self._anchors]
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.
         weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0

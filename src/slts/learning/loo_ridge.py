@@ -253,7 +253,8 @@ class AnchorSpan:
     def of(cls, products: FloatArray, anchors: FloatArray) -> AnchorSpan:
         """Take inner products of series with the anchors, and of the anchors."""
         centre = anchors.mean(axis=1)
-        gram = anchors - centre - centre[:, np.newaxis] + anchors.mean()
+        gram = anchors - centre
+        gram += anchors.mean() - centre[:, np.newaxis]
         least = _RANK_TOLERANCE * max(float(gram.diagonal().max()), np.finfo(float).tiny)
         basis = (_by_spectrum if on_gpu(gram) else _by_pivots)(gram, least)
         basis -= basis.mean(axis=0)

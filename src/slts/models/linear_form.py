@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -13,21 +13,76 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
 from slts.series import SeriesBatch
+from slts.series.channels import mean_shares
 
 
 class RowMapping(Protocol):
-    """A map from series to the rows that are aligned, and the attribution back to the series."""
+    """A map from series to the rows that are aligned."""
 
     def __call__(self, batch: SeriesBatch) -> SeriesBatch:
         """Return rows ready for alignment."""
         ...
 
-    def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Attribute sum_iu rows[i, u] slopes[c, i, u] to steps and channels of one series.
-
-        Returns contributions of shape (problems, steps, channels), and the rest of each problem.
-        """
+    def traced(self, series: SeriesBatch) -> TracedRows:
+        """Return the rows of one series, and the way back to its steps and channels."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class TracedRows:
+    """Rows of one series, and the way back to its steps and channels.
+
+    Parameters
+    ----------
+    series
+        The series.
+    rows
+        Its rows: ``features @ basis``, then the constant if there is one.
+    features
+        Blocks of one feature per channel, shape (rows, blocks * channels).
+    basis
+        None is the identity.
+    max_length
+        Longer series are averaged; see `pool_steps`.
+    """
+
+    series: SeriesBatch
+    rows: SeriesBatch
+    features: FloatArray
+    basis: FloatArray | None = None
+    max_length: int | None = None
+
+    def attribute(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Attribute sum_iu rows[i, u] slopes[c, i, u] to steps and channels.
+
+        Parameters
+        ----------
+        slopes
+            Shape (problems, rows, row channels).
+
+        Returns
+        -------
+        contributions : ndarray of shape (problems, steps, channels)
+            The contribution of an average is divided evenly among its observed values. Missing
+            values have none.
+        rest : ndarray of shape (problems,)
+            The contribution of the constant.
+        """
+        n = self.features.shape[1] if self.basis is None else self.basis.shape[1]
+        own, rest = slopes[:, :, :n], slopes[:, :, n:] * self.rows.values[:, n:]
+        if self.basis is not None:
+            own = own @ self.basis.T
+        blocks = (self.features * own).reshape(*own.shape[:2], -1, self.series.n_channels)
+        row, share = self._origins
+        return blocks.sum(axis=2)[:, row] * share, rest.sum(axis=(1, 2))
+
+    @cached_property
+    def _origins(self) -> tuple[IntArray, FloatArray]:
+        """The row of each step, and the share of each value in it, shape (steps, channels)."""
+        mean, share = mean_shares(self.series, self.max_length)
+        # Steps at which nothing is observed have no row, and no share.
+        observed = np.bincount(mean, weights=share.any(axis=1)) > 0.0
+        return (np.cumsum(observed) - 1)[mean], share
 
 
 @dataclass(frozen=True)
@@ -77,6 +132,12 @@ class LinearForm:
     def landmarks(self) -> SeriesBatch:
         """Rows of the landmarks."""
         return self.aligner.landmarks
+
+    @cached_property
+    def exact_aligner(self) -> Aligner:
+        """The aligner of explanations: float64, on the CPU."""
+        settings = replace(self.aligner.settings, dtype="float64")
+        return replace(self.aligner, settings=settings, device="cpu")
 
     @cached_property
     def local_metrics(self) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from slts._typing import FloatArray
 from slts.execution import ThreadRunner, few_threads
+from slts.models.linear_form import TracedRows
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.channels import (
     ChannelScale,
@@ -123,50 +124,21 @@ class Representation:
         runner = ThreadRunner(few_threads(n_jobs))
         return SeriesBatch.concatenate(runner.map(lambda part, *_: self._rows(part), parts))
 
-    def _rows(self, pooled: SeriesBatch) -> SeriesBatch:
-        _, raw = self._mapped(pooled)
-        rows = SeriesBatch.from_checked(raw, pooled.offsets, None)
-        return normalize_rows(rows.steps(observed_steps(pooled)))
-
-    def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Attribute sums of rows times slopes to steps and channels of one series.
-
-        Parameters
-        ----------
-        batch
-            One series.
-        slopes
-            Shape (problems, mapped steps, mapped channels).
-
-        Returns
-        -------
-        contributions : ndarray of shape (problems, steps, channels)
-            The contribution of an average is divided evenly among its observed values. Missing
-            values have none.
-        rest : ndarray of shape (problems,)
-            The contribution of the constant.
-        """
-        pooled = pool_steps(batch, self.max_length)
-        observed = observed_steps(pooled)
+    def traced(self, series: SeriesBatch) -> TracedRows:
+        """Return the rows of one series, and the way back to its steps and channels."""
+        pooled = pool_steps(series, self.max_length)
         features, raw = self._mapped(pooled)
-        raw = raw[observed]
-        norms = np.sqrt(np.einsum("ij,ij->i", raw, raw))
-        slopes = slopes / norms[:, np.newaxis]
-        rest = slopes[:, :, -1] @ raw[:, -1]
-        slopes = slopes[:, :, :-1]
+        rows, basis = _unit_rows(raw, pooled), None
         if self.components is not None:
-            features = features - self.components.centre
-            slopes = slopes @ self.components.basis.T
-        products = zero_missing(features[observed]) * slopes
-        terms = np.zeros((len(slopes), pooled.n_steps, batch.n_channels))
-        terms[:, observed] = products.reshape(*slopes.shape[:2], -1, batch.n_channels).sum(axis=2)
-        if self.max_length is not None and pooled.n_steps < batch.n_steps:
-            step = np.arange(batch.n_steps) // -(-batch.n_steps // self.max_length)
-            present = ~np.isnan(batch.values)
-            counts = np.zeros((pooled.n_steps, batch.n_channels))
-            np.add.at(counts, step, present)
-            terms = present * terms[:, step] / np.maximum(counts, 1.0)[step]
-        return terms, rest
+            features, basis = features - self.components.centre, self.components.basis
+        # The constant is positive: its scale is that of the row.
+        observed = observed_steps(pooled)
+        scale = rows.values[:, -1:] / raw[observed, -1:]
+        features = zero_missing(features[observed]) * scale
+        return TracedRows(series, rows, features, basis, self.max_length)
+
+    def _rows(self, pooled: SeriesBatch) -> SeriesBatch:
+        return _unit_rows(self._mapped(pooled)[1], pooled)
 
     def _mapped(self, batch: SeriesBatch) -> tuple[FloatArray, FloatArray]:
         """Return the features of each step, and its row before it is scaled to unit norm."""
@@ -179,6 +151,12 @@ class Representation:
         constant = self.constant * np.sqrt(observed_share(features))
         reduced = features if self.components is None else self.components(features)
         return features, np.hstack([zero_missing(reduced), constant[:, np.newaxis]])
+
+
+def _unit_rows(raw: FloatArray, pooled: SeriesBatch) -> SeriesBatch:
+    """Scale rows to unit norm, and leave out steps at which nothing is observed."""
+    rows = SeriesBatch.from_checked(raw, pooled.offsets, None)
+    return normalize_rows(rows.steps(observed_steps(pooled)))
 
 
 def _first_series(batch: SeriesBatch) -> SeriesBatch:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from slts._typing import FloatArray
 from slts.alignment import AlignmentSettings
+from slts.models.linear_form import TracedRows
 from slts.series import SeriesBatch, append_constant, rms_row_norm
 from slts.series.channels import ChannelScale
 from slts.series.missing import observed_steps
@@ -56,13 +54,10 @@ class RowMap:
             batch = append_constant(batch, self.constant)
         return self.settings.prepare(batch)
 
-    def attribute(self, batch: SeriesBatch, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the contributions of steps and channels, and of the constant; see `RowMapping`."""
-        terms = self(batch).values * slopes
-        own = batch.n_channels
-        steps = np.zeros((len(terms), batch.n_steps, own))
-        steps[:, observed_steps(batch)] = terms[:, :, :own]
-        return steps, terms[:, :, own:].sum(axis=(1, 2))
+    def traced(self, series: SeriesBatch) -> TracedRows:
+        """Return the rows of one series, and the way back to its steps and channels."""
+        rows = self(series)
+        return TracedRows(series, rows, rows.values[:, : series.n_channels])
 
 
 def _scaled(batch: SeriesBatch, scale: ChannelScale | None) -> SeriesBatch:

@@ -130,15 +130,14 @@ class Snippets:
         room = lengths[series] - span
         starts = np.where(room > 0, rng.integers(0, np.maximum(room, 1)), (room - 1) // 2)
         channels = [np.sort(rng.permutation(batch.n_channels)[:width]) for width in widths]
-        values = []
-        for k, own in enumerate(channels):
-            steps = starts[k] + dilations[k] * np.arange(LENGTH)
-            steps = batch.offsets[series[k]] + np.clip(steps, 0, lengths[series[k]] - 1)
-            values.append(batch.values[np.ix_(steps, own)].T)
+        steps = starts[:, np.newaxis] + np.outer(dilations, np.arange(LENGTH))
+        steps = np.clip(steps, 0, lengths[series, np.newaxis] - 1)
+        steps += batch.offsets[series, np.newaxis]
+        of_rows = np.concatenate(channels)
         drawn = cls(
-            values=np.ascontiguousarray(np.concatenate(values)),
+            values=batch.values[np.repeat(steps, widths, axis=0), of_rows[:, np.newaxis]],
             first=np.append(0, np.cumsum(widths)),
-            channels=np.concatenate(channels),
+            channels=of_rows,
             dilations=dilations,
             shape_only=kinds == 1,
             by_strength=kinds == 2,
@@ -250,7 +249,7 @@ class Snippets:
 
         Shape (series, snippets, thresholds, kinds), with kinds 1 or 2.
         """
-        found = counts[..., np.newaxis] / self._divisors(lengths)[:, np.newaxis, np.newaxis]
+        found = counts[..., np.newaxis] / self.divisors(lengths)[:, np.newaxis, np.newaxis]
         return np.asarray(found)
 
     def contributions(
@@ -258,7 +257,7 @@ class Snippets:
     ) -> FloatArray:
         """Return the terms of `SnippetForm.decide`, shape (series, problems, snippets)."""
         counts, values = self.counts(batch, n_jobs), np.zeros((len(batch), *coef.shape[:2]))
-        for kind, divisors in enumerate(self._divisors(batch.lengths).T):
+        for kind, divisors in enumerate(self.divisors(batch.lengths).T):
             for threshold in range(counts.shape[2]):
                 shares = counts[:, :, threshold] / divisors[:, np.newaxis]
                 values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
@@ -285,8 +284,8 @@ class Snippets:
         """Number of features per threshold: the share, and the relative count if lengths differ."""
         return 1 if self.longest is None else MOST_KINDS
 
-    def _divisors(self, lengths: IntArray) -> FloatArray:
-        """What counts are divided by, shape (series, kinds)."""
+    def divisors(self, lengths: IntArray) -> FloatArray:
+        """Return what counts are divided by, shape (series, kinds)."""
         own = lengths.astype(np.float64)
         if self.longest is None:
             return own[:, np.newaxis]
@@ -338,15 +337,6 @@ class Snippets:
         costs = np.diff(np.array(self._windows.first)[bounds]) * float(self.n_steps)
         return bounds.tolist(), costs
 
-    @cached_property
-    def channel_shares(self) -> FloatArray:
-        """Share of a channel at one step of a snippet in what it adds, (snippets, channels)."""
-        shares = np.zeros((len(self), len(self.scale.centre)))
-        widths = np.diff(self.first)
-        rows = np.repeat(np.arange(len(self)), widths)
-        shares[rows, self.channels] = np.repeat(1.0 / (widths * self.n_steps), widths)
-        return shares
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is prepared."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -383,7 +373,7 @@ class SnippetForm:
             part = slice(begin, begin + _CONVERTED)
             sums[part] = counts[part].astype(np.float64) @ self._coef_by_kind
         by_kind = sums.reshape(len(batch), snippets.n_kinds, len(self.coef))
-        divisors = snippets._divisors(batch.lengths)[:, :, np.newaxis]
+        divisors = snippets.divisors(batch.lengths)[:, :, np.newaxis]
         return np.asarray((by_kind / divisors).sum(axis=1))
 
     def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
@@ -392,7 +382,7 @@ class SnippetForm:
         Shape (series, problems, snippets).
         """
         # Shape (series, kinds): steps over the divisors.
-        steps = batch.lengths[:, np.newaxis] / self.snippets._divisors(batch.lengths)
+        steps = batch.lengths[:, np.newaxis] / self.snippets.divisors(batch.lengths)
         usual = np.tensordot(steps, self._usual_by_kind, axes=1).swapaxes(1, 2)
         return np.asarray(self.snippets.contributions(batch, self.coef, n_jobs) - usual)
 
@@ -416,7 +406,7 @@ class SnippetForm:
 
     def _step_weights(self, n_steps: int) -> FloatArray:
         """`step_weights`, problems last."""
-        divisors = self.snippets._divisors(np.array([n_steps]))[0]
+        divisors = self.snippets.divisors(np.array([n_steps]))[0]
         parts = zip(self._added_by_kind, divisors.tolist(), strict=True)
         return np.asarray(sum(added / divisor for added, divisor in parts))
 
@@ -450,7 +440,7 @@ class SnippetForm:
 
         Its steps are those of the training series on average, and it has `n_steps` of them.
         """
-        divisors = self.snippets._divisors(np.array([n_steps]))[0]
+        divisors = self.snippets.divisors(np.array([n_steps]))[0]
         return np.asarray((n_steps / divisors) @ self._baseline_by_kind)
 
     def attribute(
@@ -470,40 +460,14 @@ class SnippetForm:
         by_snippet : ndarray of shape (problems, snippets)
             The contribution of each of them.
         """
-        snippets, n, c = self.snippets, series.n_steps, len(self.coef)
+        snippets, n_problems = self.snippets, len(self.coef)
         which = np.arange(len(snippets)) if which is None else which
-        weights = self._step_weights(n)
-        n_levels = weights.shape[1]
-        # Further apart than the series is long, all steps of a window but one are beyond the ends.
-        gaps = np.minimum(snippets.dilations, n)
-        before = snippets.n_steps // 2 * int(gaps[which].max(initial=0))
-        wide = np.zeros((series.n_channels, n + 2 * before, c))
-        by_snippet = []
-        step = max(1, _DISTANCES // (n * c))
-        for begin in range(0, len(which), step):
-            for part, met in self.occurrences(series, which[begin : begin + step]):
-                own = weights[part]
-                place = np.arange(len(part))[:, np.newaxis] * n_levels + met
-                # From counts of levels: series in which they are the same have equal sums.
-                steps = np.bincount(place.ravel(), minlength=len(part) * n_levels)
-                by_snippet.append(np.einsum("sl,slc->sc", steps.reshape(-1, n_levels), own))
-                # Shape (snippets, steps, problems).
-                added = np.take(own.reshape(-1, c), place, axis=0)
-                shares, own_gaps = snippets.channel_shares[part].T, gaps[part]
-                bounds = np.append(np.flatnonzero(np.diff(own_gaps, prepend=0)), len(part))
-                for same in map(slice, bounds[:-1].tolist(), bounds[1:].tolist()):
-                    mixed = shares[:, same] @ added[same].reshape(-1, n * c)
-                    mixed = mixed.reshape(-1, n, c)
-                    # What a window adds at its centre is added to every step that it covers.
-                    gap = int(own_gaps[same.start])
-                    first = before - snippets.n_steps // 2 * gap
-                    for start in range(first, first + snippets.n_steps * gap, gap):
-                        wide[:, start : start + n] += mixed
-        # A window beyond an end covers the first or last step.
-        terms = wide[:, before : before + n]
-        terms[:, 0] += wide[:, :before].sum(axis=1)
-        terms[:, -1] += wide[:, before + n :].sum(axis=1)
-        return give_to_observed(terms.transpose(2, 1, 0), series), np.concatenate(by_snippet).T
+        weights = self._step_weights(series.n_steps)
+        terms = np.zeros((series.n_steps, series.n_channels, n_problems))
+        by_snippet = np.empty((len(snippets), n_problems))
+        for part, found in snippets.distances(series, which):
+            native.window_attribution(snippets._windows, part, found, weights, terms, by_snippet)
+        return give_to_observed(terms.transpose(2, 0, 1), series), by_snippet[which].T
 
 
 def _around_mean(values: FloatArray) -> FloatArray:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slts.explanation import landmark_strength
+from slts.explanation import landmark_effects, landmark_forms
 from slts.models.linear_form import LinearForm
-from slts.models.row_map import RowMap
 from slts.plots.axes import (
     AGAINST,
     FOR,
@@ -55,16 +54,14 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     Axes
         Rows are channels of the series, columns are channels of the landmarks.
     """
-    form = _first_form(model)
+    form = landmark_forms(model)[0]
     position, sign = model.decision_of(label)
     own = form.local_metrics[position, form.own_group(position)]
     if sign < 0 and str(label) in form.group_names:
         own = sign * form.local_metrics[position, form.group_names.index(str(label))]
     metric = own.mean(axis=0)
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
-    names = channel_labels(model.channel_names_in_, len(metric))
-    if form.has_components or len(metric) > len(names):
-        names = [f"feature {u}" for u in range(len(metric))]
+    names = _row_names(model, form) or [f"feature {u}" for u in range(len(metric))]
     ax.figure.colorbar(signed_image(ax, metric), ax=ax, label="weight")
     parts = f", mean of {len(own)} parts" if len(own) > 1 else ""
     comparison = f" ({form.name}{parts})" if form.name else ""
@@ -98,7 +95,7 @@ def plot_local_metrics(
     Figure
         One row per group, one column per phase of the landmark, one colour scale for all.
     """
-    form = [form for form in model.linear_forms() if isinstance(form, LinearForm)][comparison]
+    form = landmark_forms(model)[comparison]
     shown = np.arange(len(form.group_names))[:_MOST_GROUPS] if groups is None else np.array(groups)
     position, sign = model.decision_of(label)
     metrics = sign * form.local_metrics[position, shown]
@@ -106,10 +103,7 @@ def plot_local_metrics(
     if figure is None:
         size = (2.2 * n_phases + 1.5, 2.0 * n_groups + 0.8)
         figure = pyplot.figure(figsize=size, layout="constrained")
-    names = channel_labels(model.channel_names_in_, metrics.shape[-1])
-    if form.has_components or metrics.shape[-1] > len(names):
-        # Components, and levels or changes of a channel, have no name of their own.
-        names = []
+    names = _row_names(model, form)
     largest = float(np.abs(metrics).max()) or 1.0
     axes = figure.subplots(n_groups, n_phases, squeeze=False)
     for g, row in enumerate(axes):
@@ -154,12 +148,9 @@ def plot_landmark_weights(
     Axes
         One bar per landmark, labelled with its class and name.
     """
-    form, (position, sign) = _first_form(model), model.decision_of(label)
-    weights = sign * form.coef[position]
-    weighted = form.has_one_metric and isinstance(form.rows, RowMap)
-    if not weighted:
-        features = model.transform(model.landmarks_)
-        weights = landmark_strength(features, len(form.positives), len(form.landmarks))[position]
+    form, (position, sign) = landmark_forms(model)[0], model.decision_of(label)
+    effects, weighted = landmark_effects(model)
+    weights = sign * effects[position] if weighted else effects[position]
     used = np.flatnonzero(weights)
     used = used[np.argsort(-np.abs(weights[used]), kind="stable")]
     shown = used[:count][::-1]
@@ -243,12 +234,8 @@ def plot_goodness(profile: GoodnessProfile, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _first_form(model: Any) -> LinearForm:
-    """The first linear form of a model."""
-    if not hasattr(model, "linear_forms"):
-        raise TypeError(
-            f"{type(model).__name__} has no landmarks with weights or metrics. Use a classifier "
-            f"that slts.explain accepts."
-        )
-    form: LinearForm = model.linear_forms()[0]
-    return form
+def _row_names(model: Any, form: LinearForm) -> list[str]:
+    """Names of the rows of a metric; none for components, and levels or changes of a channel."""
+    count = form.landmarks.n_channels
+    names = channel_labels(model.channel_names_in_, count)
+    return [] if form.has_components or count > len(names) else names

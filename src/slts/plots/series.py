@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
+from slts.errors import DataError
 from slts.plots.axes import (
     CHANNELS,
     COLOURS,
@@ -114,7 +115,7 @@ def plot_alignment(
 
 
 def _one_series(x: Any) -> SeriesBatch:
-    return x if isinstance(x, SeriesBatch) else as_series([x])
+    return x if isinstance(x, SeriesBatch) else as_series([x], layout="channels_first")
 
 
 def _name(batch: SeriesBatch, otherwise: str) -> str:
@@ -207,6 +208,10 @@ def plot_similarity_space(
     labels = np.asarray(y)
     pca = PCA(2, random_state=0)
     points = pca.fit_transform(np.asarray(features(X), dtype=np.float64))
+    if len(labels) != len(points):
+        raise DataError(
+            f"X and y have inconsistent lengths: {len(points)} series and {len(labels)} labels."
+        )
     ax = axes_or_new(ax)
     rings, ring_labels = np.empty((0, 2)), labels[:0]
     if hasattr(model, "landmarks_"):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import snippets_to_show
-from slts.models.snippets import SnippetForm
+from slts.explanation import snippet_form, snippet_in_series, snippets_to_show
 from slts.plots.axes import (
     AGAINST,
     FOR,
@@ -60,7 +59,11 @@ def plot_snippets(
         One block per snippet. In a series, a thick line marks the closest occurrence, and shades
         show what the snippet adds at each step where it occurs.
     """
-    form = _snippet_form(model)
+    form = snippet_form(model)
+    if form is None:
+        raise TypeError(
+            f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=400)."
+        )
     position, sign = model.decision_of(label)
     batch = None if X is None else model.check_series(X)
     # The value of two classes supports the second one: what counts for it is against the first.
@@ -90,9 +93,11 @@ def plot_snippets(
         if batch is None:
             continue
         k, series = one.snippet, batch[one.example : one.example + 1]
-        ((_, met),) = form.occurrences(series, np.array([k]))
-        by_step = sign * form.step_weights(series.n_steps)[position, k][met[0]]
-        _draw_series(grid[:, 1], form, k, rows, series, by_step, colour)
+        centre, added = snippet_in_series(form, k, series)
+        reach = np.arange(form.snippets.n_steps) - form.snippets.n_steps // 2
+        window = centre + form.snippets.dilations[k] * reach
+        channels = form.snippets.channels_of(k)[rows]
+        _draw_series(grid[:, 1], series, channels, window, sign * added[position], colour)
         names = batch.series_names
         name = f"series {one.example}" if names is None else names[one.example]
         text = f"adds {sign * one.adds:+.2g} in {name}"
@@ -130,22 +135,18 @@ def _draw_snippet(axes: Any, model: Any, k: int, rows: IntArray, colour: str) ->
 
 def _draw_series(
     axes: Any,
-    form: SnippetForm,
-    k: int,
-    rows: IntArray,
     series: SeriesBatch,
+    channels: IntArray,
+    window: IntArray,
     added: FloatArray,
     colour: str,
 ) -> None:
-    """Draw channels of a series, the closest occurrence, and what is added at each step."""
-    snippets, n = form.snippets, series.n_steps
-    ((_, distances),) = snippets.distances(series, np.array([k]))
-    reach = np.arange(snippets.n_steps) - snippets.n_steps // 2
-    window = int(distances[0].argmin()) + snippets.dilations[k] * reach
+    """Draw channels of a series, the steps of a window, and what is added at each step."""
+    n = series.n_steps
     window = window[(window >= 0) & (window < n)]
     largest, shades = float(np.abs(added).max()) or 1.0, signed_colours()
-    for ax, row in zip(axes, rows, strict=True):
-        values = series.values[:, snippets.channels_of(k)[row]]
+    for ax, channel in zip(axes, channels, strict=True):
+        values = series.values[:, channel]
         ax.plot(values, color="black", linewidth=0.8)
         ax.plot(window, values[window], color=colour, linewidth=2.0, marker=".")
         _tidy(ax)
@@ -165,12 +166,3 @@ def _tidy(ax: Axes) -> None:
     ax.xaxis.set_major_locator(integer_ticks())
     ax.locator_params(axis="y", nbins=3)
     ax.tick_params(labelsize="x-small")
-
-
-def _snippet_form(model: Any) -> SnippetForm:
-    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
-    if forms and isinstance(forms[-1], SnippetForm):
-        return forms[-1]
-    raise TypeError(
-        f"This {type(model).__name__} has no snippets. Use LocalSLTSClassifier(n_snippets=400)."
-    )

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import progress_bar
-from slts.explanation import ModelSummary, even_choice, summarize
+from slts.explanation import ModelSummary, even_choice, snippet_form, summarize
 from slts.quantities import count
 from slts.report.card import card
 from slts.report.explorer import Explorer, choose_series, points_to_show, similarity_space
@@ -19,7 +19,7 @@ from slts.report.packing import MOST_STEPS
 from slts.report.predictions import accuracy, certificate, confusion, data_summary, predict_series
 from slts.report.references import References, drawing_of, references_of
 from slts.report.sets import sets_content
-from slts.report.snippets import snippets_of
+from slts.report.snippets import DrawnSnippets
 from slts.series import SeriesBatch
 
 # Series that importances are averaged over.
@@ -75,7 +75,8 @@ def collect(
     channel_names = _channel_names(inner, batch)
     summary = _summary(inner, batch)
     draw, note = drawing_of(inner, getattr(inner, "landmarks_", None) if batch is None else batch)
-    references, snippets = references_of(inner, draw), snippets_of(inner)
+    references, form = references_of(inner, draw), snippet_form(inner)
+    snippets = None if form is None else DrawnSnippets(inner, form)
     rows = None if batch is None else draw(batch)
     channels = _drawn_channels(summary, rows, references, len(channel_names))
     name, classes = type(model).__name__, [str(c) for c in model.classes_.tolist()]

@@ -16,7 +16,7 @@ from slts.report.packing import (
     bin_path,
     clock,
     pack,
-    pack_indices,
+    pack_integers,
     pack_path,
     rounded,
     times_of_bins,
@@ -51,8 +51,8 @@ def choose_series(
     at_step = 0
     if snippets is not None:
         n_alignments += snippets.n_alignments
-        # Values, their sum and numbers of two letters.
-        at_step = AT_STEP + 1 + 3 * AT_STEP // 2
+        # Values, their sum and numbers of two bytes.
+        at_step = AT_STEP + 1 + 2 * AT_STEP
     most = min(MOST_SERIES, max(FEWEST_SERIES, MOST_ALIGNMENTS // n_alignments))
     steps = np.array([Bins(int(n)).count for n in predictions.batch.lengths])
     decisions = predictions.decisions
@@ -149,10 +149,10 @@ class Explorer:
             if self.snippets is None
             else {
                 "at_step": AT_STEP,
-                "strongest": pack_indices(one.strongest for one in self._occurring),
+                "strongest": pack_integers(one.strongest for one in self._occurring),
                 "values": pack((one.values for one in self._occurring), bits=8),
                 "totals": pack((one.totals for one in self._occurring), bits=8),
-                "counts": pack_indices(one.counts for one in self._occurring),
+                "counts": pack_integers(one.counts for one in self._occurring),
             },
         }
 
@@ -309,21 +309,12 @@ def explorer_section(content: Content) -> str:
     steps, channels = drawing["most_steps"], len(drawing["channels"])
     notes = []
     if kept < given:
-        notes.append(
-            f"This file contains {kept:,} of {given:,} series: misclassified series first, then a "
-            f"random choice."
-        )
+        notes.append(section("some_series", kept=f"{kept:,}", given=f"{given:,}"))
     if content["data"]["lengths"]["high"] > steps:
-        notes.append(
-            f"Series of more than {steps} steps are drawn with {steps} points; contributions of "
-            f"neighbouring steps are summed."
-        )
+        notes.append(section("long_series", steps=str(steps)))
     if content["summary"]["n_channels"] > channels:
-        notes.append(
-            f"The {channels} most important channels are drawn; contributions of all others are "
-            f"summed."
-        )
-    notes.append(drawing["note"])
+        notes.append(section("many_channels", channels=str(channels)))
+    notes.append(escape(drawing["note"]))
     if explorer["times"] is None:
         notes.append("Steps count from 0.")
     has_probabilities = explorer["entries"][0]["p"] is not None
@@ -331,7 +322,7 @@ def explorer_section(content: Content) -> str:
     return section(
         "explorer",
         order="Misclassified series are listed first." if explorer["n_wrong"] else "",
-        notes=escape(" ".join(notes)),
+        notes=" ".join(notes),
         values="Probabilities" if has_probabilities else "Scores",
         choose="" if no_references else ": choose a class to explain",
         no_map="" if explorer["has_maps"] else "hidden",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.explanation import ModelSummary
+from slts.explanation import ModelSummary, landmark_forms
 from slts.models.linear_form import LinearForm
 from slts.report.markup import MOST_COLUMNS, Cell, Content, meter, percent, section, table
 from slts.report.packing import rounded
@@ -22,11 +22,6 @@ _WORDS = {
     "cost": "steps are aligned for the smallest distance",
     "snippets": "how often short pieces of training series occur",
 }
-
-_CONSTANT = (
-    "&ldquo;constant&rdquo; is an added channel with the same value at every step. Paired with it, "
-    "a channel counts by its level alone."
-)
 
 
 def importance(model: Any, summary: ModelSummary | None, channels: list[str]) -> dict[str, Any]:
@@ -51,7 +46,7 @@ def importance(model: Any, summary: ModelSummary | None, channels: list[str]) ->
     metrics: list[dict[str, Any]] = []
     names = [*channels, "constant"]
     if summary is not None:
-        forms = [form for form in model.linear_forms() if isinstance(form, LinearForm)]
+        forms = landmark_forms(model)
         # Rows that are channels, not principal components, if there are any.
         form = next((form for form in forms if not form.has_components), forms[0])
         metrics = _class_metrics(form)
@@ -144,7 +139,7 @@ def _channels(content: Content) -> tuple[str, str]:
     if by_class:
         caption += " One column per class."
     if len(names) > len(model["channels"]):
-        caption += f" {_CONSTANT}"
+        caption += f" {section('constant_channel')}"
     top = max(range(len(names)), key=mean.__getitem__)
     story = f"<strong>{escape(names[top])}</strong> is the most important channel"
     average = " on average over the classes" if len(importance) > 1 else ""
@@ -175,22 +170,12 @@ def _words(comparison: str) -> str:
 
 
 def _about_metrics(importance: Content) -> str:
-    sentences = [
-        "A metric has a weight for each pair of channels at aligned steps. Rows are channels of "
-        "the series, columns are channels of the landmark."
-    ]
-    if importance["metrics"][0]["decision"] is None:
-        sentences = ["All classes share one metric."]
-    if any(metric["part"] is not None for metric in importance["metrics"]):
-        sentences.append(
-            "Landmarks are divided into parts in time, each with its own metrics. The maps show "
-            "the metrics for landmarks of the same class."
-        )
-    if importance["metric_comparison"] is not None:
-        name = importance["metric_comparison"]
-        sentences.append(
-            f"The maps belong to the comparison &ldquo;{escape(name)}&rdquo; ({_words(name)})."
-        )
+    metrics, name = importance["metrics"], importance["metric_comparison"]
+    sentences = [section("one_metric" if metrics[0]["decision"] is None else "metric_of_a_class")]
+    if any(metric["part"] is not None for metric in metrics):
+        sentences.append(section("metrics_of_parts"))
+    if name is not None:
+        sentences.append(section("metrics_of_comparison", name=escape(name), words=_words(name)))
     if "constant" in importance["metric_channels"]:
-        sentences.append(_CONSTANT)
+        sentences.append(section("constant_channel"))
     return " ".join(sentences)

@@ -31,11 +31,11 @@ def fill(template: str, slots: dict[str, str]) -> str:
 @cache
 def _templates() -> dict[str, str]:
     """The parts of sections.html, each after a comment with its name."""
-    parts = re.split(r"<!-- (\w+) -->\n", resource("sections.html"))
+    parts = re.split(r"\s*<!-- (\w+) -->\n", "\n" + resource("sections.html").rstrip())
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def section(name: str, **slots: str) -> str:
+def section(name: str, /, **slots: str) -> str:
     """A part of sections.html with its slots filled; their text must be escaped."""
     return fill(_templates()[name], slots)
 

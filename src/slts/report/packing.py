@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def pack(arrays: Iterable[FloatArray], *, bits: int) -> dict[str, Any]:
         Sizes, scales and one base64 text, little endian. The page's script reads it.
     """
     largest = _LARGEST[bits]
-    parts, sizes, scales = [], [], []
+    parts, scales = [], []
     for array in arrays:
         flat = np.asarray(array, dtype=np.float64).ravel()
         peak = float(np.abs(flat).max(initial=0.0))
@@ -44,31 +44,26 @@ def pack(arrays: Iterable[FloatArray], *, bits: int) -> dict[str, Any]:
         scale = rounded(peak / largest * (1 + 1e-5), 6) if peak > 0 else 0.0
         # Differences of rounded running sums preserve the sums.
         running = np.rint(np.cumsum(flat / (scale or 1.0)))
-        parts.append(np.diff(running, prepend=0.0).astype(f"<i{bits // 8}"))
-        sizes.append(int(flat.size))
+        parts.append(np.diff(running, prepend=0.0))
         scales.append(scale)
-    data = np.concatenate(parts).tobytes() if parts else b""
+    return _packed(parts, scales, bits)
+
+
+def pack_integers(arrays: Iterable[IntArray]) -> dict[str, Any]:
+    """Write integers exactly, in the form of `pack` with as few bits as the largest needs."""
+    parts = [np.asarray(array).ravel() for array in arrays]
+    largest = max((int(np.abs(part).max(initial=0)) for part in parts), default=0)
+    bits = next(bits for bits in (8, 16, 32) if largest < 2 ** (bits - 1))
+    return _packed(parts, [1] * len(parts), bits)
+
+
+def _packed(parts: list[AnyArray], scales: Sequence[float], bits: int) -> dict[str, Any]:
+    data = b"".join(part.astype(f"<i{bits // 8}").tobytes() for part in parts)
     return {
         "bits": bits,
-        "sizes": sizes,
+        "sizes": [part.size for part in parts],
         "scales": scales,
         "data": base64.b64encode(data).decode("ascii"),
-    }
-
-
-def pack_indices(arrays: Iterable[IntArray]) -> dict[str, Any]:
-    """Write integers of at least 0 as text: as many base64 letters each as the largest needs."""
-    parts = [np.asarray(array, dtype=np.int64).ravel() for array in arrays]
-    flat = np.concatenate([*parts, np.empty(0, dtype=np.int64)])
-    letters = 1
-    while 64**letters <= flat.max(initial=0):
-        letters += 1
-    digits = flat[:, np.newaxis] // 64 ** np.arange(letters)[::-1] % 64
-    alphabet = np.array(list(_ALPHABET))
-    return {
-        "letters": letters,
-        "sizes": [len(part) for part in parts],
-        "data": "".join(alphabet[digits.ravel()].tolist()),
     }
 
 

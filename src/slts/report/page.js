@@ -45,7 +45,7 @@
   // Packed arrays are one typed array. An array is scaled when it is read.
   const opened = (packed) => {
     const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
-    const flat = packed.bits === 8 ? new Int8Array(bytes.buffer) : new Int16Array(bytes.buffer);
+    const flat = new { 8: Int8Array, 16: Int16Array, 32: Int32Array }[packed.bits](bytes.buffer);
     const starts = [0];
     packed.sizes.forEach((size) => starts.push(starts[starts.length - 1] + size));
     return (k) => Float32Array.from(flat.subarray(starts[k], starts[k + 1]), (v) => v * packed.scales[k]);
@@ -65,17 +65,6 @@
     }
     return path;
   };
-  // Whole numbers, written with a fixed number of letters.
-  const openedIndices = (packed) => {
-    const starts = [0];
-    packed.sizes.forEach((size) => starts.push(starts[starts.length - 1] + size));
-    return (k) => Array.from({ length: packed.sizes[k] }, (_, i) => {
-      let value = 0;
-      const first = (starts[k] + i) * packed.letters;
-      for (let n = 0; n < packed.letters; n += 1) value = 64 * value + ALPHABET.indexOf(packed.data[first + n]);
-      return value;
-    });
-  };
   const referenceRows = references && opened(references.rows);
   const entryRows = explorer && opened(explorer.rows);
   const entryMaps = explorer && opened(explorer.maps);
@@ -83,10 +72,10 @@
   const entrySteps = explorer && opened(explorer.by_step);
   const snippetRows = snippets && opened(snippets.values);
   const occurring = explorer && explorer.occurring && {
-    strongest: openedIndices(explorer.occurring.strongest),
+    strongest: opened(explorer.occurring.strongest),
     values: opened(explorer.occurring.values),
     totals: opened(explorer.occurring.totals),
-    counts: openedIndices(explorer.occurring.counts),
+    counts: opened(explorer.occurring.counts),
   };
 
   const drawn = drawing.channels;
@@ -97,7 +86,10 @@
     return c === null ? references.name[j] : `${classed(model.classes[c])}, ${references.name[j]}`;
   };
   // Two classes share one decision value.
-  const decisionOf = (c) => (model.decision_classes.length === 1 ? 0 : c);
+  const twoClasses = model.decision_classes.length === 1;
+  const decisionOf = (c) => (twoClasses ? 0 : c);
+  const nameOfDecision = (decision) => (twoClasses ? `${model.classes[1]} against ${model.classes[0]}`
+    : classed(model.classes[model.decision_classes[decision]]));
 
   /** The three most important drawn channels of a class, or of all classes (null). They are coloured. */
   const leading = (c) => {
@@ -183,6 +175,25 @@
     svg.addEventListener("pointerleave", hideTip);
   };
 
+  /** Call `act` with the step that a key stands for. */
+  const onKeys = (node, steps, act) => node.addEventListener("keydown", (event) => {
+    if (!steps[event.key]) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act(steps[event.key]);
+  });
+  const SIDEWAYS = { ArrowRight: 1, ArrowLeft: -1 };
+
+  /** Signed values as bars above and below a line, one for each step of a box. */
+  const barsOfSteps = (values, box, middle, size) => {
+    const [peak, wide] = [largest(values) || 1, box.width / values.length];
+    return [...Array.from(values, (v, i) => {
+      const tall = (Math.abs(v) / peak) * size;
+      return s("rect", { class: v > 0 ? "for" : "against", x: (box.x + i * wide + 0.5).toFixed(1), y: (v > 0 ? middle - tall : middle).toFixed(1), width: Math.max(0.5, wide - 1).toFixed(1), height: tall.toFixed(1) });
+    }), s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: middle, y2: middle })];
+  };
+  const keyOfColours = (name) => [h("span", { class: "key for" }), `for ${name}, `, h("span", { class: "key against" }), "against it. "];
+
   /** Show the first items of a list, and a button for the others. */
   const inPortions = (place, items, first, what) => {
     place.append(...items.slice(0, first).map((make) => make()));
@@ -231,9 +242,7 @@
     scale.setAttribute("aria-label", `Scale of all maps: from ${number(-peak)} to ${number(peak)}`);
     scale.setAttribute("role", "img");
     place.append(scale);
-    const label = (map) => (map.decision === null ? "all classes"
-      : model.decision_classes.length === 1 ? `${model.classes[1]} against ${model.classes[0]}`
-        : classed(model.classes[model.decision_classes[map.decision]]));
+    const label = (map) => (map.decision === null ? "all classes" : nameOfDecision(map.decision));
     const parts = importance.metrics.some((map) => map.part !== null);
     if (!parts) {
       const grid = h("div", { class: "maps" });
@@ -256,7 +265,6 @@
   const drawGallery = () => {
     const place = byId("gallery");
     if (!place) return;
-    const two = model.decision_classes.length === 1;
     const textOf = references.weighted ? signedPercent : brief;
     // Weights of a class sum to 1. Effects are compared between classes.
     const peakOfAll = largest(references.gallery.flatMap((row) => row.effect)) || 1;
@@ -277,7 +285,7 @@
         bar.style.width = `${(60 * Math.abs(effect)) / peak}%`;
         return h("figure", null, svg, h("figcaption", null, h("div", { class: "share" }, bar, textOf(effect)), name));
       });
-      const title = two && references.weighted ? `${model.classes[1]} against ${model.classes[0]}` : capital(classed(model.classes[c]));
+      const title = twoClasses && references.weighted ? nameOfDecision(0) : capital(classed(model.classes[c]));
       return h("div", { class: "gallery" },
         h("div", null, h("h3", null, title), h("p", { class: "note" },
           plural(row.used, "landmark", "landmarks"), row.used > row.shown.length ? `, ${row.shown.length} shown` : "",
@@ -355,7 +363,6 @@
   const drawSnippets = () => {
     const place = byId("snippet-gallery");
     if (!place) return;
-    const two = model.decision_classes.length === 1;
     const [rows, added] = [opened(snippets.example_rows), opened(snippets.example_added)];
     let count = 0;
     const groups = snippets.gallery.map((sides, decision) => {
@@ -375,9 +382,9 @@
           });
         };
       }));
-      return () => h("div", { class: "snippets" }, h("h3", null, two ? `${model.classes[1]} against ${model.classes[0]}` : capital(name)),
+      return () => h("div", { class: "snippets" }, h("h3", null, twoClasses ? nameOfDecision(0) : capital(name)),
         h("div", { class: "sides" }, makers.map((side, k) => h("div", null,
-          h("h4", null, h("span", { class: `key ${k ? "against" : "for"}` }), k === 0 ? `for ${name}` : two ? `for ${classed(model.classes[0])}` : `against ${name}`),
+          h("h4", null, h("span", { class: `key ${k ? "against" : "for"}` }), k === 0 ? `for ${name}` : twoClasses ? `for ${classed(model.classes[0])}` : `against ${name}`),
           side.length ? side.map((make) => make()) : h("p", { class: "note" }, "none")))));
     });
     inPortions(place, groups, 3, "classes");
@@ -483,11 +490,7 @@
       mark.setAttribute("cy", points[k][1]);
       mark.setAttribute("visibility", "visible");
     };
-    svg.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      event.stopPropagation();
+    onKeys(svg, SIDEWAYS, (step) => {
       const k = sweep[Math.min(sweep.length - 1, Math.max(0, sweep.indexOf(reached) + step))];
       if (k < kept) select(k);
       ring(k);
@@ -683,6 +686,11 @@
   /** Labels at the ends of an axis: times of the user, or steps. */
   const ends = (clock, length) => (clock ? [`time ${timeAt(clock, 0)}`, timeAt(clock, clock.span)] : ["step 0", String(length - 1)]);
 
+  const endLabels = (entry, box, y) => {
+    const [first, last] = ends(entry.clock, entry.length);
+    return [s("text", { x: box.x, y }, first), s("text", { x: box.x + box.width, y, "text-anchor": "end" }, last)];
+  };
+
   const drawMap = (entry) => {
     const place = byId("map");
     if (!place || entry.map === undefined) return;
@@ -712,14 +720,8 @@
       for (let i = 0; i < steps; i += 1) sum += value(r, i);
       return sum;
     });
-    const stepPeak = largest(bySteps) || 1;
     const channelPeak = largest(byChannels) || 1;
-    const wide = box.width / steps;
     const middle = head / 2 - 2;
-    const stepBars = bySteps.map((v, i) => {
-      const size = (Math.abs(v) / stepPeak) * (middle - 2);
-      return s("rect", { class: v > 0 ? "for" : "against", x: (box.x + i * wide + 0.5).toFixed(1), y: (v > 0 ? middle - size : middle).toFixed(1), width: Math.max(0.5, wide - 1).toFixed(1), height: size.toFixed(1) });
-    });
     const mid = box.x + box.width + 8 + (right - 8) / 2;
     const channelBars = byChannels.map((v, r) => {
       const size = (Math.abs(v) / channelPeak) * ((right - 12) / 2);
@@ -731,12 +733,11 @@
     const bestStep = bySteps.indexOf(Math.max(...bySteps));
     const summary = `Contributions for ${name}, ${steps} steps by ${rows} channels; strongest channel ${channelName(best[0][1])} ${plus(best[0][0])}, strongest ${stepName(bestStep)} ${plus(bySteps[bestStep])}`;
     const svg = picture(width, height, summary,
-      stepBars, s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: middle, y2: middle }),
+      barsOfSteps(bySteps, box, middle, middle - 2),
       s("rect", { class: "frame", x: box.x, y: box.y, width: box.width, height: box.height }),
       cells(value, rows, steps, box, largest(values)), names, channelBars,
       s("line", { class: "axis", x1: mid, x2: mid, y1: box.y, y2: box.y + box.height }),
-      s("text", { x: box.x, y: height - 6 }, ends(entry.clock, entry.length)[0]),
-      s("text", { x: box.x + box.width, y: height - 6, "text-anchor": "end" }, ends(entry.clock, entry.length)[1]),
+      endLabels(entry, box, height - 6),
       s("text", { x: mid, y: height - 6, "text-anchor": "middle" }, "sum"));
     onGrid(svg, rows, steps, box, (r, i) => {
       showStep(i);
@@ -744,7 +745,7 @@
     });
     place.replaceChildren(svg);
     const words = byId("map-words");
-    words.replaceChildren(h("span", { class: "key for" }), `for ${name}, `, h("span", { class: "key against" }), "against it. ",
+    words.replaceChildren(...keyOfColours(name),
       best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "All channels count against it.");
   };
 
@@ -800,23 +801,15 @@
     const box = { x: 2, y: 4, width: width - 4, height: 84 };
     const wide = box.width / steps;
     const [bracket, bars] = [box.y + box.height + 8, box.y + box.height + 8 + 8 * most + 6];
-    const [middle, size] = [bars + 28, 26];
     const height = bars + 56 + 18;
     const rows = entryRows(current);
     const lines = traces(rows, steps, { ...box, x: box.x + wide / 2, width: box.width - wide }, spanOf(rows), leading(chosenClass)).nodes;
-    const peak = largest(totals) || 1;
-    const columns = Array.from(totals, (v, i) => {
-      const tall = (Math.abs(v) / peak) * size;
-      return s("rect", { class: v > 0 ? "for" : "against", x: (box.x + i * wide + 0.5).toFixed(1), y: (v > 0 ? middle - tall : middle).toFixed(1), width: Math.max(0.5, wide - 1).toFixed(1), height: tall.toFixed(1) });
-    });
     const cursor = s("rect", { class: "cursor", y: 0, width: wide.toFixed(1), height: bars + 56 });
     const marks = s("g", null);
     const svg = s("svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
       "aria-label": `${capital(entry.id)} above, and the sum of what snippets add at each step below. The left and right arrow keys select a step.`,
-    }, cursor, lines, marks, columns, s("line", { class: "axis", x1: box.x, x2: box.x + box.width, y1: middle, y2: middle }),
-    s("text", { x: box.x, y: height - 4 }, ends(entry.clock, entry.length)[0]),
-    s("text", { x: box.x + box.width, y: height - 4, "text-anchor": "end" }, ends(entry.clock, entry.length)[1]));
+    }, cursor, lines, marks, barsOfSteps(totals, box, bars + 28, 26), endLabels(entry, box, height - 4));
     showStep = (i) => {
       chosenStep = i;
       cursor.setAttribute("x", (box.x + i * wide).toFixed(1));
@@ -842,13 +835,7 @@
       const left = svg.getBoundingClientRect().left;
       move(Math.floor((event.clientX - left - box.x) / wide));
     });
-    svg.addEventListener("keydown", (event) => {
-      const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!way) return;
-      event.preventDefault();
-      event.stopPropagation();
-      move(chosenStep + way);
-    });
+    onKeys(svg, SIDEWAYS, (way) => move(chosenStep + way));
     place.replaceChildren(svg);
     showStep(chosenStep >= 0 && chosenStep < steps ? chosenStep : totals.indexOf(Math.max(...totals)));
   };
@@ -933,8 +920,7 @@
     } else {
       const where = importance.comparisons
         ? `steps aligned in the comparison “${importance.comparisons[0][0]}” and show its contributions` : "aligned steps";
-      words.replaceChildren(`Lines connect ${where}: `, h("span", { class: "key for" }), `for ${name}, `,
-        h("span", { class: "key against" }), "against it. Thicker lines have larger contributions. ",
+      words.replaceChildren(`Lines connect ${where}: `, ...keyOfColours(name), "Thicker lines have larger contributions. ",
         `${capital(whose)} contributes ${plus(value)}.`);
     }
   };

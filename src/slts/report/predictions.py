@@ -183,14 +183,15 @@ def confusion(predictions: Predictions, n_classes: int) -> dict[str, Any] | None
     """Number of series by true label and predicted class; None without labels.
 
     ``counts`` has a row per label and a column per class of the model. ``confused`` lists the pairs
-    that differ, most frequent first.
+    of labels that differ, most frequent first.
     """
     if predictions.truth is None:
         return None
-    counts = np.zeros((len(predictions.label_names), n_classes), dtype=np.int64)
+    names = predictions.label_names
+    counts = np.zeros((len(names), n_classes), dtype=np.int64)
     np.add.at(counts, (predictions.truth, predictions.predicted), 1)
     confused = [
-        {"truth": int(i), "predicted": int(j), "count": int(counts[i, j])}
+        {"truth": names[i], "predicted": names[j], "count": int(counts[i, j])}
         for i, j in np.argwhere(counts > 0)
         if i != j
     ]
@@ -254,7 +255,7 @@ def errors_section(content: Content) -> str:
     story = "All series were classified correctly."
     if wrong:
         first = confused[0]
-        truth, predicted = (class_name(labels[first[key]]) for key in ("truth", "predicted"))
+        truth, predicted = (class_name(first[key]) for key in ("truth", "predicted"))
         pair = f"{truth} was predicted as {predicted}"
         story = f"{wrong:,} series were misclassified."
         if wrong == 1:
@@ -293,8 +294,8 @@ def _confusion_table(content: Content) -> str:
 
 
 def _confused_pairs(content: Content) -> str:
-    labels, pairs = content["labels"], content["confusion"]["confused"]
-    rows = [[labels[p["truth"]], labels[p["predicted"]], str(p["count"])] for p in pairs]
+    pairs = content["confusion"]["confused"]
+    rows = [[p["truth"], p["predicted"], str(p["count"])] for p in pairs]
     head = ["True class", "Predicted class", "Series"]
     caption = f"{count(len(pairs), 'pair')} of confused classes, most frequent first."
     columns = ["", "", "n"]

@@ -11,8 +11,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.explanation import explain_with, landmark_strength
-from slts.models.linear_form import LinearForm
+from slts.explanation import explain_with, landmark_effects, landmark_forms
 from slts.report.importance import shares
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, clock, pack, rounded
@@ -81,13 +80,10 @@ class References:
     ----------
     landmarks
         The references as series; None if the model does not store them.
-    weighted
-        Whether references have weights; otherwise metrics distinguish them.
     """
 
     kind: str
     landmarks: SeriesBatch | None = None
-    weighted = False
 
     def __init__(self, model: Any, rows: SeriesBatch, indices: IntArray, n_alignments: int) -> None:
         self.model, self.rows, self.indices = model, rows, indices
@@ -108,9 +104,9 @@ class References:
         """Explain the scores of one series, (channels, time); `similarities` is its row of them."""
         raise NotImplementedError
 
-    def gallery(self, similarities: FloatArray | None) -> list[dict[str, Any]]:
-        """The strongest references of each class; none unless they are landmarks."""
-        return []
+    def gallery(self, similarities: FloatArray | None) -> tuple[list[dict[str, Any]], bool]:
+        """The strongest landmarks of each class, and whether they have weights."""
+        return [], False
 
     def content(self, similarities: FloatArray | None, channels: IntArray) -> dict[str, Any]:
         """The references that the page draws.
@@ -130,7 +126,7 @@ class References:
             effect first.
         """
         model, landmarks = self.model, self.landmarks
-        gallery = self.gallery(similarities)
+        gallery, weighted = self.gallery(similarities)
         order = list(self._numbers)
         drawn = [self.rows[j].T[:, channels] for j in order]
         indices = self.indices[order].tolist()
@@ -143,7 +139,7 @@ class References:
             "clock": [None if own is None else clock(own) for own in times],
             "length": [len(rows) for rows in drawn],
             "rows": pack([Bins(len(rows)).sample(rows) for rows in drawn], bits=16),
-            "weighted": self.weighted,
+            "weighted": weighted,
             "gallery": gallery,
         }
 
@@ -155,7 +151,7 @@ class Landmarks(References):
 
     def __init__(self, model: Any, draw: Drawing) -> None:
         self.all_forms = model.linear_forms()
-        self.forms = [form for form in self.all_forms if isinstance(form, LinearForm)]
+        self.forms = landmark_forms(model)
         form = self.forms[0]
         # A model with one row map has mapped landmarks.
         rows = form.landmarks if hasattr(model, "row_map_") else draw(model.landmarks_)
@@ -163,7 +159,6 @@ class Landmarks(References):
         super().__init__(model, rows, form.landmark_indices, n_alignments)
         if hasattr(model, "landmarks_"):
             self.landmarks = model.landmarks_[np.isin(model.landmark_indices_, self.indices)]
-        self.weighted = len(self.forms) == 1 and form.has_one_metric
 
     def explain(self, series: FloatArray, classes: IntArray, similarities: FloatArray) -> Explained:
         """Split the scores, see `slts.explain`. Only neighbours need the similarities."""
@@ -193,24 +188,20 @@ class Landmarks(References):
             ],
         )
 
-    def gallery(self, similarities: FloatArray | None) -> list[dict[str, Any]]:
-        """The strongest landmarks of each class.
+    def gallery(self, similarities: FloatArray | None) -> tuple[list[dict[str, Any]], bool]:
+        """The strongest landmarks of each class, and whether they have weights.
 
         If landmarks have weights, every class has its own: the landmarks of a row are those with
         the largest weights for its class, and an effect is the share of the weight, with its sign.
-        Otherwise they are those that belong to the class, and an effect is the mean absolute
-        deviation of what the landmark contributes, over the series or over the landmarks.
+        Otherwise they are those that belong to the class; see `landmark_effects`.
         """
         model = self.model
         labels, positives = model.classes_.tolist(), model.positive_classes_.tolist()
         codes = [model.series_class(index) for index in self.indices.tolist()]
-        by_class = not self.weighted and None not in codes
-        if self.weighted:
-            effects = shares(self.forms[0].coef)
-        else:
-            if similarities is None:
-                similarities = self.similarities(model.landmarks_)
-            effects = landmark_strength(similarities, len(positives), len(codes))
+        effects, weighted = landmark_effects(model, similarities)
+        by_class = not weighted and None not in codes
+        if weighted:
+            effects = shares(effects)
         classes = labels if by_class else positives
         most = max(1, min(_MOST_PER_CLASS, _MOST_LANDMARKS // len(classes)))
         rows = []
@@ -229,7 +220,7 @@ class Landmarks(References):
                     "effect": rounded(own[shown], 3),
                 }
             )
-        return rows
+        return rows, weighted
 
 
 class Neighbours(References):
@@ -315,28 +306,11 @@ def landmarks_section(content: Content) -> str:
         )
         rows.append([model["classes"][row["class"]], str(row["used"]), heaviest])
     head = ["Class", "Landmarks", f"Largest: series and {'share' if weighted else 'effect'}"]
+    about = "weights" if len(model["classes"]) > 2 else "weights_of_two"
+    first, second, *_ = map(escape, model["classes"])
     return section(
         "landmarks",
         title="Landmarks" + (" and their weights" if weighted else ""),
-        about=escape(_about_shares(model["classes"], weighted=weighted)),
+        about=section(about if weighted else "effects", first=first, second=second),
         listing=table("Landmarks", rows, head=head, columns=["", "n", "text"]),
-    )
-
-
-def _about_shares(classes: list[str], *, weighted: bool) -> str:
-    if not weighted:
-        return (
-            "Landmarks are grouped by their class, strongest first. The number is the effect of "
-            "the landmark on the score of its class: how much its contribution differs between "
-            "series."
-        )
-    share = "The number is the share of the landmark in all weights."
-    if len(classes) == 2:
-        return (
-            f"Similarity to a landmark with a positive weight raises the score of {classes[1]} and "
-            f"lowers the score of {classes[0]}. A negative weight does the opposite. {share}"
-        )
-    return (
-        "Each class has its own weights. Similarity to a landmark with a positive weight raises "
-        f"the score of the class. A negative weight lowers it. {share}"
     )

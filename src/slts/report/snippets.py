@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.explanation import snippets_to_show
+from slts.explanation import snippet_in_series, snippets_to_show
 from slts.models.snippets import SnippetForm
 from slts.report.markup import Content, section, table
 from slts.report.packing import Bins, pack, rounded
@@ -119,15 +119,16 @@ class DrawnSnippets:
             gallery.append({"for": [], "against": []})
             for items, side in zip(gallery[-1].values(), sides, strict=True):
                 for one in side:
-                    at = one.example
-                    place, own_rows, terms = self._example(
-                        one.snippet, decision, batch[at : at + 1]
-                    )
-                    rows.append(own_rows)
-                    added.append(terms)
+                    at, series = one.example, batch[one.example : one.example + 1]
+                    centre, terms = snippet_in_series(self.form, one.snippet, series)
+                    own = snippets.prominent_rows(one.snippet, _MOST_ROWS)
+                    channels, bins = snippets.channels_of(one.snippet)[own], Bins(series.n_steps)
+                    rows.append(bins.sample(fill_gaps(series).values[:, channels]).T)
+                    added.append(bins.sums(terms[decision]))
                     example = {"id": ids[at], "truth": truth[at], "adds": rounded(one.adds)}
+                    example |= {"length": series.n_steps, "bins": bins.count, "centre": centre}
                     item = {"snippet": self._number(one.snippet), "weight": rounded(one.weight)}
-                    items.append({**item, "example": {**place, **example}})
+                    items.append({**item, "example": example})
         drawn = {k: snippets.prominent_rows(k, _MOST_ROWS) for k in self._numbers}
         return {
             "n_steps": snippets.n_steps,
@@ -144,29 +145,8 @@ class DrawnSnippets:
             "of_training": predictions is None,
         }
 
-    def _example(
-        self, snippet: int, decision: int, series: SeriesBatch
-    ) -> tuple[dict[str, Any], FloatArray, FloatArray]:
-        """One snippet in one series: its closest place, the channels, and what it adds by bin."""
-        form, which, n = self.form, np.array([snippet]), series.n_steps
-        bins, snippets = Bins(n), form.snippets
-        ((_, distances),) = snippets.distances(series, which)
-        ((_, met),) = form.occurrences(series, which)
-        own = snippets.channels_of(snippet)[snippets.prominent_rows(snippet, _MOST_ROWS)]
-        terms = form.step_weights(n)[decision, snippet][met[0]]
-        place = {"length": n, "bins": bins.count, "centre": int(distances[0].argmin())}
-        return place, bins.sample(fill_gaps(series).values[:, own]).T, bins.sums(terms)
-
     def _number(self, snippet: int) -> int:
         return self._numbers.setdefault(snippet, len(self._numbers))
-
-
-def snippets_of(model: Any) -> DrawnSnippets | None:
-    """The snippets of a model; None if it has none."""
-    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
-    if forms and isinstance(forms[-1], SnippetForm):
-        return DrawnSnippets(model, forms[-1])
-    return None
 
 
 def snippets_section(content: Content) -> str:

@@ -124,16 +124,14 @@ class ChannelScale:
             ``"asinh"`` (robust, then squashed).
         """
         values = batch.values
-        mean, deviation = _moments(values)
         if kind == "standard":
-            return cls(mean, deviation, squash=False)
-        low, centre, high = _quantiles(values, (0.25, 0.5, 0.75))
-        spread = (high - low) / _QUARTILES
+            return cls(*_moments(values), squash=False)
+        least, low, centre, high, most = _quantiles(values, (0.01, 0.25, 0.5, 0.75, 0.99))
+        spread, tiny = (high - low) / _QUARTILES, 1e-12 * np.maximum(np.abs(low), np.abs(high))
         # If half of the steps are equal, the quartiles coincide; outer quantiles may not.
-        wide = np.subtract(*_quantiles(values, (0.99, 0.01))) / _HUNDREDTHS
-        for coarser in (wide, deviation):
-            tied = spread <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
-            spread = np.where(tied, coarser, spread)
+        spread = np.where(spread <= tiny, (most - least) / _HUNDREDTHS, spread)
+        if (spread <= tiny).any():
+            spread = np.where(spread <= tiny, spread_of(values), spread)
         return cls(centre, np.where(spread > 0.0, spread, 1.0), squash=kind == "asinh")
 
     def __call__(self, values: FloatArray) -> FloatArray:
@@ -261,6 +259,19 @@ def pool_steps(batch: SeriesBatch, max_length: int | None) -> SeriesBatch:
     with np.errstate(invalid="ignore"):
         values = np.add.reduceat(zero_missing(batch.values), cuts, axis=0) / counts
     return SeriesBatch.from_checked(np.ascontiguousarray(values), offsets, batch.channel_names)
+
+
+def mean_shares(series: SeriesBatch, max_length: int | None) -> tuple[IntArray, FloatArray]:
+    """Return the mean of `pool_steps` that each step of one series belongs to, and shares in it.
+
+    The share of each value has shape (steps, channels) and is zero for missing values.
+    """
+    n = series.n_steps
+    mean = np.arange(n) // (1 if max_length is None else -(-n // max_length))
+    observed = ~np.isnan(series.values)
+    first = np.flatnonzero(np.diff(mean, prepend=-1))
+    counts = np.add.reduceat(observed, first, axis=0, dtype=np.int64)
+    return mean, observed / np.maximum(counts, 1)[mean]
 
 
 def spread_of(values: FloatArray) -> FloatArray:

@@ -82,7 +82,7 @@ def as_series(
           array.
     layout : {"channels_first", "time_first"}, optional
         Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
-        (n, time, channels), as tslearn does. None is "channels_first", and warns about a 3-D array
+        (n, time, channels), as tslearn does. None is "channels_first", and warns about equal series
         with far more channels than steps. The batch always returns its series channels first.
     padded : bool
         Whether NaN only pads the ends of short series. Trailing steps that are NaN in all channels
@@ -134,7 +134,8 @@ def as_series(
     check_layout(layout)
     check_missing(missing)
     first = X[0] if isinstance(X, tuple) and len(X) == 2 else None
-    if isinstance(first, SeriesBatch) or getattr(first, "ndim", 0) == 3:
+    listed = isinstance(first, list) and first and getattr(first[0], "ndim", 0) == 2
+    if listed or isinstance(first, SeriesBatch) or getattr(first, "ndim", 0) == 3:
         raise DataError("X is a pair of series and labels: unpack it, as in X, y = load(...)")
     columns = {"id": id, "time": time, "channels": channels, "label": label}
     given = [name for name, value in columns.items() if value is not None]

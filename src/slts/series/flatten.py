@@ -14,9 +14,9 @@ from slts.quantities import count
 from slts.series.naming import names_of
 
 _NUMBER_KINDS = "biuf"
-# Ratio of channels to steps from which a 3-D array may have its axes swapped.
+# Ratio of channels to steps from which the axes of equal series may be swapped.
 _FAR_MORE = 4
-# Begin of the warning about them.
+# Begin of the warning about an array of them.
 SWAPPED_AXES = "X of shape"
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
@@ -55,7 +55,8 @@ def flatten(X: object, layout: Layout) -> Flat:
             f"slts.files.read_series, or scan it with slts.scan_series"
         )
     if not hasattr(X, "__array__"):
-        raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}")
+        remedy = ". Read a scan: X.read().series" if hasattr(X, "parts") else ""
+        raise DataError(f"X is of type {type(X).__name__}, expected {_ACCEPTED}{remedy}")
     array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     holds_objects = array.dtype == object and array.ndim in (1, 2) and array.size > 0
     if holds_objects and _is_series_like(array.flat[0]):
@@ -70,13 +71,20 @@ def check_layout(layout: str) -> None:
 
 
 def warn_if_swapped(X: object) -> None:
-    """Warn about a 3-D array with far more channels than steps: its axes may be swapped."""
+    """Warn about equal series with far more channels than steps: their axes may be swapped."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
+    what, axes = f"{SWAPPED_AXES} {tuple(shape)}", "(n, time, channels)"
+    fix = "slts.as_series(X, layout='time_first'), or save X.transpose(0, 2, 1) in a file"
+    if isinstance(X, list | tuple) and X and not _is_pandas(X[0]):
+        own = getattr(X[0], "shape", ())
+        if all(getattr(x, "shape", None) == own for x in X):
+            shape = (len(X), *own)
+            what, axes = f"X with {count(len(X), 'array')} of shape {own}", "(time, channels)"
+            fix = "slts.as_series(X, layout='time_first')"
     if len(shape) == 3 and shape[1] > _FAR_MORE * shape[2] > 0:
         warn(
-            f"{SWAPPED_AXES} {tuple(shape)} is read as series of {shape[1]} channels and "
-            f"{count(shape[2], 'step')}. If its axes are (n, time, channels), use "
-            f"slts.as_series(X, layout='time_first'), or save X.transpose(0, 2, 1) in a file"
+            f"{what} is read as series of {shape[1]} channels and {count(shape[2], 'step')}. "
+            f"If the axes are {axes}, use {fix}"
         )
 
 

@@ -37,6 +37,15 @@ _FEWEST_AT_ONCE = 3
 _BLOCK_BYTES = 2**22
 
 
+def metrics_at_once(n_channels: int) -> int:
+    """Return how many metrics T is multiplied with at once.
+
+    Similarities are an eighth as large as T then, or those of a few metrics. The number of threads
+    does not matter, so results have the same bits.
+    """
+    return max(n_channels**2 // 8, _FEWEST_AT_ONCE)
+
+
 @dataclass(frozen=True)
 class SampleAlignments:
     """Series in memory, seen through their alignments with landmarks.
@@ -283,13 +292,13 @@ class SampleAlignments:
             return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
         size, d, _ = stacks.shape[1:]
         metrics = stacks.reshape(-1, d, d)
-        # An eighth as large as T, or a few; whatever the number of threads, the same bits.
-        step = max(d**2 // 8, _FEWEST_AT_ONCE)
-        some = np.empty(0)
+        step, some = metrics_at_once(d), np.empty(0)
 
         def similarities(number: int) -> FloatArray:
             nonlocal some
             if number % step == 0:
+                # Without a thread that needs them, those before are freed first.
+                some = np.empty(0)
                 some = self.projected(metrics[number : number + step])
             return np.asarray(some[number % step])
 

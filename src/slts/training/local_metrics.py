@@ -72,13 +72,14 @@ def training_bytes(
     """Estimate the memory that learning uses, beside the series.
 
     Inner products of all series with the anchors exist six times; the features of some groups
-    twice, counted as if they were not reduced to `rank` directions; the features of the anchors are
-    kept for the metrics. If the series are a sample, the sums over all series come afterwards.
+    twice, in `rank` directions of the landmarks; the features of the anchors are kept for the
+    metrics. If the series are a sample, the sums over all series come afterwards.
     """
     products = 6 * 8.0 * n_series * n_anchors
-    per_group = 8.0 * n_series * n_phases * n_channels**2
+    n_of_group = n_phases * n_channels * min(rank, n_channels)
+    per_group = 8.0 * n_series * n_of_group
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
-    n_aligned = n_groups * n_phases * n_channels * min(rank, n_channels)
+    n_aligned = n_groups * n_of_group
     anchors = 8.0 * n_anchors * n_aligned
     aligned = 2 * chunk + min(n_comparisons * anchors, _KEPT_BYTES + anchors)
     needed = (
@@ -313,10 +314,11 @@ def _align(
         for k, (comparison, rows) in enumerate(with_own_rows):
             parts = []
             for part, found in comparison.features(rows, comparisons[comparison], means, most):
+                # Numbers of phases ascend, so the last features have all phases.
                 for n, gram in grams.items():
-                    gram.add(fewer_phases(found, n))
+                    own = gram.add(fewer_phases(found, n))
                 if kept is not None:
-                    parts.append((part, found[training.anchors]))
+                    parts.append((part, own))
             for gram in grams.values():
                 gram.end_comparison()
             if kept is not None:

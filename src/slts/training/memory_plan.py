@@ -6,9 +6,12 @@ import logging
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from slts.execution import TaskRunner, free_disk
 from slts.learning import MetricProblem, SeparatorProblem, rows_in_memory
 from slts.quantities import format_bytes
+from slts.training.alignments import metrics_at_once
 
 _LOGGER = logging.getLogger("slts")
 
@@ -21,6 +24,8 @@ _READING_SHARE = 1 / 4
 # the one that is being solved needs them four more times.
 _SOLVING_SHARE = 2 / 5
 _HELD_ROWS, _WORKING_ROWS = 2, 4
+# Copies of its rows that a problem makes if all of them are in memory: chosen rows, and scaled.
+_COPIES_SOLVED = 2
 # Series that parameters are chosen on and solvers start from.
 MOST_TUNING, FEWEST_TUNING = 10_000, 500
 # Shares of the limit for the sample and its alignments; both are copied once.
@@ -51,6 +56,8 @@ class LandmarkWork:
         Whether products are kept, or similarities alone.
     n_candidates
         Number of parameters whose decisions for held-out series are compared.
+    n_solvers
+        Threads that solve problems in memory.
     """
 
     n_series: int
@@ -66,6 +73,7 @@ class LandmarkWork:
     item: int
     learns_metric: bool
     n_candidates: int = 0
+    n_solvers: int = 1
 
     @property
     def _square(self) -> int:
@@ -88,15 +96,41 @@ class LandmarkWork:
         return max(self._sums, self.item * self.n_landmarks * problems)
 
     @property
-    def per_tuning(self) -> int:
-        """Bytes of the alignments of a series in memory, and of decisions about it in a search."""
+    def _held(self) -> int:
+        """Bytes of the alignments of a series in memory."""
         numbers = self.n_landmarks * (self._square if self.learns_metric else 1)
-        return self.item * numbers + 2 * self._sums + 8 * self.problems * self.n_candidates
+        return self.item * numbers + 2 * self._sums
+
+    def _solved(self, n_problems: float) -> float:
+        """Bytes of the similarities of a series from which problems in memory are solved."""
+        # Every thread has copies of its rows.
+        numbers = _COPIES_SOLVED * min(self.n_solvers, n_problems)
+        if self.learns_metric:
+            # Those of some metrics are computed at once, and kept until none of them is needed. A
+            # problem waits for every thread.
+            step = metrics_at_once(self.row_width)
+            begun = min(n_problems, 2 * self.n_solvers if self.n_solvers > 1 else 1)
+            numbers += step * math.ceil((begun - 1) / step + 1)
+        return 8.0 * self.n_landmarks * numbers
+
+    @property
+    def _searched(self) -> float:
+        """Bytes of what parameters are chosen from, for each series."""
+        return self._solved(np.inf) + 8 * self.problems * self.n_candidates
+
+    @property
+    def per_tuning(self) -> float:
+        """Bytes of the alignments of a series in memory, and of the choice of parameters."""
+        return self._held + self._searched
 
     @property
     def in_memory(self) -> float:
         """Bytes if the alignments of all series are held in memory."""
-        return 2 * self.sample_bytes + float(self.n_sample) * self.per_tuning
+        n, searched = float(self.n_sample), min(self.n_sample, MOST_TUNING)
+        # The series that parameters are chosen on are copied, unless these are all.
+        copied = self._held if searched < n else 0
+        most = max(n * self._solved(self.problems), searched * (self._searched + copied))
+        return 2 * self.sample_bytes + n * self._held + most
 
     @property
     def enough_for_all(self) -> float:
@@ -104,7 +138,8 @@ class LandmarkWork:
         if self.complete:
             return self.in_memory
         series = 8.0 * self.n_channels * self.n_steps
-        return max(series / SAMPLE_SHARE, 2 * series + float(self.n_series) * self.per_tuning)
+        every = replace(self, n_sample=self.n_series, sample_bytes=series)
+        return max(series / SAMPLE_SHARE, every.in_memory)
 
     def row_bytes(self, most: float) -> float:
         """Bytes of the rows of one problem in memory, at most `most` if that is enough."""

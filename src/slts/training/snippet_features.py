@@ -146,10 +146,18 @@ class SnippetFeatures:
         return np.concatenate(found)
 
     def _standardised(self, weights: FloatArray) -> Iterator[FloatArray]:
-        """Yield coefficients of standardised features, some snippets at a time."""
-        lengths = self._batch.lengths[self.anchors]
+        """Yield coefficients of standardised features, some snippets at a time.
+
+        Weights are divided instead of counts, of which there are more, and sums are standardised.
+        """
+        divisors = self.snippets.divisors(self._batch.lengths[self.anchors])
+        by_kind = (weights[:, :, np.newaxis] / divisors[:, np.newaxis]).reshape(len(weights), -1)
+        totals = weights.sum(axis=0)
         for counts, centre, spread in self._parts:
-            yield matmul(weights.T, (self._features(counts, lengths) - centre) / spread)
+            sums = matmul(counts.reshape(len(counts), -1).T.astype(np.float64), by_kind)
+            # (snippets * thresholds, problems, kinds) to (problems, features).
+            sums = sums.reshape(len(sums), len(totals), -1).swapaxes(0, 1)
+            yield (sums.reshape(len(totals), -1) - np.outer(totals, centre)) / spread
 
     def _features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
         return self.snippets.features(counts, lengths).reshape(len(counts), -1)

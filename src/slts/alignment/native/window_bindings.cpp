@@ -252,6 +252,70 @@ void window_distances(const WindowStore& windows, Array<const std::int64_t, 1> w
     if (stopped) throw nb::python_error();
 }
 
+// What windows of one dilation add at the steps that they are centred on is added to every step
+// that they cover. A window beyond an end of the series covers its first or last step.
+void add_to_covered(const std::vector<double>& centred, std::int64_t dilation, std::int64_t length,
+                    std::int64_t steps, double* terms) {
+    const std::int64_t row = static_cast<std::int64_t>(centred.size()) / steps;
+    for (std::int64_t k = 0; k < length; ++k) {
+        const std::int64_t shift = (k - length / 2) * std::min(dilation, steps);
+        for (std::int64_t i = 0; i < steps; ++i) {
+            const double* added = centred.data() + i * row;
+            double* out = terms + std::clamp(i + shift, std::int64_t{0}, steps - 1) * row;
+            for (std::int64_t r = 0; r < row; ++r) out[r] += added[r];
+        }
+    }
+}
+
+// Divides what some windows, given in ascending order, add to the decision values of one series:
+// weights[w][k] at a step that meets k thresholds of window w, evenly among the steps that it is
+// compared with and its channels. `terms` has the shape (steps, channels, problems), and `totals`,
+// the sum of each window, (windows, problems).
+void window_attribution(const WindowStore& windows, Array<const std::int64_t, 1> which,
+                        Array<const double, 2> distances, Array<const double, 3> weights,
+                        Array<double, 3> terms, Array<double, 2> totals) {
+    nb::gil_scoped_release nogil;
+    const Windows all = windows.view();
+    const auto steps = static_cast<std::int64_t>(terms.shape(0));
+    const auto problems = static_cast<std::int64_t>(terms.shape(2));
+    const auto row = static_cast<std::int64_t>(terms.shape(1)) * problems;
+    const std::int64_t n_levels = all.n_thresholds + 1;
+    std::vector<double> centred(size(steps * row)), shares(size(n_levels * problems));
+    std::vector<std::int64_t> met(size(n_levels));
+    for (std::size_t w = 0; w < which.size(); ++w) {
+        const std::int64_t id = which.data()[w], place = windows.place(id);
+        const double* found = distances.data() + static_cast<std::int64_t>(w) * steps;
+        const double* limits = all.thresholds + place * all.n_thresholds;
+        const double* own = weights.data() + id * n_levels * problems;
+        const std::int64_t first = all.first[place], last = all.first[place + 1];
+        const double covered = static_cast<double>((last - first) * all.length);
+        for (std::size_t s = 0; s < shares.size(); ++s) shares[s] = own[s] / covered;
+        std::fill(met.begin(), met.end(), 0);
+        for (std::int64_t i = 0; i < steps; ++i) {
+            std::int64_t level = 0;
+            for (std::int64_t t = 0; t < all.n_thresholds; ++t) level += found[i] <= limits[t];
+            ++met[size(level)];
+            const double* share = shares.data() + level * problems;
+            for (std::int64_t c = first; c < last; ++c) {
+                double* out = centred.data() + i * row + all.channels[c] * problems;
+                for (std::int64_t p = 0; p < problems; ++p) out[p] += share[p];
+            }
+        }
+        // From counts of levels: series in which they are the same have equal sums.
+        double* total = totals.data() + id * problems;
+        std::fill_n(total, problems, 0.0);
+        for (std::int64_t level = 0; level < n_levels; ++level)
+            for (std::int64_t p = 0; p < problems; ++p)
+                total[p] += static_cast<double>(met[size(level)]) * own[level * problems + p];
+        const std::int64_t dilation = windows.dilation(place);
+        if (w + 1 < which.size() &&
+            windows.dilation(windows.place(which.data()[w + 1])) == dilation)
+            continue;
+        add_to_covered(centred, dilation, all.length, steps, terms.data());
+        std::fill(centred.begin(), centred.end(), 0.0);
+    }
+}
+
 }  // namespace
 
 void bind_windows(nb::module_& m) {
@@ -267,6 +331,8 @@ void bind_windows(nb::module_& m) {
           "window_begin"_a, "window_end"_a, "out"_a.noconvert(), "target"_a, "token"_a.none());
     m.def("window_distances", &window_distances, "windows"_a, "which"_a, "values"_a,
           "out"_a.noconvert(), "target"_a);
+    m.def("window_attribution", &window_attribution, "windows"_a, "which"_a, "distances"_a,
+          "weights"_a, "terms"_a.noconvert(), "totals"_a.noconvert());
 }
 
 }  // namespace slts
