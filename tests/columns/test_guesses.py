@@ -153,7 +153,7 @@ def test_text_moments_are_the_time(name, form, kind):
 def test_numbers_as_text_are_a_time_by_name_only():
     column = lambda i: np.arange(LENGTH).astype(str)  # noqa: E731
     assert guess(long(t=column)).time_form == "number"
-    with pytest.raises(DataError, match="column 'code' holds numbers as text: convert it"):
+    with pytest.raises(DataError, match="column 'code' holds numbers as text such as '0'"):
         guess(long(t=rising, code=column))
     # Constant codes are no measurements.
     assert guess(long(t=rising, code=constant(["007", "008"]))).label == "code"
@@ -340,6 +340,10 @@ def test_classes_one_after_the_other_are_rows_if_the_columns_are_named_like_time
     assert not guess(classes | {"take": np.repeat(np.arange(4), 5)} | steps, label="gait").wide
     with pytest.raises(DataError, match="rename the steps to t0"):
         guess(classes | STEPS, label="gait")
+    mixed = {"gait": ["a", "b"] * 10} | STEPS
+    with pytest.raises(DataError, match="or name the label with --label"):
+        guess(mixed)
+    assert guess(mixed, label="gait").wide
 
 
 @pytest.mark.parametrize(

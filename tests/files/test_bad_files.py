@@ -184,6 +184,28 @@ def test_other_encodings(tmp_path):
     refused(path, "data.csv: column 'name' holds text that is not UTF-8; it may", label="name")
 
 
+def test_values_in_the_first_line_are_no_names(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,0,u,1.5\na,1,u,2.5\nb,0,v,3.5\nb,1,v,0.5\n")
+    refused(path, "the first line must name the columns, .* 'a' is also in the same column")
+    # Steps may be named by numbers.
+    steps = "0,1,2,3,4,5,6,7"
+    path.write_text("\n".join([f"label,{steps}", *(f"{c},{steps}" for c in "uvuvuvuv")]))
+    assert read_series(path).columns.wide
+
+
+def test_decimal_commas_need_another_delimiter(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text('id,x\na,"1,5"\na,"2,5"\nb,"3,5"\nb,"0,5"\n')
+    refused(path, "column 'x' holds numbers as text such as '1,5': convert .* decimal points")
+
+
+def test_other_files_that_are_named_csv_are_not_text(tmp_path):
+    path = tmp_path / "data.csv"
+    pq.write_table(pa.table({"id": [1, 1], "x": [1.0, 2.0]}), path)
+    refused(path, "data.csv is not text: save the table as CSV")
+
+
 def test_a_damaged_row_group_is_named(tmp_path):
     path = tmp_path / "data.parquet"
     table = long_table(*make_data(400))

@@ -373,6 +373,13 @@ class ColumnFacts:
             return None
         return Misspelt(*wrong[0], len(cells) - len(wrong), len(cells))
 
+    def holds_numbers(self, name: str) -> bool:
+        """Whether all cells of a text column are numbers, perhaps with a decimal comma."""
+        if self.kinds[name] != "text":
+            return False
+        cells = [cell for cell in self._rows[name].to_pylist() if cell and cell not in MISSING]
+        return bool(cells) and all(map(is_number, cells))
+
     def example(self, name: str) -> str:
         """Describe the values of a column."""
         column = self._rows[name].drop_null()

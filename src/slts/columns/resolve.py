@@ -354,12 +354,15 @@ class _Resolver(ColumnFacts):
             return True
         if any(simplified(n) not in PEOPLE and (n in named or not unique) for n in series):
             return False
+        otherwise = ", or name the label with --label (label=)"
+        if labels:
+            otherwise = "" if blocks else ", or rename the steps to t0, t1, t2 and so on"
         raise DataError(
             f"{self.file}: it is not clear whether a row is one step of a series, or a series "
             f"whose steps are the columns {shortened(steps)}. Name the column that identifies the "
             f"series with --id (id=): if it differs in every row, a row is a series. If there is "
-            f"none, add one, such as the number of the row, or rename the steps to t0, t1, ... . "
-            f"The other columns are {self._all_columns(without=steps)}"
+            f"none, add one, such as the number of the row{otherwise}. The other "
+            f"columns are {self._all_columns(without=steps)}"
         )
 
     def _id_of_rows(self) -> str | None:
@@ -569,10 +572,10 @@ class _Resolver(ColumnFacts):
         otherwise = ", or name the columns to read with --channels (channels=)"
         for name in free:
             self.refuse_misspelt(name, "column {}", otherwise)
-            if self.time_form(name) == "number" and not self.is_still(name, rows):
+            if self.holds_numbers(name) and not self.is_still(name, rows):
                 raise DataError(
-                    f"{self.file}: column {name!r} holds numbers as text: convert it to numbers"
-                    f"{otherwise}"
+                    f"{self.file}: column {name!r} holds numbers as {self.example(name)}: convert "
+                    f"it to numbers with decimal points{otherwise}"
                 )
         if not found:
             left = dict.fromkeys(n for n in (*constant, *time.clocks, time.column) if n is not None)

@@ -31,6 +31,8 @@ arrow_csv: Any = LazyModule("pyarrow.csv", "io")
 
 # Bytes that are read at once; the first block determines delimiter and types.
 _BLOCK = 1 << 20
+# Bytes at the beginning that show whether a file is text, and whether it has a header.
+_BEGINNING = 1 << 12
 # Number of columns from which a file without header may have one series per row.
 _LEAST_STEPS = 8
 # float64 does not represent all larger integers.
@@ -157,6 +159,8 @@ class CsvTable:
             raise DataError(
                 f"{file.name} is UTF-16 text: save it in UTF-8, as with iconv -f UTF-16 -t UTF-8"
             )
+        if b"\0" in begin[:_BEGINNING]:
+            raise DataError(f"{file.name} is not text: save the table as CSV")
         begin = begin.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
         first, _, self._data = begin.partition(b"\n")
         try:
@@ -175,6 +179,7 @@ class CsvTable:
         self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:
             self.names = [cell.strip() for cell in cells]
+            self._refuse_data_as_names()
         elif not one_series and len(cells) < _LEAST_STEPS:
             raise DataError(
                 f"{file.name} begins with numbers, {line.strip()[:60]!r}: its first line must name "
@@ -187,6 +192,19 @@ class CsvTable:
         comma = rb"(?:^|[;\t|])\s*-?\d*,\d+\s*(?:[;\t|\r]|$)"
         decimal_comma = self._delimiter != "," and re.search(comma, self._data, re.MULTILINE)
         self._decimal = "," if decimal_comma else "."
+
+    def _refuse_data_as_names(self) -> None:
+        """Raise an error if the first line has numbers, and text as in the lines after it."""
+        if not any(map(is_number, self.names)):
+            return
+        lines = self._data[:_BEGINNING].decode(errors="replace").splitlines()[:20]
+        for cells in csv.reader(lines, delimiter=self._delimiter):
+            for name, cell in zip(self.names, cells, strict=False):
+                if name and name == cell.strip() and not is_number(name):
+                    raise DataError(
+                        f"{self._file.name}: the first line must name the columns, but it holds "
+                        f"values: {name!r} is also in the same column of other lines"
+                    )
 
     @cached_property
     def sample(self) -> Chunk:
