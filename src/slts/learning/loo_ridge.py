@@ -271,8 +271,11 @@ def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
     factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
     basis = np.zeros((len(gram), rank))
     if rank:
-        inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
-        basis[pivots[:rank] - 1] = np.tril(inverse).T
+        inverse, _ = dtrtri(factor[:rank, :rank], lower=True, overwrite_c=True)
+        # LAPACK leaves the other triangle as it was. Columns are contiguous.
+        for k in range(1, rank):
+            inverse[:k, k] = 0.0
+        basis[pivots[:rank] - 1] = inverse.T
     return basis
 
 
