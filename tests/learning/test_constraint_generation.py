@@ -328,13 +328,13 @@ def test_weights_that_sum_to_less_scale_the_problem(
 # 6000 rows that are sampled in memory, or in parts: by the search, by the caller, or by a caller
 # whose sample is of another problem.
 COSTS = {
-    ("noisy", "metric"): [(6, 410, 21), (8, 500, 36), (6, 530, 32), (12, 790, 87)],
+    ("noisy", "metric"): [(4, 410, 21), (6, 500, 36), (4, 530, 32), (10, 790, 87)],
     ("noisy", "separator"): [(5, 440, 19), (9, 480, 41), (5, 490, 28), (13, 750, 78)],
-    ("separable", "metric"): [(5, 600, 19), (7, 520, 36), (10, 470, 48), (7, 4030, 61)],
+    ("separable", "metric"): [(3, 600, 19), (5, 520, 36), (8, 470, 48), (5, 4030, 61)],
     ("separable", "separator"): [(4, 580, 35), (6, 480, 48), (9, 490, 64), (9, 480, 74)],
-    ("heavy row", "metric"): [(6, 430, 22), (6, 470, 32), (5, 2210, 29), (9, 1570, 63)],
+    ("heavy row", "metric"): [(4, 430, 22), (4, 470, 32), (3, 2210, 29), (7, 1570, 63)],
     ("duplicated", "separator"): [(6, 510, 25), (10, 140, 41), (4, 60, 25), (6, 110, 44)],
-    ("few values", "metric"): [(5, 420, 17), (7, 520, 27), (6, 620, 26), (11, 520, 74)],
+    ("few values", "metric"): [(4, 420, 17), (5, 520, 27), (4, 620, 26), (9, 520, 74)],
 }
 
 

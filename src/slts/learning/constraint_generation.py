@@ -60,8 +60,6 @@ _SAMPLE_TOL = 1e-3
 _SAMPLE_ERROR = 1e-3
 # Largest share of the error that another sample may leave.
 _WORTHWHILE = 0.5
-# Tolerance of a reduced problem while many rows may still join.
-_FIRST_TOL = 1e-3
 # Smallest tolerance of a reduced problem, relative to the tolerance asked for.
 _LAST_TOL = 1e-3
 # Excess over a bound that rounding explains.
@@ -315,12 +313,7 @@ class ConstraintGeneration:
     ) -> QueryStream[FloatArray | None]:
         """Add wrong rows until the gap closes; return a new reference if they are too many."""
         problem, tol = self._problem, self._tol
-        # With a coarser tolerance the errors of margins would exceed the width. A vertex does not
-        # move as the tolerance shrinks, so it is found at once.
-        first = max(min(_FIRST_TOL, 0.01 * self._width**2), tol)
-        if problem.wants_vertex or reduced.whole:
-            first = tol
-        target, solver = first, problem.begin(reduced.rows(), reference)
+        target, solver = tol, problem.begin(reduced.rows(), reference)
         for _ in range(_MAX_ROUNDS):
             found = solver.finish(target, self._max_iter)
             self._note(found)
@@ -346,7 +339,7 @@ class ConstraintGeneration:
             if n_wrong:
                 reduced.join(checks, limit)
                 solver = problem.begin(reduced.rows(), found.coef)
-                target = min(max(0.01 * self._relative_gap, 0.3 * tol), first)
+                target = 0.3 * tol
             elif target > _LAST_TOL * tol:
                 target = min(0.1 * target, 0.3 * tol)
             else:

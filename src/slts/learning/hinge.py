@@ -304,13 +304,10 @@ def ray_minimiser(
     """Return the ``a >= 0`` that minimises ``sum_i c_i [1 - a f_i]_+ + a^2 square + a linear``."""
     if square == 0.0 and linear == 0.0:
         return 1.0
-    positive = margins > 0.0
-    order = np.argsort(-margins[positive])
-    ahead, pull = margins[positive][order], (weights * margins)[positive][order]
-    # Slopes of the loss before the first breakpoint 1 / f, and after each of them.
-    slopes = float(weights @ margins) - linear - np.concatenate([[0.0], np.cumsum(pull)])
-    breaks = np.concatenate([[0.0], 1.0 / ahead])
-    passed = int(np.searchsorted(2.0 * square * breaks[1:] - slopes[:-1], 0.0))
-    if square == 0.0:
-        return float(breaks[passed])
-    return float(max(breaks[passed], slopes[passed] / (2.0 * square)))
+    order = np.argsort(-margins)[: np.count_nonzero(margins > 0.0)]
+    breaks, pull = 1.0 / margins[order], (weights * margins)[order]
+    # How much the loss falls before each breakpoint 1 / f, and after the last.
+    falls = float(weights @ margins) - linear - np.append(0.0, np.cumsum(pull))
+    passed = int(np.searchsorted(2.0 * square * breaks - falls[:-1], 0.0))
+    last = float(breaks[passed - 1]) if passed else 0.0
+    return last if square == 0.0 else max(last, float(falls[passed]) / (2.0 * square))

@@ -68,9 +68,10 @@ class PickedRows:
     ) -> PickedRows:
         """Pick rows of a block whose first row has position ``first`` in the part."""
         index = np.flatnonzero(chosen)
-        features = rows.take(index)
-        keys = (index + first).astype(np.uint64) if by_position else row_keys(features)
-        return cls(features, rows.weights[index], keys, short[index]).merged()
+        features, weights = rows.take(index), rows.weights[index]
+        if by_position:
+            return cls(features, weights, (index + first).astype(np.uint64), short[index])
+        return cls(features, weights, row_keys(features), short[index]).merged()
 
     @classmethod
     def concatenated(cls, several: Sequence[PickedRows]) -> PickedRows:
@@ -283,8 +284,8 @@ class ReducedRows:
 def _margins(rows: HingeExamples, first: int, *coefs: FloatArray) -> FloatArray:
     """Return the margins at each of ``coefs``, one row each."""
     margins = rows.margins(np.stack(coefs))
-    broken = np.flatnonzero(~np.isfinite(margins.sum(axis=0)))
-    if broken.size:
+    if not np.isfinite(margins.sum()):
+        broken = np.flatnonzero(~np.isfinite(margins).all(axis=0))
         raise DataError(
             f"The 'features' must be finite. Row {first + int(broken[0])} of a part is not. "
             "Remove it or replace its values."

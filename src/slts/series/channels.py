@@ -281,17 +281,18 @@ def spread_of(values: FloatArray) -> FloatArray:
 
 def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of the observed values; 0 and 1 where there are none."""
-    observed = ~np.isnan(values)
-    count = np.maximum(observed.sum(axis=0), 1)
+    missing = np.isnan(values)
+    count = np.maximum(len(values) - missing.sum(axis=0), 1)
     # In units of the largest value, so that squares do not overflow.
-    size = np.abs(values).max(axis=0, initial=0.0, where=observed)
+    most, least = (of.reduce(values, axis=0, initial=0.0) for of in (np.fmax, np.fmin))
+    size = np.maximum(most, -least)
     unit = np.where(size > 0.0, size, 1.0)
-    scaled = values / unit
-    if observed.all():
-        mean, deviation = scaled.mean(axis=0), scaled.std(axis=0)
-    else:
-        mean = zero_missing(scaled).sum(axis=0) / count
-        deviation = np.sqrt(np.square(zero_missing(scaled - mean)).sum(axis=0) / count)
+    scaled = zero_missing(values) / unit
+    mean = scaled.sum(axis=0) / count
+    # In place: arrays as large as the series take longer to make than to fill.
+    scaled -= mean
+    scaled[missing] = 0.0
+    deviation = np.sqrt(np.einsum("ij,ij->j", scaled, scaled) / count)
     return unit * mean, np.where(deviation > 1e-12, unit * deviation, 1.0)
 
 

@@ -172,11 +172,8 @@ class SampleAlignments:
     ) -> list[MetricSolution]:
         """Learn the metric of every problem."""
         everything = np.arange(len(self.codes))
-
-        def solve(positive: int) -> MetricSolution:
-            return self._metric_path(everything, positive, [(gamma, lam)])[0]
-
-        return self._solve(solve, self.positives, progress)
+        tasks = [(everything, positive) for positive in self.positives]
+        return [path[0] for path in self._metric_paths(tasks, [(gamma, lam)], progress)]
 
     def solve_separators(
         self, metrics: FloatArray | None, gamma: float, progress: Progress = silent
@@ -223,7 +220,7 @@ class SampleAlignments:
                 K[train], self.labels(positive)[train],
                 gammas=[p["gamma"] for p in parameters], sample_weight=self.weights[train],
             )  # fmt: skip
-            return np.stack([K[test] @ solution.coef for solution in path])
+            return np.stack([(K @ solution.coef)[test] for solution in path])
 
         return self._solve(decide, tasks, progress)
 
@@ -240,20 +237,16 @@ class SampleAlignments:
         descending = sorted(set(strengths), reverse=True)
         distinct = [pairs[strengths.index(s)] for s in descending]
 
-        def learn(task: tuple[Split, int]) -> FloatArray:
-            (train, _), positive = task
-            path = self._metric_path(train, positive, distinct)
-            return np.stack([solution.metric for solution in path])
-
         def decide(k: int, strength: int, K: npt.NDArray[Any]) -> FloatArray:
             (train, test), positive = tasks[k]
             separator = solve_separator(
                 K[train], self.labels(positive)[train], gamma=distinct[strength][0],
                 sample_weight=self.weights[train],
             )  # fmt: skip
-            return np.asarray(K[test] @ separator.coef)
+            return np.asarray((K @ separator.coef)[test])
 
-        stacks = np.stack(self._solve(learn, tasks))
+        paths = self._metric_paths([(train, positive) for (train, _), positive in tasks], distinct)
+        stacks = np.array([[solution.metric for solution in path] for path in paths])
         values = self._map_similarities(decide, len(tasks), stacks, progress)
         # Values of a task are in the order of the distinct strengths.
         places = [descending.index(s) for s in strengths]
@@ -262,18 +255,26 @@ class SampleAlignments:
             for k in range(len(tasks))
         ]
 
-    def _metric_path(
-        self, rows: IntArray, positive: int, pairs: Sequence[tuple[float, float]]
-    ) -> list[MetricSolution]:
-        Z = one_vs_rest_features(self.class_sums, positive, self.n_landmarks, total=self._total)
-        return solve_metric_path(
-            Z if len(rows) == len(Z) else Z[rows], self.labels(positive)[rows], pairs=pairs,
-            regularizer=self.regularizer, sample_weight=self.weights[rows],
-        )  # fmt: skip
+    def _metric_paths(
+        self,
+        tasks: Sequence[tuple[IntArray, int]],
+        pairs: Sequence[tuple[float, float]],
+        progress: Progress = silent,
+    ) -> list[list[MetricSolution]]:
+        """Learn metrics from some series for a positive class, for all parameters."""
+        # Before threads start, each of which would compute them.
+        sums = self.class_sums
+        total = sums.sum(axis=1)
 
-    @cached_property
-    def _total(self) -> FloatArray:
-        return np.asarray(self.class_sums.sum(axis=1))
+        def solve(task: tuple[IntArray, int]) -> list[MetricSolution]:
+            rows, positive = task
+            Z = one_vs_rest_features(sums, positive, self.n_landmarks, total=total)
+            return solve_metric_path(
+                Z if len(rows) == len(Z) else Z[rows], self.labels(positive)[rows], pairs=pairs,
+                regularizer=self.regularizer, sample_weight=self.weights[rows],
+            )  # fmt: skip
+
+        return self._solve(solve, tasks, progress)
 
     def _map_similarities(
         self,

@@ -9,12 +9,16 @@ solution for all series.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
+from slts.execution import ThreadRunner, few_threads
 from slts.landmarks import check_landmarks, resolve_count
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
@@ -97,12 +101,21 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
         weights = first_pass.multiplicities(np.arange(len(batch))) * by_class[codes]
 
         count = _landmark_count(options, codes, first_pass.n_series)
-        representations = [
-            Representation.fit(
-                batch, name, max_length=options.max_length, n_components=options.n_components
+        tasks: list[Callable[[], Any]] = [
+            partial(
+                Representation.fit, batch, name, max_length=options.max_length,
+                n_components=options.n_components,
             )
             for name in options.representations
-        ]
+        ]  # fmt: skip
+        if options.n_snippets:
+            n_drawn = CANDIDATES * options.n_snippets
+            tasks.append(partial(Snippets.draw, batch, codes, n_drawn, options.seed))
+        # Each of them is NumPy in one thread.
+        side_by_side = ThreadRunner(few_threads(options.n_jobs))
+        made = list(side_by_side.map(lambda task, *_: task(), tasks))
+        representations: list[Representation] = made[: len(options.representations)]
+        snippets: Snippets | None = made[-1] if options.n_snippets else None
 
         def draw() -> IntArray:
             if options.landmarks == "random":
@@ -115,9 +128,6 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
         )
         warn_about_missing_classes(classes, landmark_codes)
         groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
-        snippets = None
-        if options.n_snippets:
-            snippets = Snippets.draw(batch, codes, CANDIDATES * options.n_snippets, options.seed)
         order = shuffled(first_pass.sample.keys, _ANCHOR_PURPOSE)
         everything = None
         if not first_pass.complete:
