@@ -191,7 +191,7 @@ def test_values_in_the_first_line_are_no_names(tmp_path):
     path.write_text("My table\nid,x\na,1\n")
     refused(path, "The first line, 'My table', must name the columns")
     path.write_text("x\n1\n2\n")
-    (tmp_path / "labels.csv").write_text("data.csv,u\n")
+    (tmp_path / "labels.csv").write_text("data.csv,u\nother.csv,v\n")
     refused(tmp_path, "labels.csv: the first line must name the columns, file and label")
     # Steps may be named by numbers.
     steps = "0,1,2,3,4,5,6,7"
