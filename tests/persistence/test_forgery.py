@@ -367,6 +367,7 @@ NUMBERS = [
     ("LocalSLTSClassifier", "groups_", (0,), -1, "each index of the groups"),
     ("LocalSLTSClassifier", "local_metrics_.0", (0, 0), np.nan, "has NaN"),
     ("LocalSLTSClassifier", "comparisons_.0.representation.scale.spread", (0,), 0.0, "positive"),
+    ("LocalSLTSClassifier", "comparisons_.2.representation.change_spread", (0,), 5e-324, "finite"),
     ("LocalSLTSClassifier", "snippets_.first", (0,), 1, "divide their rows"),
     ("LocalSLTSClassifier", "snippets_.first", (-1,), 10**12, "divide their rows"),
     ("LocalSLTSClassifier", "snippets_.first", (5,), 0, "divide their rows"),
