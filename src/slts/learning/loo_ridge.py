@@ -125,7 +125,8 @@ class NormalEquations:
         """Sum the rows that are kept, if there are enough of them."""
         if sum(map(len, self._rows)) < at_least:
             return
-        rows, self._rows = np.concatenate(self._rows), []
+        rows = self._rows[0] if len(self._rows) == 1 else np.concatenate(self._rows)
+        self._rows = []
         if self._gram is None:
             self._gram = on_device_of(rows, np.zeros((len(self._first), len(self._first))))
         add_gram(self._gram, rows.T)
