@@ -310,6 +310,13 @@ def test_one_series_per_row(others, id, label):
     assert "one series per row, steps=s1..s30" in str(found)
 
 
+def test_two_channels_in_one_row_are_a_question():
+    table = {"id": np.arange(20), **STEPS, **{f"u{k}": STEPS[f"s{k}"] for k in range(1, 31)}}
+    with pytest.raises(DataError, match=r"s1\.\.s30 and u1\.\.u30 may be two channels"):
+        guess(table)
+    assert guess(table, channels="u1..u30").channels == tuple(table)[31:]
+
+
 def test_a_requested_identifier_decides_between_rows_and_steps():
     table = {"who": [f"n{k}" for k in range(20)], "where": ["p", "q"] * 10, **STEPS}
     assert guess(table, id="who").wide

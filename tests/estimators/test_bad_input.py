@@ -303,7 +303,7 @@ def test_labels_of_rows_are_an_error_that_says_how_to_get_those_of_series():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"id": [0, 0, 1, 1], "time": [0, 1, 0, 1], "x": [1.0, 2.0, 3.0, 4.0]})
     message = (
-        r"2 series and 4 labels; every series has one label.* slts.as_series\(X, label='...'\)"
+        r"2 series and 4 labels\. Every series has one label.* slts.as_series\(X, label='...'\)"
     )
     with pytest.warns(UserWarning, match="guessed"), pytest.raises(ValueError, match=message):
         slts.OneNNClassifier().fit(frame, [0, 0, 1, 1])

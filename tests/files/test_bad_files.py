@@ -188,6 +188,11 @@ def test_values_in_the_first_line_are_no_names(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,0,u,1.5\na,1,u,2.5\nb,0,v,3.5\nb,1,v,0.5\n")
     refused(path, "the first line must name the columns, .* 'a' is also in the same column")
+    path.write_text("My table\nid,x\na,1\n")
+    refused(path, "The first line, 'My table', must name the columns")
+    path.write_text("x\n1\n2\n")
+    (tmp_path / "labels.csv").write_text("data.csv,u\nother.csv,v\n")
+    refused(tmp_path, "labels.csv: the first line must name the columns, file and label")
     # Steps may be named by numbers.
     steps = "0,1,2,3,4,5,6,7"
     path.write_text("\n".join([f"label,{steps}", *(f"{c},{steps}" for c in "uvuvuvuv")]))

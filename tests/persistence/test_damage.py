@@ -154,15 +154,13 @@ def test_other_files_are_told_apart(content, reason, tmp_path):
     assert str(caught.value).startswith(f"{path} cannot be loaded: it is ")
 
 
-def test_a_truncated_file_is_called_truncated(saved, tmp_path):
+def test_a_file_of_another_size_is_called_truncated_or_too_long(saved, tmp_path):
     _, content = saved["SLTSClassifier"]
     path = tmp_path / "m.slts"
-    path.write_bytes(content[:-10])
-    with pytest.raises(slts.ModelFileError, match="it is truncated: its header declares"):
-        slts.load(path)
-    path.write_bytes(content + b"x")
-    with pytest.raises(slts.ModelFileError, match="it is too long: its header declares"):
-        slts.load(path)
+    for damaged in (content[:-10], content + b"x"):
+        path.write_bytes(damaged)
+        with pytest.raises(slts.ModelFileError, match="it is truncated, too long or damaged"):
+            slts.load(path)
 
 
 def test_a_folder_is_not_a_file(tmp_path):

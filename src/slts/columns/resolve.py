@@ -144,6 +144,7 @@ class _Resolver(ColumnFacts):
         self._taken.add(id)
         label = self._find_label(None, steps, channels)
         if channels is None:
+            self._refuse_second_channel(steps)
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
         return self._columns(Time(None), None, id, label, channels, wide=bool(steps))
 
@@ -364,6 +365,17 @@ class _Resolver(ColumnFacts):
             f"none, add one, such as the number of the row{otherwise}. The other "
             f"columns are {self._all_columns(without=steps)}"
         )
+
+    def _refuse_second_channel(self, steps: Sequence[str]) -> None:
+        """Raise an error if as many other columns are numbered: rows may have two channels."""
+        others = [name for name in self._free(_STEP_KINDS) if name not in steps]
+        second = numbered_columns(others, others)
+        if len(second) == len(steps) > 0:
+            raise DataError(
+                f"{self.file}: {shortened(steps)} and {shortened(second)} may be two channels, but "
+                f"a table with one series per row has one. Name its columns with --channels "
+                f"{steps[0]}..{steps[-1]} (channels=), or save the table with one row per step"
+            )
 
     def _id_of_rows(self) -> str | None:
         if not self._has_header:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
-from slts.errors import DataError
+from slts.errors import DataError, check_one_per_series
 from slts.estimators.parameters import check_parameters
 from slts.estimators.prediction import (
     Method,
@@ -445,11 +445,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         assert_all_finite(labels, input_name="y")
         _check_comparable(labels)
         check_classification_targets(labels)
-        if len(labels) != len(batch):
-            raise DataError(
-                f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels; "
-                f"every series has one label.{shown}"
-            )
+        advice = f" Every series has one label.{shown}"
+        check_one_per_series(len(batch), labels, "y", "labels", advice)
         _check_order(y, batch)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
@@ -526,10 +523,7 @@ def _representable(weights: FloatArray) -> FloatArray:
 def check_groups(groups: Any, n_series: int) -> AnyArray:
     """Return one group per series, or raise an error."""
     column: AnyArray = column_or_1d(groups)
-    if len(column) != n_series:
-        raise DataError(
-            f"X and groups have inconsistent lengths: {n_series} series and {len(column)} groups."
-        )
+    check_one_per_series(n_series, column, "groups", "groups")
     missing = first_missing(column.tolist())
     if missing is not None:
         raise DataError(f"groups[{missing}] is missing: every series must be in a group.")

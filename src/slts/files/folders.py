@@ -141,6 +141,10 @@ class FolderPart(TablePart):
             resolve_columns(table.sample, wanted, one_series=True)  # they exist
             known = [name for name in _FILE_COLUMNS if name in table.names]
             id = given.id or next(iter(known), table.names[0])
+            if (self.folder / str(id)).is_file():
+                raise DataError(
+                    f"{text.name}: the first line must name the columns, file and label"
+                )
             others = [name for name in table.names if name != id]
             known = [name for name in _LABEL_COLUMNS if name in others]
             label = given.label or next(iter(known), others[0])

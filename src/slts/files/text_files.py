@@ -297,6 +297,8 @@ class CsvTable:
             )
         except pa.ArrowInvalid as error:
             problem = _describe(str(error), line - 1, self.names)
+            if len(self.names) == 1:
+                problem += f". The first line, {self.names[0][:60]!r}, must name the columns"
             raise DataError(f"{self._file.name}{problem}") from error
         if len(names) < len(self.names):
             table = table.select(list(names))

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError
+from slts.errors import DataError, check_one_per_series
 from slts.estimators.base import SeriesClassifier, check_groups
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
@@ -170,10 +170,7 @@ def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
 def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:
     """Series that the model accepts, one per label."""
     batch = model.check_series(X)
-    if len(batch) != len(labels):
-        raise DataError(
-            f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
-        )
+    check_one_per_series(len(batch), labels, "y", "labels")
     return batch
 
 

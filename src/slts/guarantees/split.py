@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError
+from slts.errors import DataError, check_one_per_series
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import bounds as formulas
 from slts.guarantees import statements
@@ -84,10 +84,7 @@ def fit_certified(
     """
     check_parameters(delta, n_models)
     batch, labels = as_series(X), column_or_1d(y)
-    if len(batch) != len(labels):
-        raise DataError(
-            f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
-        )
+    check_one_per_series(len(batch), labels, "y", "labels")
     over_landmarks = isinstance(estimator, LandmarkClassifier)
     parts = _split(batch, _check_shares(shares, over_landmarks), random_state)
     if over_landmarks:

@@ -76,7 +76,7 @@ class FeatureGram:
         """Add features of the current comparison, shape (series, ...). Return the anchors' own."""
         if self._comparison is None:
             self._comparison = self._zeros()
-        own = features if self._all else features[self._anchors]
+        own = self._of_anchors(features)
         if self._all:
             # The other triangle is filled in the end.
             add_gram(self._comparison, self._flat(features))
@@ -88,20 +88,23 @@ class FeatureGram:
         flat: FloatArray = on_device_of(self._total, features.reshape(len(features), -1))
         return flat.astype(np.float64, copy=False)
 
-    def end_comparison(self) -> None:
-        """Scale the current comparison: its centred features get a mean squared norm of one."""
+    def _of_anchors(self, array: AnyArray) -> AnyArray:
+        return array if self._all else array[self._anchors]
+
+    def end_comparison(self, share: float = 1.0) -> None:
+        """Scale the current comparison: its centred features get `share` as mean squared norm."""
         products, self._comparison = self._comparison, None
         assert products is not None
         if self._all:
             upper = np.triu(products)
             products = upper + np.triu(upper, 1).T
-        own = products if self._all else products[self._anchors]
+        own = self._of_anchors(products)
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.
-        weight = 1.0 / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
+        weight = share / norm if norm > 1e-12 * float(np.trace(own)) / len(own) else 0.0
         add_scaled(self._total, products, weight)
         self.comparison_weights.append(weight)
-        self._norm += float(weight > 0.0)
+        self._norm += share * float(weight > 0.0)
 
     def plus(self, other: FeatureGram, weight: float) -> FeatureGram:
         """Return the sum with other features of the same series, times a weight."""
@@ -121,7 +124,7 @@ class FeatureGram:
         """Fit the targets on the features of all comparisons; penalties are relative."""
         return fit_loo_ridge(
             self._total,
-            self._total[self._anchors],
+            self._of_anchors(self._total),
             targets,
             sample_weight,
             self.absolute(penalties),
@@ -133,7 +136,7 @@ class FeatureGram:
 
     def span(self) -> AnchorSpan:
         """Return the coordinates of all series in the span of the anchors."""
-        return AnchorSpan.of(self._total, self._total[self._anchors])
+        return AnchorSpan.of(self._total, self._of_anchors(self._total))
 
 
 def linear_values(features: AnyArray, functions: FloatArray) -> FloatArray:

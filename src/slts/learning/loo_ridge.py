@@ -125,7 +125,8 @@ class NormalEquations:
         """Sum the rows that are kept, if there are enough of them."""
         if sum(map(len, self._rows)) < at_least:
             return
-        rows, self._rows = np.concatenate(self._rows), []
+        rows = self._rows[0] if len(self._rows) == 1 else np.concatenate(self._rows)
+        self._rows = []
         if self._gram is None:
             self._gram = on_device_of(rows, np.zeros((len(self._first), len(self._first))))
         add_gram(self._gram, rows.T)
@@ -270,8 +271,11 @@ def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
     factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
     basis = np.zeros((len(gram), rank))
     if rank:
-        inverse, _ = dtrtri(factor[:rank, :rank], lower=True)
-        basis[pivots[:rank] - 1] = np.tril(inverse).T
+        inverse, _ = dtrtri(factor[:rank, :rank], lower=True, overwrite_c=True)
+        # LAPACK leaves the other triangle as it was. Columns are contiguous.
+        for k in range(1, rank):
+            inverse[:k, k] = 0.0
+        basis[pivots[:rank] - 1] = inverse.T
     return basis
 
 

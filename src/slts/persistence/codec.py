@@ -183,7 +183,7 @@ class Decoder:
     Parameters
     ----------
     tensors
-        Views of the tensors by name.
+        By name. The values share their memory.
     """
 
     def __init__(self, tensors: Mapping[str, AnyArray]) -> None:
@@ -309,7 +309,7 @@ class Decoder:
         return self._records[node]
 
     def _take(self, name: Any, path: str, dtype: str | None = None) -> AnyArray:
-        """Copy a tensor in the byte order of this machine, and mark it as used."""
+        """Return a tensor in the byte order of this machine, and mark it as used."""
         tensor = self._unused.pop(name, None) if isinstance(name, str) else None
         if tensor is None:
             raise ModelFileError(f"{path} refers to a tensor that is missing or already used")
@@ -317,7 +317,7 @@ class Decoder:
             raise ModelFileError(f"{path} has dtype {tensor.dtype.name}, not {dtype}")
         if tensor.dtype.kind == "b" and tensor.size and tensor.view(np.uint8).max() > 1:
             raise ModelFileError(f"{path} has booleans other than 0 and 1")
-        return tensor.astype(tensor.dtype.newbyteorder("="), order="C", copy=True)
+        return tensor.astype(tensor.dtype.newbyteorder("="), order="C", copy=False)
 
 
 def _as_list(node: Any, path: str, length: int | None = None) -> list[Any]:

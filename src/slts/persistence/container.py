@@ -3,8 +3,9 @@ r"""JSON and tensors as the bytes of a safetensors file.
 The metadata of the header has one entry, ``"slts"``: a JSON text that begins with the format number
 and the SHA-256 of the whole file, computed with zeros in place of its own 64 digits.
 
-safetensors writes the files. The reader here is stricter than that of safetensors: it compares
-every size that the header declares with the size of the file before it allocates memory.
+safetensors writes and reads the tensors: it compares every size that the header declares with the
+size of the file before it allocates memory. The header is parsed here first, because the JSON in it
+must be strict and short.
 """
 
 from __future__ import annotations
@@ -24,14 +25,10 @@ from slts.errors import ModelFileError
 FORMAT = 2
 # A header holds names and reports, not data. Parsing takes about twenty times its size.
 MOST_HEADER_BYTES = 8 * 2**20
-_MOST_TENSORS = 4096
-_MOST_AXES = 8
-_LONGEST_AXIS = 2**40
 _ENTRY = "slts"
 _NO_HASH = "0" * 64
 _HASH = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')
 _VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}")
-_NAME = re.compile(r"[A-Za-z0-9_.]{1,200}")
 _DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32",
     "I32": "int32", "U64": "uint64", "I64": "int64", "F16": "float16", "F32": "float32",
@@ -93,27 +90,32 @@ def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, AnyArra
     document : dict
         The JSON document.
     tensors : dict
-        Read-only views of the tensors by name.
+        The tensors by name.
 
     Raises
     ------
     ModelFileError
         With the reason, without the name of the file.
     """
+    from safetensors import SafetensorError, deserialize
+
     header = _read_header(file, size)
     try:
         entries = parse_json(header.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ModelFileError(f"its header is not UTF-8 ({error.reason})") from error
     document = _document(entries)
-    tensors = {name: entry for name, entry in entries.items() if name != "__metadata__"}
-    n_bytes = size - 8 - len(header)
-    _check_tensors(tensors, n_bytes)
-    payload = file.read(n_bytes + 1)
-    if len(payload) != n_bytes:
-        raise ModelFileError("it changed during reading")
-    _check_hash(header, payload, document)
-    return document, {name: _view(entry, payload) for name, entry in tensors.items()}
+    del entries["__metadata__"]
+    if not all(isinstance(entry, dict) and len(entry) == 3 for entry in entries.values()):
+        raise ModelFileError("its tensors must be described by dtype, shape and data_offsets")
+    file.seek(0)
+    content = file.read(size + 1)
+    try:
+        tensors = dict(deserialize(content))
+    except SafetensorError as error:
+        raise ModelFileError(f"it is truncated, too long or damaged ({error})") from error
+    _check_hash(content, document)
+    return document, {name: _array(name, tensor) for name, tensor in tensors.items()}
 
 
 def _read_header(file: BinaryIO, size: int) -> bytes:
@@ -159,62 +161,21 @@ def _document(entries: Any) -> dict[str, Any]:
     return document
 
 
-def _check_tensors(tensors: dict[str, Any], n_bytes: int) -> None:
-    """Check that the tensors fill the payload exactly, each with the size of its shape."""
-    if len(tensors) > _MOST_TENSORS:
-        raise ModelFileError(f"it declares {len(tensors)} tensors, the limit is {_MOST_TENSORS}")
-    for name, entry in tensors.items():
-        _check_tensor(name, entry)
-    position = 0
-    for name, entry in sorted(tensors.items(), key=lambda item: item[1]["data_offsets"]):
-        begin, end = entry["data_offsets"]
-        if begin != position:
-            raise ModelFileError(f"tensor {name} begins at byte {begin}, not at {position}")
-        position = end
-    if position != n_bytes:
-        state = "truncated" if position > n_bytes else "too long"
-        raise ModelFileError(
-            f"it is {state}: its header declares {position} bytes of numbers, but {n_bytes} are "
-            f"present"
-        )
+def _array(name: str, tensor: dict[str, Any]) -> AnyArray:
+    if tensor["dtype"] not in _DTYPES:
+        raise ModelFileError(f"tensor {name[:40]!r} has the unknown dtype {tensor['dtype']}")
+    stored = np.dtype(_DTYPES[tensor["dtype"]]).newbyteorder("<")
+    return np.ndarray(tensor["shape"], stored, buffer=tensor["data"])
 
 
-def _check_tensor(name: str, entry: Any) -> None:
-    if not _NAME.fullmatch(name):
-        raise ModelFileError(f"a tensor has the invalid name {name[:40]!r}")
-    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ModelFileError(f"tensor {name} must be described by dtype, shape and data_offsets")
-    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise ModelFileError(f"tensor {name} has the unknown dtype {str(dtype)[:40]!r}")
-    if not _are_sizes(shape) or len(shape) > _MOST_AXES or max(shape, default=0) > _LONGEST_AXIS:
-        raise ModelFileError(f"tensor {name} has the invalid shape {str(shape)[:80]}")
-    if not _are_sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise ModelFileError(f"tensor {name} has the invalid offsets {str(offsets)[:80]}")
-    needed, given = math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize, offsets[1] - offsets[0]
-    if given != needed:
-        raise ModelFileError(f"tensor {name} of shape {shape} needs {needed} bytes and has {given}")
-
-
-def _are_sizes(values: Any) -> bool:
-    return isinstance(values, list) and all(type(v) is int and v >= 0 for v in values)
-
-
-def _view(entry: dict[str, Any], payload: bytes) -> AnyArray:
-    """Give a read-only view of a tensor, which may be empty."""
-    stored = np.dtype(_DTYPES[entry["dtype"]]).newbyteorder("<")
-    return np.ndarray(entry["shape"], stored, buffer=payload, offset=entry["data_offsets"][0])
-
-
-def _check_hash(header: bytes, payload: bytes, document: dict[str, Any]) -> None:
-    found = _HASH.search(header)
+def _check_hash(content: bytes, document: dict[str, Any]) -> None:
+    found = _HASH.search(content)
     stored = b"" if found is None else found.group(1)
     if found is None or document.get("sha256") != stored.decode("ascii"):
         raise ModelFileError("it is damaged: its content hash is missing")
     begin, end = found.span(1)
-    digest = hashlib.sha256(len(header).to_bytes(8, "little"))
-    digest.update(header[:begin] + _NO_HASH.encode("ascii") + header[end:])
-    digest.update(payload)
+    digest = hashlib.sha256(content[:begin] + _NO_HASH.encode("ascii"))
+    digest.update(memoryview(content)[end:])
     if digest.hexdigest().encode("ascii") != stored:
         raise ModelFileError(
             "its content does not match its hash: the file is damaged or was edited"

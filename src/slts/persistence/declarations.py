@@ -444,6 +444,9 @@ def _check_local(model: estimators.LocalSLTSClassifier) -> None:
     for comparison in model.comparisons_:
         expected = AlignmentSettings(comparison.settings.objective, model.band, normalize=False)
         require(comparison.settings == expected, "its parameter band has changed since fit")
+        # Kernels do not end on NaN, which a tiny spread gives.
+        rows = comparison.representation(model.landmarks_).values
+        require(np.isfinite(rows).all(), "comparisons_ must give finite rows of landmarks_")
 
 
 _LOCAL = Structure(

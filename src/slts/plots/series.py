@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
-from slts.errors import DataError
+from slts.errors import check_one_per_series
 from slts.plots.axes import (
     CHANNELS,
     COLOURS,
@@ -208,10 +208,7 @@ def plot_similarity_space(
     labels = np.asarray(y)
     pca = PCA(2, random_state=0)
     points = pca.fit_transform(np.asarray(features(X), dtype=np.float64))
-    if len(labels) != len(points):
-        raise DataError(
-            f"X and y have inconsistent lengths: {len(points)} series and {len(labels)} labels."
-        )
+    check_one_per_series(len(points), labels, "y", "labels")
     ax = axes_or_new(ax)
     rings, ring_labels = np.empty((0, 2)), labels[:0]
     if hasattr(model, "landmarks_"):

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError
+from slts.errors import DataError, check_one_per_series
 from slts.estimators.base import check_groups
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, Predicted
@@ -107,10 +107,8 @@ def predict_series(
     batch = model.check_series(X) if direct else as_series(X)
     if len(batch) == 0:
         raise DataError("X is empty: a report needs at least one series, or X=None.")
-    if ids is not None and len(ids) != len(batch):
-        raise DataError(
-            f"X and ids have inconsistent lengths: {len(batch)} series and {len(ids)} ids."
-        )
+    if ids is not None:
+        check_one_per_series(len(batch), ids, "ids", "ids")
     if ids is not None or batch.series_names is None:
         batch = batch.named(range(len(batch)) if ids is None else ids)
     given = batch if direct else X
@@ -119,10 +117,7 @@ def predict_series(
     unknown: list[Any] = []
     if y is not None:
         labels = column_or_1d(y)
-        if len(labels) != len(batch):
-            raise DataError(
-                f"X and y have inconsistent lengths: {len(batch)} series and {len(labels)} labels."
-            )
+        check_one_per_series(len(batch), labels, "y", "labels")
         unknown = [c for c in np.unique(labels).tolist() if c not in set(classes)]
         position = {c: k for k, c in enumerate([*classes, *unknown])}
         truth = np.array([position[c] for c in labels.tolist()], dtype=np.int64)

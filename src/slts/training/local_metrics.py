@@ -182,10 +182,8 @@ def learn_local_metrics(
     counted = snippets = None
     if chosen.snippets is not None:
         counted = SnippetFeatures(chosen.snippets, training.batch, training.anchors, options.n_jobs)
-        occurring = _count("Counting snippets", counted, _empty_gram(training, options), options)
-        gram = gram.plus(occurring, chosen.share)
+        _count("Counting snippets", counted, gram, chosen.share, options)
         snippets = replace(counted.snippets, shares=counted.shares())
-        del occurring
     n_phases, everything = chosen.n_phases, training.everything
     judged.clear()
     features = kept or _align_anchors(training, comparisons, n_phases, options)
@@ -355,7 +353,8 @@ def _choose(
     shares = [0.0]
     if judges.snippets is not None:
         counted = SnippetFeatures(judges.snippets, judges.batch, judges.anchors, options.n_jobs)
-        occurring = _count("Choosing snippets", counted, _empty_gram(judges, options), options)
+        occurring = _empty_gram(judges, options)
+        _count("Choosing snippets", counted, occurring, 1.0, options)
         shares = [share * options.n_comparisons for share in _SNIPPET_SHARES]
 
     def fit(n_phases: int, share: float) -> RidgeFit:
@@ -379,15 +378,14 @@ def _choose(
 
 
 def _count(
-    title: str, counted: SnippetFeatures, gram: FeatureGram, options: LocalOptions
-) -> FeatureGram:
-    """Add the features of snippets to an empty Gram matrix, with a mean squared norm of one."""
+    title: str, counted: SnippetFeatures, gram: FeatureGram, share: float, options: LocalOptions
+) -> None:
+    """Add the features of snippets to a Gram matrix, with `share` as mean squared norm."""
     with options.bar(title) as progress:
         for features in counted.features():
             gram.add(features)
             progress(counted.n_done, len(counted.snippets))
-    gram.end_comparison()
-    return gram
+    gram.end_comparison(share)
 
 
 def _align_anchors(
