@@ -29,7 +29,7 @@ import slts
 from slts.execution import DaskRunner, ThreadRunner, running_client
 
 _PER_PART = 1_000
-# Fewer series are learned from in memory, without the workers.
+# With fewer series and this limit all alignments would be in memory, without the workers.
 _IN_PARTS = 11_000
 
 
@@ -74,7 +74,7 @@ def run(
         bag = bag.persist()
         distributed.wait(bag)
     model = slts.SLTSClassifier(
-        n_landmarks=landmarks, gamma=1e-3, lam=0.1, calibration_cv=None, memory_limit="16GB",
+        n_landmarks=landmarks, gamma=1e-3, lam=0.1, calibration_cv=None, memory_limit="1GB",
         device=device, n_jobs=n_jobs, random_state=0,
     )  # fmt: skip
     passes: list[float] = []
