@@ -464,6 +464,8 @@ def test_labels_of_a_scan_come_from_the_scan(model, held_out, write_scan):
     for labels in (y, "label"):
         with pytest.raises(slts.DataError, match="y must be None if X is a scan"):
             certify(model, scan, labels)
+        with pytest.raises(slts.DataError, match="y must be None if X is a scan"):
+            slts.prediction_sets(model, scan, labels)
     with pytest.raises(slts.DataError, match="in memory"):
         certify(model, scan, sample="training")
     with pytest.raises(slts.DataError, match=r"not trained on: \[7\]"):

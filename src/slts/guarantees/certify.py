@@ -15,7 +15,7 @@ from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import statements
 from slts.guarantees.bounds import check_probability
 from slts.guarantees.certificate import Bound, Certificate
-from slts.guarantees.held_out import HeldOut, check_batch, check_labels
+from slts.guarantees.held_out import HeldOut, check_batch, check_labels, require_labels_of_scan
 from slts.guarantees.statements import (
     FIXED_LANDMARKS,
     INDEPENDENT,
@@ -117,14 +117,8 @@ def certify(
         raise ValueError("The 'pool' parameter of certify is for sample='training' only.")
     check_is_fitted(model)
     is_scan = is_source(X)
-    if is_scan and y is not None:
-        raise DataError(
-            "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
-        )
-    if is_scan and groups is not None:
-        raise DataError(
-            "groups must be None if X is a scan: name their column, scan_series(..., groups='...')"
-        )
+    if is_scan:
+        require_labels_of_scan(y, groups)
     if sample == "holdout":
         return HeldOut.of(model, X, y, groups).certificate(delta, n_models)
     if groups is not None:

@@ -144,6 +144,18 @@ class HeldOut:
         return Certificate(tuple(found), float(delta), type(model).__name__, int(n_models))
 
 
+def require_labels_of_scan(y: Any, groups: Any) -> None:
+    """Raise an error if labels or groups are given beside a scan, which has its own."""
+    if y is not None:
+        raise DataError(
+            "y must be None if X is a scan, which has its own labels: scan_series(..., label='...')"
+        )
+    if groups is not None:
+        raise DataError(
+            "groups must be None if X is a scan: name their column, scan_series(..., groups='...')"
+        )
+
+
 def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
     """Labels as an array. All must be classes of the model. `X` is used for messages."""
     if y is None:

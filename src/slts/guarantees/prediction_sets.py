@@ -13,7 +13,7 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.guarantees.bounds import check_probability
-from slts.guarantees.held_out import HeldOut
+from slts.guarantees.held_out import HeldOut, require_labels_of_scan
 from slts.learning.calibration import HeldOutMargins, two_sided
 from slts.quantities import count
 from slts.training.source import is_source
@@ -217,7 +217,9 @@ def prediction_sets(
                 f"slts.prediction_sets(model, X, y)."
             )
         return PredictionSets(model, held_out)
-    if y is None and not is_source(X):
+    if is_source(X):
+        require_labels_of_scan(y, groups)
+    elif y is None:
         raise DataError(
             "y is None: prediction_sets needs the labels of held-out series. For the sets of new "
             "series, use prediction_sets(model).predict(X)."

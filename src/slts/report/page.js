@@ -38,8 +38,8 @@
   const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 4)}…${text.slice(-3)}` : text);
   // A label in a sentence: "class 3" for a number or letter, other labels unchanged.
   const classed = (label) => (label.length === 1 || /^[-+.\d]+$/.test(label) ? `class ${label}` : label);
-  // A word at the beginning of a sentence; identifiers such as r007 stay as the user writes them.
-  const capital = (text) => /^\p{L}+([\s,:]|$)/u.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  // Words of this page at the beginning of a sentence; labels and identifiers stay as the user writes them.
+  const capital = (text) => (/^(all|class|series|steps?|time|training) /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text);
   const plural = (count, one, many) => `${count} ${count === 1 ? one : many}`;
 
   // Packed arrays are one typed array. An array is scaled when it is read.
