@@ -144,8 +144,8 @@ class NearQuery:
         """Answer for a block of a part; the first row of the block has position ``first``."""
         (margins,) = _margins(rows, first, self.reference)
         short, used = 1.0 - margins, rows.weights > 0.0
-        is_near = (np.abs(short) <= self.width) & used
-        below = (short > 0.0) & used & ~is_near
+        is_near, n_used = (np.abs(short) <= self.width) & used, int(np.count_nonzero(used))
+        below = np.where((short > 0.0) & ~is_near, rows.weights, 0.0)
         near = PickedRows.picked(rows, is_near, short, first, by_position=self.by_position)
         if np.isfinite(self.rate):
             chance = np.minimum(1.0, self.rate * near.weights)
@@ -154,10 +154,10 @@ class NearQuery:
             near = scaled.take(drawn)
         return NearReply(
             near,
-            int(np.count_nonzero(used)),
-            int(np.count_nonzero(used & ~is_near)),
-            float(rows.weights[below].sum()),
-            rows.combine(np.where(below, rows.weights, 0.0)),
+            n_used,
+            n_used - int(np.count_nonzero(is_near)),
+            float(below.sum()),
+            rows.combine(below),
             rows.loss(margins),
         )
 

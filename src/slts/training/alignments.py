@@ -33,8 +33,8 @@ Task = TypeVar("Task")
 
 # Metrics whose similarities are computed together, at least.
 _FEWEST_AT_ONCE = 3
-# Bytes of products that a thread reads at once: they stay in its cache.
-_BLOCK_BYTES = 2**22
+# Bytes of products that a thread reads at once: after each call of NumPy it waits for the GIL.
+_BLOCK_BYTES = 2**24
 
 
 def metrics_at_once(n_channels: int) -> int:
