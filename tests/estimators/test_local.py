@@ -606,7 +606,10 @@ def test_class_weights_find_more_of_a_rare_class(rng):
 
 def test_many_channels_are_reduced(rng):
     y = np.arange(30) % 2
-    X = [rng.normal(size=(120, 10)) + 2.0 * c * np.sin(np.arange(120))[:, None] for c in y]
+    # Of different lengths, so that steps are not taken for channels.
+    lengths = 10 + np.arange(30) % 3
+    waves = 2.0 * np.sin(np.arange(120))[:, None]
+    X = [rng.normal(size=(120, n)) + c * waves for c, n in zip(y, lengths, strict=True)]
     model = check(slts.LocalSLTSClassifier(random_state=0), X, y, at_least=0.95)
     assert all(m.shape[3] == 25 for m in model.local_metrics_)
 

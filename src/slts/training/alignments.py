@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, ThreadRunner, few_threads, one_blas_thread, silent
+from slts.execution import Progress, ThreadRunner, one_blas_thread, silent
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -304,7 +304,7 @@ class SampleAlignments:
 
         numbers = range(len(metrics))
         with one_blas_thread():
-            solved = ThreadRunner(few_threads(self.n_jobs)).map(
+            solved = ThreadRunner(self.n_jobs).map(
                 lambda k, _, K: task(k // size, k % size, K),
                 numbers, own=similarities, progress=progress,
             )  # fmt: skip
@@ -329,5 +329,5 @@ class SampleAlignments:
         """Solve problems in threads, each with one BLAS thread; return the results in order."""
         # With small matrices, threads of BLAS would mostly wait for each other.
         with one_blas_thread():
-            runner = ThreadRunner(few_threads(self.n_jobs))
+            runner = ThreadRunner(self.n_jobs)
             return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))

@@ -15,7 +15,7 @@ import numpy as np
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings
 from slts.errors import warn
-from slts.execution import TaskRunner, few_threads
+from slts.execution import TaskRunner, thread_count
 from slts.landmarks import resolve_count
 from slts.learning import MetricSolution, SeparatorSolution
 from slts.models.row_map import RowMap
@@ -241,7 +241,7 @@ def _plan(
         complete=first_pass.complete, item=np.dtype(options.settings.dtype).itemsize,
         learns_metric=options.learns_metric,
         n_candidates=0 if options.cv is None else n_counts * len(options.parameters),
-        n_solvers=few_threads(options.n_jobs),
+        n_solvers=thread_count(options.n_jobs),
     )  # fmt: skip
     plan = MemoryPlan.make(work, limit, runner)
     if plan is None:
