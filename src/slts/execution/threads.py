@@ -20,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 # More threads than this only wait for each other; each needs memory for its stack and its batch.
 _THREADS_PER_CORE = 4
+_THREADS_OF_PYTHON = 6
 
 _LOCK = threading.Lock()
 # Limits in force, the newest last, and what restores the number before all of them.
@@ -38,6 +39,14 @@ def thread_count(n_jobs: int | None) -> int:
     if wanted <= _THREADS_PER_CORE:
         return wanted
     return int(min(wanted, _THREADS_PER_CORE * cpu_count()))
+
+
+def few_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for work that is Python and short calls of NumPy in part.
+
+    These run one after the other, and more threads only wait for their turn.
+    """
+    return min(thread_count(n_jobs), _THREADS_OF_PYTHON)
 
 
 @contextmanager
