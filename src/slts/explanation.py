@@ -494,7 +494,7 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         singular_values = np.linalg.svd(form.metrics, compute_uv=False).astype(np.float64)
         n_numbers = form.metrics.size + np.count_nonzero(form.coef) + form.landmarks.values.size
     else:
-        batch = model.landmarks_ if X is None else as_series(X)
+        batch = model.landmarks_ if X is None else as_series(X, layout="channels_first")
         # Each series is explained separately, which is slow: a part is enough for a mean.
         some = batch[even_choice(len(batch))]
         found = [explain_with(model, forms, x) for x in some]

@@ -382,6 +382,12 @@ def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, r
     assert json.loads(output)["n_training_copies"] == 45
     _, _, messages = run("report", path, train, "--out", tmp_path / "r.html")
     assert messages.count("warning: 45 of 45 series are copies of training series") == 1
+    unlabelled = tmp_path / "unlabelled.csv"
+    pd = pytest.importorskip("pandas")
+    pd.read_csv(train).drop(columns="speaker").to_csv(unlabelled, index=False)
+    _, _, messages = run("report", path, unlabelled, "--out", tmp_path / "u.html")
+    assert "has no scores" in messages
+    assert "The accuracy" not in messages
 
 
 def test_only_fit_warns_of_more_channels_than_steps(tmp_path, run):
@@ -397,6 +403,10 @@ def test_only_fit_warns_of_more_channels_than_steps(tmp_path, run):
     code, _, messages = run("predict", path, tmp_path / "swapped.npz")
     assert code == 1
     assert "but the model was trained on 9. Arrays are (n, channels, time)" in messages
+    # One series as long as there are channels says nothing about the axes.
+    np.savez(tmp_path / "ragged.npz", values=np.zeros((12, 2)), offsets=[0, 9, 12])
+    _, _, messages = run("predict", path, tmp_path / "ragged.npz")
+    assert "ragged.npz has 2 channels, but the model was trained on 9\n" in messages
     code, _, messages = run("fit", tmp_path / "swapped.npz", "--model", path, "--method", "1nn")
     assert "swapped.npz has no labels. A table has them in a column (--label" in messages
 

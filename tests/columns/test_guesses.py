@@ -339,14 +339,17 @@ def test_rows_that_may_be_steps_are_a_question(others):
 
 
 def test_classes_one_after_the_other_are_rows_if_the_columns_are_named_like_times():
-    steps = {f"t{k}": values for k, values in enumerate(STEPS.values())}
+    steps = {f"time_{k}": values for k, values in enumerate(STEPS.values())}
     classes = {"gait": ["a"] * 10 + ["b"] * 10}
     found = guess(classes | steps, label="gait")
     assert (found.wide, found.label, found.channels) == (True, "gait", tuple(steps))
     # Other columns may identify the series.
     assert not guess(classes | {"take": np.repeat(np.arange(4), 5)} | steps, label="gait").wide
-    with pytest.raises(DataError, match="rename the steps to t0"):
+    with pytest.raises(DataError, match="rename the steps to time_0"):
         guess(classes | STEPS, label="gait")
+    # Temperatures, perhaps.
+    with pytest.raises(DataError, match="whether a row is one step"):
+        guess(classes | {f"t{k}": v for k, v in enumerate(STEPS.values())}, label="gait")
     mixed = {"gait": ["a", "b"] * 10} | STEPS
     with pytest.raises(DataError, match="or name the label with --label"):
         guess(mixed)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from slts.learning import row_queries
+from slts.learning.hinge import HingeExamples
 from slts.learning.row_queries import (
     CheckQuery,
     CheckReply,
@@ -185,3 +187,8 @@ def test_a_reduction_knows_what_it_left_out() -> None:
     assert [reduced(width).whole for width in (0.5, 0.9, 1.0)] == [False, False, True]
     assert not reduced(1.0).mean_is_tight(np.array([10.0]))
     assert reduced(1.0).rows().n_rows == 3
+
+
+def test_margins_whose_sum_overflows_are_finite() -> None:
+    rows = HingeExamples(np.full((4000, 1), 1e305), np.ones(4000), np.ones(4000))
+    assert np.isfinite(row_queries._margins(rows, 0, np.ones(1))).all()

@@ -73,6 +73,20 @@ def test_equal_series_with_far_more_channels_than_steps_may_have_swapped_axes(ki
     model.predict(swapped)
 
 
+def test_axes_that_are_certain_are_not_doubted(tmp_path):
+    X, y = list(np.random.default_rng(0).normal(size=(12, 9, 2))), ["a", "b"] * 6
+    named = as_series(X, layout="channels_first")
+    slts.datasets.write_ts(tmp_path / "wide.ts", named, y)
+    assert slts.datasets.read_ts(tmp_path / "wide.ts")[0].n_channels == 9
+    gap = X[0].copy()
+    gap[0, 0] = np.nan
+    assert slts.align(gap, X[1]).path[-1].tolist() == [1, 1]
+    model = slts.LocalSLTSClassifier(n_snippets=4, random_state=0).fit(named, y)
+    assert slts.summarize(model, X).channel_importance.shape[1] == 9
+    bag = pytest.importorskip("dask.bag").from_sequence(zip(X, y, strict=True), npartitions=3)
+    slts.OneNNClassifier().fit(slts.scan_series(bag), None)
+
+
 @pytest.mark.parametrize("kind", [np.asarray, as_series, list])
 def test_a_pair_of_series_and_labels_must_be_unpacked(kind):
     pair = kind(np.zeros((4, 2, 9))), [0, 1, 0, 1]

@@ -79,7 +79,7 @@ def align(
     rows, steps = [], []
     for name, series in (("a", x), ("b", y)):
         with _naming(f"'{name}' is not a usable series"):
-            batch = as_series([series])
+            batch = as_series([series], layout="channels_first")
             rows.append(settings.prepare(batch))
         steps.append(np.flatnonzero(observed_steps(batch)))
     if np.isnan(x).any() or np.isnan(y).any():

@@ -410,7 +410,8 @@ class _CommandPart:
 def _require_channels(batch: Dataset, expected: int) -> None:
     """Raise an error if series have another number of channels than those of a model."""
     if batch.series.n_channels != expected:
-        is_swapped = base_suffix(batch.source) == ".npz" and expected in batch.series.lengths
+        all_as_long = bool((batch.series.lengths == expected).all())
+        is_swapped = base_suffix(batch.source) == ".npz" and all_as_long
         swapped = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)" * is_swapped
         raise DataError(
             f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but the model was "

@@ -49,9 +49,10 @@ def report(
             common.messages.say(
                 f"no column of {data} holds the classes of the model: the report has no scores"
             )
-        n_copies = len(Overlap.of(fitted, held_out_digests(fitted, found.series)).copies)
-        if n_copies:
-            common.messages.say(copies_warning(n_copies, len(found)))
+        else:
+            n_copies = len(Overlap.of(fitted, held_out_digests(fitted, found.series)).copies)
+            if n_copies:
+                common.messages.say(copies_warning(n_copies, len(found)))
     title = title or _title(str(model) if data is None else data)
     write_report(fitted, out, title=title, verbose=common.messages.shows_progress, **given)
     if common.as_json:

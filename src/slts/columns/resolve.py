@@ -350,14 +350,16 @@ class _Resolver(ColumnFacts):
             len(steps) == len(self.kinds) or (often and not self.is_contiguous(often[0]))
         ):
             return True
-        # Classes one after the other: t0, t1, ... are times, and only the label is beside them.
-        if labels and not blocks and is_time_name(steps[0].rstrip("0123456789.")):
+        # Classes one after the other: time_0, time_1, ... are times, and only the label is beside
+        # them. t0, t1, ... may be temperatures.
+        name = steps[0].rstrip("0123456789.")
+        if labels and not blocks and is_time_name(name) and simplified(name) != "t":
             return True
         if any(simplified(n) not in PEOPLE and (n in named or not unique) for n in series):
             return False
         otherwise = ", or name the label with --label (label=)"
         if labels:
-            otherwise = "" if blocks else ", or rename the steps to t0, t1, t2 and so on"
+            otherwise = "" if blocks else ", or rename the steps to time_0, time_1 and so on"
         raise DataError(
             f"{self.file}: it is not clear whether a row is one step of a series, or a series "
             f"whose steps are the columns {shortened(steps)}. Name the column that identifies the "

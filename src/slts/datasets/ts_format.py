@@ -66,7 +66,7 @@ def read_ts(source: Source) -> tuple[SeriesBatch, AnyArray | None]:
     """
     with _opened(source) as (file, where):
         series, labels = parse_ts(file, where)
-    return as_series(series), labels
+    return as_series(series, layout="channels_first"), labels
 
 
 @contextlib.contextmanager

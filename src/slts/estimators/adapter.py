@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from slts._typing import FloatArray
 from slts.estimators import SLTSClassifier
+from slts.series import as_series
 
 
 class AdaptedClassifier:
@@ -30,7 +31,9 @@ class AdaptedClassifier:
 
     def _fit(self, X: Any, y: npt.NDArray[Any]) -> Self:
         template = SLTSClassifier() if self.estimator is None else self.estimator
-        self.estimator_ = clone(template).set_params(n_jobs=self._thread_count()).fit(X, y)
+        # Other libraries say which axis holds the channels.
+        series = as_series(X, layout="channels_first")
+        self.estimator_ = clone(template).set_params(n_jobs=self._thread_count()).fit(series, y)
         return self
 
     def _thread_count(self) -> int:

@@ -93,7 +93,8 @@ class BagPart:
         for number, label in enumerate(labels_of, start):
             self._check_label(label, first[1], number, labels)
         try:
-            series = as_series([e[0] for e in elements] if has_labels else list(elements))
+            values = [e[0] for e in elements] if has_labels else list(elements)
+            series = as_series(values, layout="channels_first")
         except DataError as error:
             raise DataError(f"{self.name}, from element {start}: {error}") from error
         found = np.asarray([_scalar(label) for label in labels_of])

@@ -284,7 +284,10 @@ class ReducedRows:
 def _margins(rows: HingeExamples, first: int, *coefs: FloatArray) -> FloatArray:
     """Return the margins at each of ``coefs``, one row each."""
     margins = rows.margins(np.stack(coefs))
-    if not np.isfinite(margins.sum()):
+    with np.errstate(over="ignore"):
+        total = margins.sum()
+    # A sum of finite numbers may overflow.
+    if not np.isfinite(total) and not np.isfinite(margins).all():
         broken = np.flatnonzero(~np.isfinite(margins).all(axis=0))
         raise DataError(
             f"The 'features' must be finite. Row {first + int(broken[0])} of a part is not. "

@@ -26,6 +26,7 @@ from slts.models.representations import Representation
 from slts.models.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
+from slts.series.channels import pool_steps
 from slts.series.source import SeriesSource
 from slts.training.first_pass import FirstPass, class_weights, count_and_sample
 from slts.training.held_out import HeldOutDecisions
@@ -101,9 +102,10 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
         weights = first_pass.multiplicities(np.arange(len(batch))) * by_class[codes]
 
         count = _landmark_count(options, codes, first_pass.n_series)
+        pooled = pool_steps(batch, options.max_length)
         tasks: list[Callable[[], Any]] = [
             partial(
-                Representation.fit, batch, name, max_length=options.max_length,
+                Representation.fit, pooled, name, max_length=options.max_length,
                 n_components=options.n_components,
             )
             for name in options.representations
