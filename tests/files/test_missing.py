@@ -60,6 +60,21 @@ def wide(tmp_path, cells, *, header):
     return path, values
 
 
+@pytest.mark.parametrize("label", [0, 12])
+def test_the_first_row_of_a_wide_file_may_be_short(label, tmp_path):
+    values, lengths = np.random.default_rng(0).normal(size=(20, 12)).round(3), [9, 12, 8, 11] * 5
+    lines = []
+    for row, n, name in zip(values, lengths, ["up", "down"] * 10, strict=True):
+        cells = [*map(str, row[:n]), *[""] * (12 - n)]
+        lines.append(",".join([*cells[:label], name, *cells[label:]]))
+    path = tmp_path / "short.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = read_series(path)
+    assert found.labels.tolist() == ["up", "down"] * 10
+    assert found.series.lengths.tolist() == lengths
+    np.testing.assert_array_equal(found.series[0][0], values[0, :9])
+
+
 @pytest.mark.parametrize("header", [False, True])
 def test_wide_rows_have_gaps_inside_and_padding_at_the_end(header, tmp_path):
     path, values = wide(tmp_path, {2: "NaN", 6: "", 7: ""}, header=header)

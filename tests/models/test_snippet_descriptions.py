@@ -1,5 +1,7 @@
 """A snippet is described by its steps, series and channels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,10 @@ def test_steps_and_series_are_named(gap):
 def test_a_snippet_that_is_longer_than_its_series_has_all_steps():
     snippets = drawn(1, 5)
     assert snippets.describe(0) == f"all steps of training series {snippets.series[0]}"
+    # If other series are longer, its steps may be apart.
+    snippets = replace(drawn(1, 38), starts=np.full(60, -2))
+    k = one(snippets, snippets.dilations == 3)
+    assert snippets.describe(k) == f"every 3 steps of training series {snippets.series[k]}"
 
 
 def test_channels_are_numbered_or_named():

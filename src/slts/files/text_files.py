@@ -323,8 +323,11 @@ def _is_header(cells: Sequence[str]) -> bool:
     """Tell whether the first line of a table names its columns.
 
     Numbers name columns if they are counted or are times at equal distances, such as 0, 1, 2. All
-    but the first and the last cell of a line of data are numbers; one of these may be a label.
+    but the first and the last cell of a line of data are numbers; one of these may be a label. A
+    short series is padded with empty cells.
     """
+    if not is_number(cells[-1]) and sum(map(is_number, cells)) >= _LEAST_STEPS - 1:
+        cells = [cell for cell in cells if cell.strip()]
     inner = cells[1:-1] if len(cells) >= _LEAST_STEPS else cells
     if not all(map(is_number, inner)) or not (is_number(cells[0]) or is_number(cells[-1])):
         return True

@@ -215,7 +215,8 @@ class Snippets:
         if gap > 1:
             steps = f"steps {start}, {start + gap}, ..., {last}"
         if start < 0:
-            steps = "all steps"
+            # It is longer than its series.
+            steps = "all steps" if gap == 1 else f"every {gap} steps"
         text = f"{steps} of {series or f'training series {self.series[snippet]}'}"
         if len(self.scale.centre) == 1:
             return text

@@ -443,7 +443,7 @@ def _checked_offsets(offsets: object, n_steps: int) -> IntArray:
     if bounds[0] != 0 or bounds[-1] != n_steps:
         raise DataError(
             f"offsets must run from 0 to the number of steps, {n_steps}, "
-            f"got {bounds[0]} to {bounds[-1]}"
+            f"got {bounds[0]} to {bounds[-1]}. The values are (steps of all series, channels)"
         )
     if (np.diff(bounds) <= 0).any():
         index = int(np.argmax(np.diff(bounds) <= 0))
