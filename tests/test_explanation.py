@@ -416,3 +416,15 @@ def test_a_planted_motif_has_most_of_the_positive_contributions():
     assert steps > 0.65
     assert channel > 0.6
     assert both > 0.5
+
+
+@pytest.mark.parametrize("kind", [slts.LocalSLTSClassifier, slts.SLTSClassifier])
+def test_a_summary_takes_channels_by_their_names(kind, rng):
+    y = np.tile(["a", "b"], 10)
+    values = [rng.normal(size=(12, 2)) + np.array([3.0 * (c == "a"), 0.0]) for c in y]
+    offsets = np.arange(21) * 12
+    X = slts.SeriesBatch(np.concatenate(values), offsets, ["p", "q"])
+    swapped = slts.SeriesBatch(np.concatenate(values)[:, ::-1], offsets, ["q", "p"])
+    model = kind(random_state=0).fit(X, y)
+    expected = slts.summarize(model, X).channel_importance
+    np.testing.assert_array_equal(slts.summarize(model, swapped).channel_importance, expected)

@@ -494,12 +494,12 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
         singular_values = np.linalg.svd(form.metrics, compute_uv=False).astype(np.float64)
         n_numbers = form.metrics.size + np.count_nonzero(form.coef) + form.landmarks.values.size
     else:
-        batch = model.landmarks_ if X is None else as_series(X, layout="channels_first")
+        batch = model.landmarks_ if X is None else model.check_series(X)
         # Each series is explained separately, which is slow: a part is enough for a mean.
         some = batch[even_choice(len(batch))]
         found = [explain_with(model, forms, x) for x in some]
         if isinstance(forms[-1], SnippetForm):
-            strength, effect = snippet_strength(forms[-1], model.check_series(some), n_jobs)
+            strength, effect = snippet_strength(forms[-1], some, n_jobs)
         channels = np.mean([np.abs(one.by_channel) for one in found], axis=0)
         comparisons = np.mean([np.abs(one.by_comparison) for one in found], axis=0)
         n_numbers = model.n_numbers_

@@ -102,6 +102,7 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
         weights = first_pass.multiplicities(np.arange(len(batch))) * by_class[codes]
 
         count = _landmark_count(options, codes, first_pass.n_series)
+        # Once, and not in every task.
         pooled = pool_steps(batch, options.max_length)
         tasks: list[Callable[[], Any]] = [
             partial(
