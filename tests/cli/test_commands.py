@@ -646,6 +646,23 @@ def test_files_of_the_archives_and_a_folder_per_class(form, tmp_path, run):
     assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
 
 
+def test_a_model_knows_the_layout_and_the_label_of_a_wide_file(tmp_path, run):
+    waves = [np.sin(np.arange(10) * (1 + i % 3) + i).tolist() for i in range(30)]
+    names = ",".join(["fault", *(f"v{k}" for k in range(10))])
+    rows = [",".join(map(str, [i % 3, *wave])) for i, wave in enumerate(waves)]
+    mixed, by_class, model = (tmp_path / name for name in ("mixed.csv", "sorted.csv", "m.slts"))
+    mixed.write_text("\n".join([names, *rows]))
+    # Two of three classes, one after the other.
+    by_class.write_text("\n".join([names, *rows[::3], *rows[1::3]]))
+    fit = ["fit", mixed, "--label", "fault", "--model", model, "--method", "bbs"]
+    assert run(*fit)[0] == 0
+    assert slts.load(model).label_column_ == "fault"
+    for command in ("predict", "evaluate"):
+        code, _, messages = run(command, model, by_class)
+        assert code == 0, messages
+        assert "label=fault, one series per row, steps=v0..v9" in messages
+
+
 def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
     data = walks(tmp_path, gait=lambda i: ["walk", "run"][i % 2])
     fit = ["fit", data, "--method", "bbs", "--model", tmp_path / "m.slts", "--json"]
@@ -657,7 +674,7 @@ def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
     assert slts.load(tmp_path / "m.slts").n_steps_in_ == 24 * 19
     code, _, messages = run(*fit, "--every", "20ms")
     assert code == 1
-    assert "every must be a number such as 0.02" in messages
+    assert f"{data}: --every (every=) must be a number such as 0.02" in messages
 
 
 def test_prediction_sets_in_every_form(problem, model, tmp_path, run):

@@ -297,7 +297,7 @@ def test_nothing_may_be_missing(estimator, saved, path):
         with pytest.raises(slts.ModelFileError):
             slts.load(path)
     # What older files lack has a default.
-    for key in document["state"].keys() - {"every_", "fit_params_", "validation_"}:
+    for key in document["state"].keys() - {"every_", "fit_params_", "label_column_", "validation_"}:
         edited = copy.deepcopy(document)
         del edited["state"][key]
         path.write_bytes(forged(header, edited, payload))

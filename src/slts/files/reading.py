@@ -94,7 +94,7 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return _scan(
+    return scan_source(
         source, RequestedColumns(id, time, label, channels, expect, classes, groups, every)
     )
 
@@ -166,8 +166,8 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, every))
-    return scan.read(labels=labels)
+    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every)
+    return scan_source(path, requested).read(labels=labels)
 
 
 def iter_series(
@@ -207,12 +207,11 @@ def iter_series(
     """
     skip = on_error == "skip"
     requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every, skip)
-    scan = _scan(path, requested)
-    yield from scan.batches(labels=labels, batch_size=batch_size)
+    yield from scan_source(path, requested).batches(labels=labels, batch_size=batch_size)
 
 
-def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
-    """Choose the form of a source."""
+def scan_source(source: object, requested: RequestedColumns) -> SeriesScan:
+    """Choose the form of a source; standard input can be read only once."""
     if is_path_like(source):
         return _scan_files(ParquetFiles.at(source), requested)
     if is_collection(source):

@@ -221,7 +221,7 @@ class CsvTable:
         """Find the role of each column of a table."""
         if not self.has_header:
             # The names of columns are numbers, which no model knows.
-            requested = replace(requested, expect=None)
+            requested = replace(requested, expect=None, model_label=None)
         return resolve_columns(self.sample, requested, has_header=self.has_header)
 
     def chunks(self, columns: Columns, names: Sequence[str]) -> Iterator[Chunk]:
