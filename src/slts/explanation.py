@@ -9,8 +9,8 @@ The contribution of channel u at step i is sum_j coef_cj a_iu (M_c s_ij)_u. With
 s_ij is split by phase and each phase has its own metric. With several comparisons, their
 contributions are added. The constant channel is not a channel of the data: its terms belong to the
 offset. What a snippet adds at a step, compared with a mean step of the training series, is divided
-evenly among the steps that it is compared with, and among its channels. What mean steps add
-belongs to the intercept.
+evenly among the steps that it is compared with (an end that is repeated counts once), and among its
+channels. What mean steps add belongs to the intercept.
 """
 
 from __future__ import annotations
