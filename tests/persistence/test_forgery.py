@@ -450,7 +450,7 @@ def many(header):
         header[f"t{i}"] = {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}
 
 
-DAMAGED = "it is truncated, too long or damaged"
+DAMAGED = "it is (truncated|too long|damaged)"
 HEADERS = {
     "huge shape": (with_entry(shape=[2**40, 2**40]), DAMAGED),
     "huger shape": (with_entry(shape=[2**63, 2]), DAMAGED),

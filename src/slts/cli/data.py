@@ -10,7 +10,6 @@ import contextlib
 import glob
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +35,6 @@ from slts.files.reading import scan_source
 from slts.persistence import load
 from slts.quantities import count
 from slts.series import SeriesBatch
-from slts.series.flatten import SWAPPED_AXES
 from slts.series.source import Digests, series_keys
 from slts.training.held_out import make_splits
 
@@ -114,8 +112,6 @@ def load_model(
     model = load(path)
     check_device(common.device, type(model).__name__)
     model.set_params(device=common.device, n_jobs=common.jobs or -1, verbose=shows_progress)
-    # Arrays with as many channels as the model are not swapped, and others are an error.
-    warnings.filterwarnings("ignore", SWAPPED_AXES)
     if memory_limit is not None and "memory_limit" in model.get_params():
         model.set_params(memory_limit=memory_limit)
     return model

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
-from slts.errors import DataError, check_one_per_series
+from slts.errors import DataError
 from slts.estimators.parameters import check_parameters
 from slts.estimators.prediction import (
     Method,
@@ -42,6 +42,7 @@ from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch, as_series
+from slts.series.convert import check_one_per_series
 from slts.series.dataset import Dataset, first_missing
 from slts.series.naming import class_name, names_of
 from slts.series.source import Digests, SeriesSource

@@ -238,7 +238,7 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
     if not path.exists():
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
-            return SeriesScan(name, None, [WholePart(name, None, requested.expect)])
+            return SeriesScan(name, None, [WholePart(name, None, requested)])
         folder = path.parent
         others = [file.name for file in folder.iterdir()] if folder.is_dir() else []
         near = get_close_matches(path.name, others, n=1)
@@ -260,8 +260,7 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
         return ParquetScan(files, requested)
     if suffix in (".ts", ".npz"):
         requested.require_none(name)
-        part = WholePart(name, path, requested.expect, requested.skip)
-        return SeriesScan(name, None, [part], _size_in_memory([path]))
+        return SeriesScan(name, None, [WholePart(name, path, requested)], _size_in_memory([path]))
     return _of_table(FilePart.at(name, path, requested), [path])
 
 

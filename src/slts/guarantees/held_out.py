@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError, check_one_per_series
+from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier, check_groups
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
@@ -19,6 +19,7 @@ from slts.guarantees.certificate import Certificate
 from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
 from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions, signs_of
 from slts.series import SeriesBatch
+from slts.series.convert import check_one_per_series
 from slts.series.source import SeriesSource
 from slts.training.source import is_source, pieces
 

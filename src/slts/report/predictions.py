@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError, check_one_per_series
+from slts.errors import DataError
 from slts.estimators.base import check_groups
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, Predicted
@@ -23,6 +23,7 @@ from slts.quantities import count
 from slts.report.markup import MOST_COLUMNS, Cell, Content, items, meter, percent, section, table
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
+from slts.series.convert import check_one_per_series
 from slts.series.naming import class_name
 
 # Largest number of bars in the histogram of lengths.
