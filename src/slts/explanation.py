@@ -35,8 +35,8 @@ __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
 
 # Series that are averaged over, if each of them takes long.
 _MOST_EXPLAINED = 100
-# A snippet occurs closely at the steps that meet its smallest thresholds, so many of them. How often
-# it does so says most about what it adds.
+# A snippet occurs closely where a step meets one of its smallest thresholds, so many of them. How
+# often it does so says most about what it adds.
 _CLOSE = 2
 
 
