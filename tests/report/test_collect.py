@@ -313,8 +313,7 @@ def test_training_series_are_counted(three):
 def test_the_strongest_snippets_are_those_of_summarize(three):
     model = fitted("local")
     found = collect(model, three.X_test, three.y_test)["snippets"]
-    own = slts.summarize(model)
-    weights = np.sign(own.snippet_effect) * own.snippet_importance
+    weights = slts.summarize(model).snippet_effect
     values = unpack(found["values"])
     for sides, row in zip(found["gallery"], weights, strict=True):
         for name, sign in (("for", 1), ("against", -1)):
