@@ -357,7 +357,13 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     values = [float(line.split("\t")[2]) for line in listed.splitlines()]
     own = snippets[found["classes"].index(found["explained"])]
     strongest = own[np.argsort(-np.abs(own))[:2]]
-    assert np.allclose(values, strongest, atol=1e-4)
+    assert np.allclose(values[:2], strongest, atol=1e-4)
+    # The rows of a table sum to its term of the score.
+    assert f"\n{len(own) - 2} others\t\t{values[2]:+.4f}" in output
+    sums = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output)
+    score, intercept, of_landmarks, of_snippets = map(float, sums.groups())
+    assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=2e-4)
+    assert of_snippets == pytest.approx(sum(values), abs=2e-4)
     # The identifiers of the data.
     assert re.search(r" of r0\d\d, channel", listed)
     assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])

@@ -450,7 +450,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         batch = as_series(X)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        _check_comparable(labels)
+        # NumPy would turn a list of 1 and "a" into texts.
+        is_list = isinstance(y, list | tuple)
+        _check_comparable(np.array(y, dtype=object).reshape(-1) if is_list else labels)
         check_classification_targets(labels)
         advice = f" Every series has one label.{shown}"
         check_one_per_series(len(batch), labels, "y", "labels", advice)

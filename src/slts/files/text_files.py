@@ -299,6 +299,11 @@ class CsvTable:
             problem = _describe(str(error), line - 1, self.names)
             if len(self.names) == 1:
                 problem += f". The first line, {self.names[0][:60]!r}, must name the columns"
+            elif len(self.names) >= _LEAST_STEPS and " columns, got " in problem:
+                problem += (
+                    ". If every row is a series, all rows must have the same number of cells: end "
+                    "short ones with empty cells, or save the table with one row per step"
+                )
             raise DataError(f"{self._file.name}{problem}") from error
         if len(names) < len(self.names):
             table = table.select(list(names))
