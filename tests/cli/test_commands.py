@@ -745,7 +745,7 @@ def test_commands_say_how_many_values_are_missing(model, tmp_path, run):
     X, _, _ = gappy(data, run)
     n_missing = len(range(0, X.n_steps, 4)) + (int(X.offsets[3]) % 4 != 0)
     share = f"{n_missing / X.n_steps:.1%}"
-    message = f"missing values in {X.n_steps} steps: c2 {n_missing} ({share})"
+    message = f"missing values in {X.n_steps} steps: {n_missing} ({share}) in c2"
     for command in (
         ["fit", data, "--model", tmp_path / "m.slts", "--method", "bbs"],
         ["predict", model, data],

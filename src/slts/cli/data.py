@@ -280,7 +280,7 @@ class MissingCounts:
     def say(self, messages: Messages) -> None:
         """Print the channels with missing values; nothing if no value is missing."""
         found = [
-            f"{name} {count:,} ({count / self.n_steps:.1%})"
+            f"{count:,} ({count / self.n_steps:.1%}) in {name}"
             for name, count in self.by_channel.items()
             if count
         ]

@@ -428,6 +428,12 @@ class _Resolver(ColumnFacts):
                 return candidates[0]
         unreadable = [name for name, kind in self.kinds.items() if kind == "bytes"]
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
+        numbers = list(self._free(NUMERIC))
+        if len(numbers) >= _MANY_STEPS:
+            hint += (
+                f". If a row is a series, name the columns of its steps: --channels "
+                f"{numbers[0]}..{numbers[-1]} (channels=)"
+            )
         raise DataError(
             f"{self.file}: it is not clear which column identifies the series. Name it with --id "
             f"(id=); the columns are {self._all_columns()}. If there is none, add one, or "
@@ -580,7 +586,7 @@ class _Resolver(ColumnFacts):
         return tuple(
             name
             for name in ignored
-            if self.kinds[name] in ("text", "integer", "boolean")
+            if (self.kinds[name] in ("text", "boolean") or self.is_whole(name))
             and not ROW_NUMBERS.fullmatch(name)
             and 1 < self.n_distinct(name) < n_series
             and (rows is None or self.is_constant(name, rows.codes))

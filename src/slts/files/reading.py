@@ -250,7 +250,10 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
     if path.is_dir():
         return _scan_folder(files, path, requested)
     if suffix not in (*TABLE_SUFFIXES, ".ts", ".npz"):
-        raise DataError(f"{name} has an unknown suffix; expected {_FORMS}")
+        raise DataError(
+            f"{name} has an unknown suffix; expected {_FORMS}. Rename a text file to .csv or .tsv, "
+            f"and save other tables as CSV"
+        )
     if is_compressed(path) and suffix not in (*TEXT_SUFFIXES, ".ts"):
         raise DataError(
             f"{name}: {suffix} files that are compressed as a whole cannot be read. Decompress it "

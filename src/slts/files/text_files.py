@@ -222,7 +222,16 @@ class CsvTable:
         if not self.has_header:
             # The names of columns are numbers, which no model knows.
             requested = replace(requested, expect=None, model_label=None)
-        return resolve_columns(self.sample, requested, has_header=self.has_header)
+        sample = self.sample
+        if len(self.names) == 1:
+            by = (
+                "tabs in a .tsv file" if self._delimiter == "\t" else "comma, semicolon, tab or bar"
+            )
+            raise DataError(
+                f"{self._file.name} has one column, {self.names[0][:60]!r}: cells must be "
+                f"separated by {by}"
+            )
+        return resolve_columns(sample, requested, has_header=self.has_header)
 
     def chunks(self, columns: Columns, names: Sequence[str]) -> Iterator[Chunk]:
         """Read some columns block by block."""
