@@ -20,13 +20,7 @@ from slts.execution.task_runner import (
     map_blocks,
     partition,
 )
-from slts.execution.threads import (
-    blas_threads,
-    few_threads,
-    fit_threads,
-    one_blas_thread,
-    thread_count,
-)
+from slts.execution.threads import blas_threads, fit_threads, one_blas_thread, thread_count
 
 __all__ = [
     "Bar",
@@ -39,7 +33,6 @@ __all__ = [
     "check_stopped",
     "dask_client",
     "duration",
-    "few_threads",
     "fit_threads",
     "free_disk",
     "map_blocks",

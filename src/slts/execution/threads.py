@@ -21,7 +21,6 @@ from threadpoolctl import ThreadpoolController
 
 # More threads than this only wait for each other; each needs memory for its stack and its batch.
 _THREADS_PER_CORE = 4
-_THREADS_OF_PYTHON = 6
 
 _LOCK = threading.Lock()
 # Limits in force, the newest last, and what restores the number before all of them.
@@ -41,14 +40,6 @@ def thread_count(n_jobs: int | None) -> int:
     if wanted <= _THREADS_PER_CORE:
         return wanted
     return int(min(wanted, _THREADS_PER_CORE * cpu_count()))
-
-
-def few_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for work that is Python and short calls of NumPy in part.
-
-    These run one after the other, and more threads only wait for their turn.
-    """
-    return min(thread_count(n_jobs), _THREADS_OF_PYTHON)
 
 
 @contextmanager
