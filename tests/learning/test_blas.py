@@ -24,9 +24,9 @@ def test_products_are_those_of_numpy_in_every_layout(rng, sizes):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_tiles_cover_every_sum_once(rng, monkeypatch, n_threads):
     """Tiles of few rows, so that there are many of them, and the last ones are smaller."""
-    for name, value in {"_LARGE_TILE": (7, 9), "_SMALL_TILE": (8, 4), "_FEWEST_ROWS": 2}.items():
+    settings = {"_ROWS": 8, "_COLUMNS": 12, "_FEW": 0.0, "_COPIED_ROWS": 5}
+    for name, value in settings.items():
         monkeypatch.setattr(blas, name, value)
-    monkeypatch.setattr(blas, "_FEW", 0.0)
     a, b, total = rng.normal(size=(23, 5)), rng.normal(size=(17, 5)), rng.normal(size=(23, 17))
     gram, before = rng.normal(size=(23, 23)), total.copy()
     expected = np.triu(gram + a @ a.T)
@@ -45,13 +45,20 @@ def test_tiles_cover_every_sum_once(rng, monkeypatch, n_threads):
         np.testing.assert_allclose(full @ vectors, vectors * values, atol=1e-10)
 
 
-def test_threads_share_a_product_of_few_rows(rng, monkeypatch):
-    tiles = []
-    with blas_threads(2):
-        product = np.empty((256, 512))
-        blas._map_tiles(lambda *tile: tiles.append(tile), product, 10**6)
-    assert len(tiles) >= 8
-    assert not any(tiles.count(tile) > 1 for tile in tiles)
+@pytest.mark.parametrize(
+    ("shape", "n_tiles"),
+    [((6600, 2000), 26), ((1000, 1000), 32), ((256, 512), 16), ((10, 5000), 40), ((0, 3), 0)],
+)
+def test_the_number_of_threads_does_not_change_the_tiles(shape, n_tiles):
+    """Otherwise the bits of a fit would depend on it."""
+    found = []
+    for n_threads in (1, 3):
+        tiles: list[tuple[slice, slice]] = []
+        with blas_threads(n_threads):
+            blas._map_tiles(lambda *tile, own=tiles: own.append(tile), np.empty(shape), 10**6)
+        found.append({(rows.start, columns.start) for rows, columns in tiles})
+    assert found[0] == found[1]
+    assert len(found[0]) == n_tiles
 
 
 def test_cupy_that_another_thread_imports_has_no_arrays_yet(rng, monkeypatch):

@@ -7,12 +7,12 @@ Arrays of CuPy stay on their GPU.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg.blas import dsymm
 
 from slts._typing import AnyArray, FloatArray, IntArray
@@ -20,12 +20,14 @@ from slts.execution import ThreadRunner, fit_threads
 
 Result = TypeVar("Result")
 
-# Largest number of rows and columns of a tile: of one thread, and of several.
-_LARGE_TILE, _SMALL_TILE = (2048, 2048), (256, 512)
-# Fewest tiles of a thread, so that all threads end at about the same time, and fewest rows of one.
-_TILES_PER_THREAD, _FEWEST_ROWS = 4, 64
-# Multiplications below which several threads take longer than one.
-_FEW = 2e6
+# Rows and columns of a tile. The number of threads does not matter, so results have the same bits.
+_ROWS, _COLUMNS = 512, 1024
+# They are divided by at most eight while there are fewer tiles.
+_FEWEST_TILES = 24
+# Multiplications below which threads take longer than one.
+_FEW = 3e7
+# Rows that a thread copies at once.
+_COPIED_ROWS = 256
 # Rows of a sum on a GPU that are added at once: what is added must not be as large as the sum.
 _BLOCK_ROWS = 4096
 
@@ -77,7 +79,7 @@ def add_scaled(total: FloatArray, other: FloatArray, scale: float) -> None:
     def add(rows: slice) -> None:
         total[rows] += scale * other[rows]
 
-    map_rows(add, total, _BLOCK_ROWS if on_gpu(total) else _SMALL_TILE[0])
+    map_rows(add, total, _BLOCK_ROWS if on_gpu(total) else _COPIED_ROWS)
 
 
 def take_rows(array: AnyArray, rows: IntArray) -> AnyArray:
@@ -89,7 +91,7 @@ def take_rows(array: AnyArray, rows: IntArray) -> AnyArray:
     def take(some: slice) -> None:
         taken[some] = array[rows[some]]
 
-    map_rows(take, taken, _SMALL_TILE[0])
+    map_rows(take, taken, _COPIED_ROWS)
     return taken
 
 
@@ -101,29 +103,21 @@ def map_rows(task: Callable[[slice], Result], array: FloatArray, n_rows: int) ->
 
 def _map_tiles(task: Callable[[slice, slice], None], product: FloatArray, depth: int) -> None:
     """Call a task with the rows and columns of every tile of a product."""
-    n_threads = 1 if product.size * depth < _FEW else fit_threads()
-    n_rows, n_columns = _LARGE_TILE if n_threads == 1 else _SMALL_TILE
-    while (
-        n_rows > _FEWEST_ROWS and product.size < _TILES_PER_THREAD * n_threads * n_rows * n_columns
-    ):
-        n_rows, n_columns = n_rows // 2, n_columns // 2
-    tiles = [
-        (rows, columns)
-        for rows in row_blocks(product, n_rows)
-        for columns in row_blocks(product.T, n_columns)
-    ]
-    for _ in ThreadRunner(n_threads).map(lambda tile, *_: task(*tile), tiles):
+    few = product.size * depth < _FEW
+    for part in (1, 2, 4, 8):
+        rows, columns = row_blocks(product, _ROWS // part), row_blocks(product.T, _COLUMNS // part)
+        if few or len(rows) * len(columns) >= _FEWEST_TILES:
+            break
+    tiles = list(itertools.product(rows, columns))
+    for _ in ThreadRunner(1 if few else fit_threads()).map(lambda tile, *_: task(*tile), tiles):
         pass
 
 
 def eigh(upper: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues and eigenvectors of a symmetric matrix, given its upper triangle."""
-    if fit_threads() > 1 and not on_gpu(upper):
-        # SciPy's is a fifth faster in many threads. NumPy's lets other threads of Python work.
-        values, vectors = linalg.eigh(upper.T, lower=True, check_finite=False, driver="evd")
-    else:
-        arrays = sys.modules["cupy"] if on_gpu(upper) else np
-        values, vectors = arrays.linalg.eigh(upper, UPLO="U")
+    # NumPy's, unlike SciPy's, lets other threads of Python work.
+    arrays = sys.modules["cupy"] if on_gpu(upper) else np
+    values, vectors = arrays.linalg.eigh(upper, UPLO="U")
     return values, vectors
 
 

@@ -189,10 +189,10 @@ class NormalEquations:
         )
 
         def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
-            x = matmul(span.coordinates[rows] - shift, rotation)
-            fitted = on_host(matmul(x, slopes))
+            x = (span.coordinates[rows] - shift) @ rotation
+            fitted = on_host(x @ slopes)
             x *= x
-            return fitted, sample_weight[rows, np.newaxis] * on_host(matmul(x, factors))
+            return fitted, sample_weight[rows, np.newaxis] * on_host(x @ factors)
 
         shares = sample_weight if importance is None else importance
         errors, best, kept = _leave_out(decide, span.coordinates, y, sample_weight / total, shares)
@@ -334,8 +334,7 @@ def _fit_anchors(
     coef = scale * matmul(vectors, slopes)
 
     def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
-        leverage = matmul(vectors[rows] ** 2, factors)
-        return on_host(matmul(centred[rows], coef)), on_host(leverage)
+        return on_host(centred[rows] @ coef), on_host(vectors[rows] ** 2 @ factors)
 
     errors, best, kept = _leave_out(decide, centred, y, share, sample_weight)
     penalty = float(penalties[best])
