@@ -1,12 +1,11 @@
-"""The exceptions of slts, its warnings, and a check that many functions share."""
+"""The exceptions of slts, and its warnings."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sized
 
-__all__ = ["DataError", "ModelFileError", "check_one_per_series", "warn"]
+__all__ = ["DataError", "ModelFileError", "warn"]
 
 
 class DataError(ValueError):
@@ -23,17 +22,3 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back and (frame.f_globals.get("__name__") or "").partition(".")[0] == "slts":
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-def check_one_per_series(
-    n_series: int, values: Sized, name: str, nouns: str, advice: str = ""
-) -> None:
-    """Raise an error unless there are as many values as series.
-
-    The message names the parameter, what the values are, and what else the user can do.
-    """
-    if len(values) != n_series:
-        raise DataError(
-            f"X and {name} have inconsistent lengths: {n_series} series and {len(values)} {nouns}."
-            f"{advice}"
-        )

@@ -9,8 +9,8 @@ The contribution of channel u at step i is sum_j coef_cj a_iu (M_c s_ij)_u. With
 s_ij is split by phase and each phase has its own metric. With several comparisons, their
 contributions are added. The constant channel is not a channel of the data: its terms belong to the
 offset. What a snippet adds at a step, compared with a mean step of the training series, is divided
-evenly among the steps that it is compared with, and among its channels. What mean steps add
-belongs to the intercept.
+evenly among the steps that it is compared with (an end that is repeated counts once), and among its
+channels. What mean steps add belongs to the intercept.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
 
 # Series that are averaged over, if each of them takes long.
 _MOST_EXPLAINED = 100
+# A snippet occurs closely where a step meets one of its smallest thresholds, so many of them. How
+# often it does so says most about what it adds.
+_CLOSE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,8 +430,9 @@ class ModelSummary:
         deviation from its mean, shape (decisions, snippets); no columns if the model has none.
         A contribution that is the same for all series decides nothing.
     snippet_effect
-        Mean contribution of each snippet, of the same shape. Its sign says whether the snippet
-        counts for or against the class.
+        `snippet_importance` with a sign: positive if a snippet adds more to series in which it
+        occurs closely more often, and so counts for the class; negative if it adds less; zero if
+        it does not occur closely.
     landmark_indices
         Training series with a nonzero weight in at least one decision.
     landmark_weights
@@ -553,13 +557,17 @@ def landmark_effects(model: Any, features: FloatArray | None = None) -> tuple[Fl
 def snippet_strength(
     form: SnippetForm, batch: SeriesBatch, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Importance and mean effect of each snippet, shape (decisions, snippets).
+    """Importance and effect of each snippet, shape (decisions, snippets).
 
-    See `ModelSummary`.
+    See `ModelSummary`. The mean of what a snippet adds has no useful sign: compared with a mean
+    training series, it is nearly zero.
     """
     terms = form.contributions(batch, n_jobs)
-    effect = terms.mean(axis=0)
-    return np.abs(terms - effect).mean(axis=0), effect
+    terms -= terms.mean(axis=0)
+    close = form.snippets.counts(batch, n_jobs)[:, :, :_CLOSE].sum(axis=2)
+    shares = close / batch.lengths[:, np.newaxis]
+    strength = np.abs(terms).mean(axis=0)
+    return strength, np.sign(np.einsum("ick,ik->ck", terms, shares)) * strength
 
 
 class ShownSnippet(NamedTuple):
@@ -570,7 +578,7 @@ class ShownSnippet(NamedTuple):
     snippet
         Its position in the model's `snippets_`.
     weight
-        Its importance over the landmarks, with the sign of its mean effect; see `ModelSummary`.
+        Its `snippet_effect` over the landmarks; see `ModelSummary`.
     example, adds
         Position of the series, and what the snippet adds in it.
     """
@@ -590,8 +598,7 @@ def snippets_to_show(
     """
     form, landmarks = snippet_form(model), model.landmarks_
     assert form is not None
-    strength, effect = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
-    weights = np.sign(effect) * strength
+    _, weights = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
     batch = landmarks if batch is None else batch
     places = even_choice(len(batch))
     added = form.contributions(batch[places], model.n_jobs)

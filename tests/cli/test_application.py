@@ -67,6 +67,8 @@ def test_the_help_of_a_command_has_its_options(capsys):
     assert main(["fit", "--help"]) == 0
     text = capsys.readouterr().out
     assert all(option in text for option in ("--method", "--memory-limit", "--jobs", "--json"))
+    # Paragraphs are wrapped by the terminal only.
+    assert "\n" not in application.load_command("fit").help.split("\n\n")[1]
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["fit", "x.csv", "--jobs", "many"]])

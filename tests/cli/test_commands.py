@@ -357,7 +357,13 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     values = [float(line.split("\t")[2]) for line in listed.splitlines()]
     own = snippets[found["classes"].index(found["explained"])]
     strongest = own[np.argsort(-np.abs(own))[:2]]
-    assert np.allclose(values, strongest, atol=1e-4)
+    assert np.allclose(values[:2], strongest, atol=1e-4)
+    # The rows of a table sum to its term of the score.
+    assert f"\n{len(own) - 2} others\t\t{values[2]:+.4f}" in output
+    sums = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output)
+    score, intercept, of_landmarks, of_snippets = map(float, sums.groups())
+    assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=2e-4)
+    assert of_snippets == pytest.approx(sum(values), abs=2e-4)
     # The identifiers of the data.
     assert re.search(r" of r0\d\d, channel", listed)
     assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])
@@ -646,6 +652,23 @@ def test_files_of_the_archives_and_a_folder_per_class(form, tmp_path, run):
     assert run("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
 
 
+def test_a_model_knows_the_layout_and_the_label_of_a_wide_file(tmp_path, run):
+    waves = [np.sin(np.arange(10) * (1 + i % 3) + i).tolist() for i in range(30)]
+    names = ",".join(["fault", *(f"v{k}" for k in range(10))])
+    rows = [",".join(map(str, [i % 3, *wave])) for i, wave in enumerate(waves)]
+    mixed, by_class, model = (tmp_path / name for name in ("mixed.csv", "sorted.csv", "m.slts"))
+    mixed.write_text("\n".join([names, *rows]))
+    # Two of three classes, one after the other.
+    by_class.write_text("\n".join([names, *rows[::3], *rows[1::3]]))
+    fit = ["fit", mixed, "--label", "fault", "--model", model, "--method", "bbs"]
+    assert run(*fit)[0] == 0
+    assert slts.load(model).label_column_ == "fault"
+    for command in ("predict", "evaluate"):
+        code, _, messages = run(command, model, by_class)
+        assert code == 0, messages
+        assert "label=fault, one series per row, steps=v0..v9" in messages
+
+
 def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
     data = walks(tmp_path, gait=lambda i: ["walk", "run"][i % 2])
     fit = ["fit", data, "--method", "bbs", "--model", tmp_path / "m.slts", "--json"]
@@ -657,7 +680,7 @@ def test_series_are_resampled_on_a_grid_of_time(tmp_path, run):
     assert slts.load(tmp_path / "m.slts").n_steps_in_ == 24 * 19
     code, _, messages = run(*fit, "--every", "20ms")
     assert code == 1
-    assert "every must be a number such as 0.02" in messages
+    assert f"{data}: --every (every=) must be a number such as 0.02" in messages
 
 
 def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
@@ -722,7 +745,7 @@ def test_commands_say_how_many_values_are_missing(model, tmp_path, run):
     X, _, _ = gappy(data, run)
     n_missing = len(range(0, X.n_steps, 4)) + (int(X.offsets[3]) % 4 != 0)
     share = f"{n_missing / X.n_steps:.1%}"
-    message = f"missing values in {X.n_steps} steps: c2 {n_missing} ({share})"
+    message = f"missing values in {X.n_steps} steps: {n_missing} ({share}) in c2"
     for command in (
         ["fit", data, "--model", tmp_path / "m.slts", "--method", "bbs"],
         ["predict", model, data],

@@ -229,6 +229,15 @@ def test_numbers_that_are_constant_in_every_series_are_not_channels():
 def test_constant_integers_may_be_the_label():
     found = guess(long(code=constant([0, 1]), age=constant([31.5, 40.0]), rate=constant([100])))
     assert (found.label, found.label_candidates) == (None, ("code",))
+    assert guess(long(code=constant([0.0, 1.0]))).label_candidates == ("code",)
+
+
+def test_steps_without_numbers_in_their_names_must_be_named():
+    months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"]
+    table = dict.fromkeys(months, np.linspace(0.0, 1.0, 6)) | {"label": list("aabbab")}
+    with pytest.raises(DataError, match=r"If a row is a series, .*: --channels jan\.\.aug"):
+        guess(table)
+    assert guess(table, channels="jan..aug").wide
 
 
 def test_missing_values_do_not_make_a_column_vary():

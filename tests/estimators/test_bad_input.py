@@ -73,8 +73,10 @@ def test_the_error_of_an_infinite_value_names_the_series(kind, two, fitted):
 def test_labels_of_several_types_name_a_series(label, two):
     y = two[1].astype(object)
     y[3] = label
-    with pytest.raises(slts.DataError, match=r"y must have labels of one type.*for series 3"):
-        slts.OneNNClassifier().fit(two[0], y)
+    # A list of numbers and text would become an array of text.
+    for labels in (y, list(y)) if label == "a" else (y,):
+        with pytest.raises(slts.DataError, match=r"y must have labels of one type.*for series 3"):
+            slts.OneNNClassifier().fit(two[0], labels)
 
 
 def lonely(three):

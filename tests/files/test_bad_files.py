@@ -42,9 +42,12 @@ def refused(path, message, **options):
         ("", "is empty"),
         ("\n\n", "is empty|no line"),
         ("id,x\n", "has no rows"),
-        ("id,x\ra,1\rb,2\r", "first line of .* is not CSV: new-line character"),
+        ("id,x\ra,1\rb,2\r", "first line of .* is not CSV: lines must end with a line feed"),
+        ("id,x\na,1 m\na,2 m\nb,3 m\n", "Convert 'x', which holds text such as '1 m', to numbers"),
         ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
         ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
+        ("id x\na 1\na 2\n", "has one column, 'id x': cells must be separated by comma"),
+        ("a,1,2,3,4,5,6,7\nb,9,9\n", "line 2: Expected 8 .* end short ones with empty cells"),
         ("id,x\na,1\na,2\nb,NaN\nb,\n", "data.csv: series 'b': the series has no values"),
         ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),
         ("id,x\na,1\n,2\n", r"line 3: 'id' \(id\) is missing"),
@@ -431,7 +434,7 @@ def test_unknown_paths_and_suffixes(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file, folder or data set"):
         read_series(tmp_path / "absent.csv")
     (tmp_path / "data.xlsx").write_bytes(b"")
-    refused(tmp_path / "data.xlsx", r"has an unknown suffix; expected \.ts")
+    refused(tmp_path / "data.xlsx", r"unknown suffix; expected \.ts.* save other tables as CSV")
     with pytest.raises(DataError, match="neither Parquet"):
         read_series(tmp_path)
     with pytest.raises(DataError, match="expected train or test after the colon, not 'dev'"):

@@ -77,10 +77,16 @@ def test_parts_and_batches_give_the_same_steps(tmp_path, tables_in_parts):
 @pytest.mark.parametrize(
     ("every", "message"),
     [
-        ("20ms", "every must be a number such as 0.02, .* holds numbers, .*; got 20ms"),
-        ("fast", "every must be a number such as 0.02, .*; got fast"),
-        (0, "every must be a number such as 0.02, .*; got 0"),
-        (1e-9, "every=1e-09 is too small for the time 't': 83 rows would become"),
+        (
+            "20ms",
+            r"the data frame: --every \(every=\) must be a number .* holds numbers, .*; got 20ms",
+        ),
+        ("fast", "must be a number such as 0.02, .*; got fast"),
+        (0, "must be a number such as 0.02, .*; got 0"),
+        (
+            1e-9,
+            r"the data frame: --every \(every=\) 1e-09 is too small for the time 't': 83 rows",
+        ),
     ],
 )
 def test_distances_that_cannot_be_used(every, message):

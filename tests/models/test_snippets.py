@@ -192,6 +192,24 @@ def test_contributions_are_those_of_the_reference(case):
         np.testing.assert_allclose(total, form.decide(x)[0], atol=1e-9)
 
 
+def test_a_repeated_end_counts_once():
+    batch = make_batch([40, 30, 30, 30, 30, 30], 2)
+    drawn = Snippets.draw(batch, CODES, COUNT, seed=3)
+    form = SnippetForm(np.arange(2), drawn, coefficients(drawn))
+    # Every window sees all six steps, some of them several times.
+    short = slts.as_series([batch[0][:, :6]])
+    terms, by_snippet = form.attribute(short, np.flatnonzero(drawn.dilations == 1))
+    assert np.abs(terms).max() > 0.01
+    np.testing.assert_allclose(terms, np.broadcast_to(terms[:, :1], terms.shape), atol=1e-12)
+    np.testing.assert_allclose(terms.sum(axis=(1, 2)), by_snippet.sum(axis=1), atol=1e-12)
+    # Windows whose steps are farther apart than the series is long see both ends and their centre.
+    apart = SnippetForm(np.arange(2), replace(drawn, dilations=np.full(COUNT, 99)), form.coef)
+    terms = apart.attribute(batch[:1], np.array([0]))[0].sum(axis=2)
+    ((_, met),) = apart.occurrences(batch[:1], np.array([0]))
+    added = apart.step_weights(40)[:, 0, met[0]]
+    np.testing.assert_allclose(terms[:, 1:-1], added[:, 1:-1] / 3, atol=1e-12)
+
+
 def test_snippets_of_the_training_series_add_nothing_on_average():
     batch = make_batch([24] * 6, 3)
     drawn = Snippets.draw(batch, CODES, COUNT, seed=3)

@@ -68,7 +68,8 @@ def features(series, snippets):
 def attribution(x, snippets, coef):
     """What every step and channel adds, one window at a time: (problems, steps, channels).
 
-    A step is compared with a mean step of the training series.
+    A step is compared with a mean step of the training series. Every step that a window sees, once
+    or repeatedly, gets the same share.
     """
     half = snippets.n_steps // 2
     terms = np.zeros((len(coef), *x.shape))
@@ -78,8 +79,8 @@ def attribution(x, snippets, coef):
         for i in range(len(x)):
             more = (found[i] <= snippets.thresholds[k]) - snippets.shares[k]
             added = (coef[:, k] * more[:, None] / divisors).sum(axis=(1, 2))
-            share = added / (snippets.n_steps * len(channels))
-            for s in range(snippets.n_steps):
-                step = np.clip(i + snippets.dilations[k] * (s - half), 0, len(x) - 1)
-                terms[:, step, channels] += share[:, None]
+            around = [i + snippets.dilations[k] * (s - half) for s in range(snippets.n_steps)]
+            seen = {min(max(step, 0), len(x) - 1) for step in around}
+            for step in seen:
+                terms[:, step, channels] += added[:, None] / (len(seen) * len(channels))
     return terms

@@ -157,9 +157,13 @@ def test_other_files_are_told_apart(content, reason, tmp_path):
 def test_a_file_of_another_size_is_called_truncated_or_too_long(saved, tmp_path):
     _, content = saved["SLTSClassifier"]
     path = tmp_path / "m.slts"
-    for damaged in (content[:-10], content + b"x"):
+    n = len(content)
+    for damaged, problem in (
+        (content[:-10], f"it is truncated: it has {n - 10:,} bytes, expected {n:,}"),
+        (content + b"x", f"it is too long: it has {n + 1:,} bytes, expected {n:,}"),
+    ):
         path.write_bytes(damaged)
-        with pytest.raises(slts.ModelFileError, match="it is truncated, too long or damaged"):
+        with pytest.raises(slts.ModelFileError, match=problem):
             slts.load(path)
 
 

@@ -61,7 +61,7 @@ def test_contributions_of_a_model_need_an_explanation(fitted):
         plot_contributions(fitted[0])
 
 
-def test_the_similarity_space_shows_all_series_and_landmarks(fitted):
+def test_the_similarity_space_shows_all_series_and_landmarks(fitted, monkeypatch):
     model, X, y = fitted
     ax = plot_similarity_space(model, X, y, highlight="c")
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -69,6 +69,8 @@ def test_the_similarity_space_shows_all_series_and_landmarks(fitted):
     assert "% of the variance" in ax.get_title()
     shown = sum(len(points.get_offsets()) for points in ax.collections)
     assert shown == len(X) + len(model.landmarks_)
+    # Before the similarities are computed.
+    monkeypatch.setattr(model, "transform", None)
     with pytest.raises(slts.DataError, match="inconsistent lengths: 45 series and 2 labels"):
         plot_similarity_space(model, X, y[:2])
 

@@ -41,7 +41,7 @@ def position(model, text):
 def test_snippets_are_drawn_strongest_first_in_the_units_of_the_data(waves):
     model, _ = waves
     found = slts.summarize(model)
-    weights = np.sign(found.snippet_effect[0]) * found.snippet_importance[0]
+    weights = found.snippet_effect[0]
     drawn = blocks(plot_snippets(model, "wave", count=4))
     order = [position(model, text) for text, _ in drawn]
     assert order[:4] == np.argsort(-weights)[:4].tolist()

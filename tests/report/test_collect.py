@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import slts
 from slts.errors import DataError
 from slts.guarantees.bounds import clopper_pearson, group_accuracy_interval
+from slts.guarantees.overlap import Overlap
 from slts.report import collect, explorer, packing, render
 from slts.report.card import model_fingerprint
 from slts.report.collect import MOST_CHANNELS
@@ -304,18 +305,25 @@ def test_dates_are_kept_as_they_are(recorded):
 
 
 def test_training_series_are_counted(three):
-    for kind in ("slts", "local", "1nn"):
+    for kind in ("slts", "local", "1nn", "pipeline"):
         model = fitted(kind)
         assert collect(model, three.X, three.y)["summary"]["n_seen"] == len(three.X)
         assert collect(model, three.X_test)["summary"]["n_seen"] == 0
 
 
+def test_series_are_compared_with_the_training_series_once(model, three, monkeypatch):
+    calls = []
+    found = Overlap.of
+    monkeypatch.setattr(Overlap, "of", lambda *given: calls.append(given) or found(*given))
+    assert collect(model, three.X_test, three.y_test)["certificate"]["given"]
+    assert len(calls) == 1
+
+
 def test_the_strongest_snippets_are_those_of_summarize(three):
     model = fitted("local")
     found = collect(model, three.X_test, three.y_test)["snippets"]
-    own = slts.summarize(model)
-    weights = np.sign(own.snippet_effect) * own.snippet_importance
-    values = unpack(found["values"])
+    weights = slts.summarize(model).snippet_effect
+    values = by_picture(found["values"], found["channels"])
     for sides, row in zip(found["gallery"], weights, strict=True):
         for name, sign in (("for", 1), ("against", -1)):
             order = np.argsort(-sign * row)[:3].tolist()
@@ -325,12 +333,39 @@ def test_the_strongest_snippets_are_those_of_summarize(three):
                 assert item["weight"] == pytest.approx(row[k], rel=1e-3)
                 assert found["position"][j] == k
                 assert found["text"][j] == model.snippets_.describe(k, three.X.channel_names)
-                assert found["shape_only"][j] == model.snippets_.shape_only[k]
-                assert found["by_strength"][j] == model.snippets_.by_strength[k]
+                kind = model.snippets_.shape_only[k], model.snippets_.by_strength[k]
+                words = {(False, False): "values", (True, False): "shape only"}
+                assert found["compared"][j] == words.get(kind, "by strength")
                 drawn = model.snippets_.prominent_rows(k, 3)
                 assert found["channels"][j] == model.snippets_.channels_of(k)[drawn].tolist()
-                exact = model.snippets_.values_of(k)[drawn].ravel()
-                np.testing.assert_allclose(values[j], exact, atol=np.abs(exact).max() / 3e4)
+                exact = model.snippets_.values_of(k)[drawn]
+                for own, low, expected in zip(values[j], found["lowest"][j], exact, strict=True):
+                    unit = np.ptp(expected) / 3e4 + 1e-6 * abs(low)
+                    np.testing.assert_allclose(low + own, expected, atol=unit)
+
+
+def by_picture(packed, channels):
+    """Rows of every picture, which are packed one by one."""
+    rows = iter(unpack(packed))
+    return [[next(rows) for _ in own] for own in channels]
+
+
+def test_a_channel_of_small_values_is_drawn_beside_large_ones(three):
+    # Pressure in pascals, about 100 bar, beside small and large values.
+    scales, levels = np.array([1e-3, 1e6, 5.0, 1.0]), np.array([0.0, 0.0, 1e7, 0.0])
+    X = three.X.with_values(three.X.values * scales + levels, three.X.channel_names)
+    model = slts.LocalSLTSClassifier(6, n_snippets=40, random_state=0).fit(X, three.y)
+    found = collect(model)["snippets"]
+    values = by_picture(found["values"], found["channels"])
+    several = 0
+    for own, k, low in zip(values, found["position"], found["lowest"], strict=True):
+        exact = model.snippets_.values_of(k)[model.snippets_.prominent_rows(k, 3)]
+        several += len(exact) > 1
+        for row, lowest, expected in zip(own, low, exact, strict=True):
+            assert lowest == pytest.approx(expected.min(), rel=1e-6)
+            drawn = expected - expected.min()
+            np.testing.assert_allclose(row, drawn, atol=drawn.max() / 3e4)
+    assert several > 3
 
 
 def test_examples_are_the_series_in_which_a_snippet_adds_most(three):
@@ -342,7 +377,7 @@ def test_examples_are_the_series_in_which_a_snippet_adds_most(three):
         (given, three.X_test, ids),
         (alone, model.landmarks_, [f"training series {k}" for k in model.landmark_indices_]),
     ):
-        rows, added = unpack(found["example_rows"]), unpack(found["example_added"])
+        added = unpack(found["example_added"])
         parts = np.array([slts.explain(model, x).by_snippet for x in batch])
         items = [
             (decision, sign, item)
@@ -350,15 +385,21 @@ def test_examples_are_the_series_in_which_a_snippet_adds_most(three):
             for name, sign in (("for", 1), ("against", -1))
             for item in sides[name]
         ]
+        channels = [found["channels"][item["snippet"]] for _, _, item in items]
+        rows = by_picture(found["example_rows"], channels)
         for place, (decision, sign, item) in enumerate(items):
             k, example = found["position"][item["snippet"]], item["example"]
             best = int(np.argmax(sign * parts[:, decision, k]))
             assert example["id"] == names[best]
             assert example["adds"] == pytest.approx(parts[best, decision, k], rel=1e-3)
             assert added[place].sum() == pytest.approx(parts[best, decision, k], rel=0.1)
-            exact = batch[best][found["channels"][item["snippet"]]]
-            drawn = rows[place].reshape(len(exact), example["bins"])
-            np.testing.assert_allclose(drawn, exact, atol=np.abs(exact).max() / 3e4)
+            exact = batch[best][channels[place]]
+            lowest = exact.min(axis=1)
+            if found["compared"][item["snippet"]] == "values":
+                lowest = found["lowest"][item["snippet"]]
+            for own, low, expected in zip(rows[place], lowest, exact, strict=True):
+                unit = np.abs(expected - low).max() / 3e4 + 1e-6 * abs(low)
+                np.testing.assert_allclose(low + own, expected, atol=unit)
             # The closest occurrence meets as many thresholds as any.
             met = slts.explain(model, batch[best]).occurrences(k)
             assert met[example["centre"]] == met.max()

@@ -206,7 +206,8 @@ def lede(text):
 
 def test_the_first_sentence_about_training_data_says_so(model, three):
     seen = lede(render(collect(model, three.X, three.y)))
-    assert seen.startswith("<strong>48 of these are training series</strong>, so the figures")
+    words = "48 of the 48 series in this report are copies of training series"
+    assert seen.startswith(f"<strong>{words}</strong>, so the figures do not show")
     assert lede(render(collect(model, three.X_test))).startswith("This model distinguishes")
 
 
@@ -257,6 +258,13 @@ def test_snippets_are_named_in_a_table(content, three):
     for sides in local["snippets"]["gallery"]:
         for item in sides["for"] + sides["against"]:
             assert local["snippets"]["text"][item["snippet"]] in listed
+    assert set(re.findall("<td>(values|shape only|by strength)</td>", listed)) == {
+        "values",
+        "shape only",
+        "by strength",
+    }
+    for words in ("Shape only", "By strength"):
+        assert f"&ldquo;{words}&rdquo; means that" in text
     assert "h-snippets" not in render(content)
 
 

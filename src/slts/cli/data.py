@@ -10,7 +10,6 @@ import contextlib
 import glob
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,16 +24,17 @@ from slts.alignment import require_device
 from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
 from slts.cli.terminal import CommandError, Messages
+from slts.columns import RequestedColumns
 from slts.columns.rows import same_step
 from slts.errors import DataError
 from slts.extras import import_extra
-from slts.files import Columns, Dataset, SeriesScan, iter_series, read_series, scan_series
+from slts.files import Columns, Dataset, SeriesScan
 from slts.files.folders import HOW_TO_LABEL, FolderPart
 from slts.files.paths import STDIN, TABLE_SUFFIXES, base_suffix
+from slts.files.reading import scan_source
 from slts.persistence import load
 from slts.quantities import count
 from slts.series import SeriesBatch
-from slts.series.flatten import SWAPPED_AXES
 from slts.series.source import Digests, series_keys
 from slts.training.held_out import make_splits
 
@@ -112,8 +112,6 @@ def load_model(
     model = load(path)
     check_device(common.device, type(model).__name__)
     model.set_params(device=common.device, n_jobs=common.jobs or -1, verbose=shows_progress)
-    # Arrays with as many channels as the model are not swapped, and others are an error.
-    warnings.filterwarnings("ignore", SWAPPED_AXES)
     if memory_limit is not None and "memory_limit" in model.get_params():
         model.set_params(memory_limit=memory_limit)
     return model
@@ -132,9 +130,7 @@ def open_scan(
     common: CommonOptions,
     *,
     model: Any = None,
-    expect: Sequence[str] | None = None,
-    classes: AnyArray | None = None,
-    owner: str = "the model",
+    training: RequestedColumns | None = None,
     groups: str | None = None,
     labelled: bool = True,
 ) -> CommandScan:
@@ -145,52 +141,48 @@ def open_scan(
     data, common
         The data, and the options of the command.
     model
-        A fitted model: its channels and classes, and its grid of time, unless the option names
-        another.
-    expect, classes
-        Names of channels, and classes, if there is no model yet: they help to detect columns, and
-        labels become classes.
-    owner
-        What has these classes, for messages.
+        A fitted model: its channels, classes and label column help to detect columns, labels become
+        its classes, and its grid of time is used, unless the option names another.
+    training
+        The same of the training data, if there is no model yet.
     groups
         Column with the groups, if there are any.
     labelled
         Raise an error for a table without a label column.
     """
     _keep_signals()
-    read: Any = read_series if data == STDIN else scan_series
+    known = training or RequestedColumns()
     if model is not None:
-        expect, classes = model.channel_names_in_, model.classes_
-    known = None if classes is None else classes.tolist()
-    columns = _columns(data, common, None if model is None else model.every_)
-    found = read(data, expect=expect, classes=known, groups=groups, **columns)
+        known = replace(_known_columns(model), classes=model.classes_)
+    requested = _requested(data, common, replace(known, groups=groups))
     messages = common.messages
-    scan = _MemoryScan(found) if isinstance(found, Dataset) else found
+    scan = scan_source(data, requested)
+    if data == STDIN:
+        scan = _MemoryScan(scan.read())
     if scan.columns is not None:
-        # Only test data have classes without a model: the line says that they are other data.
-        of_data = f" of {data}" if model is None and classes is not None else ""
+        of_data = "" if training is None else f" of {data}"
         messages.say(f"columns{of_data}: {scan.columns}")
     elif model is not None:
         # The model itself warns about tables.
-        _say_other_grid(data, common, columns, model)
+        _say_other_grid(data, common, requested.every, model)
     messages.detail(repr(scan))
     if labelled and scan.columns is not None and scan.columns.label is None:
         if isinstance(scan.parts()[0], FolderPart):
             raise CommandError(f"{scan.name} has no labels: {HOW_TO_LABEL}")
         options = [f"--label {name}" for name in scan.columns.label_candidates]
-        may_be = f" It may be {' or '.join(options)}." if options and known is None else ""
+        may_be = f" It may be {' or '.join(options)}." if options and known.classes is None else ""
         unused = ", ".join(scan.columns.ignored) or "none"
         why = "has no label column"
-        if known is not None:
-            names = ", ".join(map(repr, known[:6])) + (", ..." if len(known) > 6 else "")
-            why = f"has no column that holds the classes of {owner} ({names})"
+        if known.classes is not None:
+            classes = np.asarray(known.classes).tolist()
+            names = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+            why = f"has no column that holds the classes of {known.owner or 'the model'} ({names})"
         raise CommandError(
             f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. Without "
             f"--label, the label must have one value per series, two or more in all, and no empty "
             f"cells"
         )
-    n_channels = None if model is None else model.n_channels_in_
-    return CommandScan(scan, messages, classes, owner, n_channels)
+    return CommandScan(scan, messages, known)
 
 
 def read_batches(
@@ -206,20 +198,13 @@ def read_batches(
         See `slts.files.iter_series`.
     """
     _keep_signals()
-    read: Any = iter_series
-    missing, columns = MissingCounts(), _columns(data, common, model.every_)
-    _say_other_grid(data, common, columns, model)
-    for batch in read(
-        data,
-        expect=model.channel_names_in_,
-        labels=False,
-        batch_size=batch_size,
-        on_error=on_error,
-        **columns,
-    ):
+    missing, known = MissingCounts(), _known_columns(model)
+    requested = _requested(data, common, replace(known, skip=on_error == "skip"))
+    _say_other_grid(data, common, requested.every, model)
+    for batch in scan_source(data, requested).batches(labels=False, batch_size=batch_size):
         if batch.columns is not None:
             common.messages.say_once(f"columns: {batch.columns}")
-        _require_channels(batch, model.n_channels_in_)
+        _require_channels(batch, known)
         missing.add(batch.series)
         for note in batch.notes:
             common.messages.say_once(f"{batch.source}: {note}")
@@ -227,17 +212,27 @@ def read_batches(
     missing.say(common.messages)
 
 
-def _columns(data: str, common: CommonOptions, every: str | None) -> dict[str, Any]:
-    """Return how a table is read; on the grid of the model, unless the option names another."""
+def _known_columns(model: Any) -> RequestedColumns:
+    """Return what a model says about columns; predictions need no classes."""
+    return RequestedColumns(
+        expect=model.channel_names_in_,
+        every=model.every_,
+        model_label=model.label_column_,
+        n_channels=model.n_channels_in_,
+    )
+
+
+def _requested(data: str, common: CommonOptions, known: RequestedColumns) -> RequestedColumns:
+    """Add the options; without --every, the grid of the model is used."""
     given = common.columns
     if given["every"] is None and base_suffix(data) not in (".npz", ".ts"):
-        return given | {"every": every}
-    return given
+        given |= {"every": known.every}
+    return replace(known, **given)
 
 
-def _say_other_grid(data: str, common: CommonOptions, columns: dict[str, Any], model: Any) -> None:
+def _say_other_grid(data: str, common: CommonOptions, every: Any, model: Any) -> None:
     """Print a message if series are not on the grid of time that a model was trained on."""
-    if model.every_ is not None and not same_step(model.every_, columns["every"]):
+    if model.every_ is not None and not same_step(model.every_, every):
         common.messages.say(
             f"the model was trained on steps of {model.every_} (--every), {data} has others"
         )
@@ -285,7 +280,7 @@ class MissingCounts:
     def say(self, messages: Messages) -> None:
         """Print the channels with missing values; nothing if no value is missing."""
         found = [
-            f"{name} {count:,} ({count / self.n_steps:.1%})"
+            f"{count:,} ({count / self.n_steps:.1%}) in {name}"
             for name, count in self.by_channel.items()
             if count
         ]
@@ -303,12 +298,9 @@ class CommandScan:
     ----------
     scan, messages
         The scan, and where notes are printed.
-    classes
-        Classes of a model, which replace equal labels, as the integer 1 replaces "1".
-    owner
-        What has these classes, for messages.
-    n_channels
-        Number of channels of a model; other series are an error.
+    known
+        Channels and classes of a model or of training data: other numbers of channels are an error,
+        and classes replace equal labels, as the integer 1 replaces "1".
     kept
         A mask for the series of every part; None keeps all.
     missing
@@ -317,9 +309,7 @@ class CommandScan:
 
     scan: SeriesScan
     messages: Messages
-    classes: AnyArray | None = None
-    owner: str = "the model"
-    n_channels: int | None = None
+    known: RequestedColumns
     kept: Sequence[AnyArray] | None = None
     missing: dict[int, MissingCounts] = field(default_factory=dict)
 
@@ -373,11 +363,12 @@ class CommandScan:
         """Print the notes of a batch, and return it with labels that are classes of the model."""
         for note in batch.notes:
             self.messages.say_once(f"{batch.source}: {note}")
-        if self.n_channels is not None:
-            _require_channels(batch, self.n_channels)
-        if batch.labels is None or self.classes is None:
+        known = self.known
+        _require_channels(batch, known)
+        if batch.labels is None or known.classes is None:
             return batch
-        return replace(batch, labels=_matched(batch, batch.labels, self.classes, self.owner))
+        owner, classes = known.owner or "the model", np.asarray(known.classes)
+        return replace(batch, labels=_matched(batch, batch.labels, classes, owner))
 
 
 @dataclass(frozen=True)
@@ -407,15 +398,17 @@ class _CommandPart:
             self.scan.all_missing.say(self.scan.messages)
 
 
-def _require_channels(batch: Dataset, expected: int) -> None:
-    """Raise an error if series have another number of channels than those of a model."""
-    if batch.series.n_channels != expected:
+def _require_channels(batch: Dataset, known: RequestedColumns) -> None:
+    """Raise an error if series have another number of channels than is known."""
+    expected = known.n_channels
+    if expected is not None and batch.series.n_channels != expected:
         all_as_long = bool((batch.series.lengths == expected).all())
         is_swapped = base_suffix(batch.source) == ".npz" and all_as_long
         swapped = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)" * is_swapped
+        whose = "the model was trained on" if known.owner is None else f"{known.owner} has"
         raise DataError(
-            f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but the model was "
-            f"trained on {expected}{swapped}"
+            f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but {whose} "
+            f"{expected}{swapped}"
         )
 
 

@@ -49,7 +49,7 @@ def explain_prediction(
     for_class
         Class to explain.
     top
-        Number of rows in each table.
+        Number of rows in each table, before the sum of the others.
     plot
         Plot the contributions: .png, .svg, .pdf.
     """
@@ -161,20 +161,22 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
     for c in np.argsort(-scores, kind="stable")[:top]:
         name = str(labels[c])
         rows.append([name, f"{scores[c]:.4f}", f"{chances[name]:.3f}" if chances else ""])
+    if len(labels) > top:
+        rows.append([f"{len(labels) - top} others", "", ""])
     show_table(["class", "score", "probability"], rows)
     c = labels.index(chosen)
     against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
-    typer.echo(
-        f"class {chosen}{against}: score {scores[c]:.4f} = offset {found['offset'][c]:.4f} + "
-        f"contributions"
-    )
+    of_class = f"class {chosen}{against}: score {scores[c]:.4f} ="
 
     def show_largest(
         header: list[str], cells: Callable[[int], list[str]], values: FloatArray
     ) -> None:
-        """Show the largest contributions in absolute value."""
-        order = np.argsort(-np.abs(values), kind="stable")[:top].tolist()
-        rows = [[*cells(i), f"{values[i]:+.4f}"] for i in order]
+        """Show the largest contributions in absolute value, and the sum of the others."""
+        order = np.argsort(-np.abs(values), kind="stable").tolist()
+        rows = [[*cells(i), f"{values[i]:+.4f}"] for i in order[:top]]
+        if others := order[top:]:
+            empty = [""] * (len(header) - 1)
+            rows.append([f"{len(others)} others", *empty, f"{values[others].sum():+.4f}"])
         show_table([*header, "contribution"], rows)
 
     def landmark(j: int) -> list[str]:
@@ -188,11 +190,14 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
 
     terms, times = found["contributions"][c], explanation.series.times
     texts = [] if times is None else time_texts(times)
+    typer.echo(f"{of_class} offset {found['offset'][c]:.4f} + contributions {terms.sum():.4f}")
     show_largest(["channel"], lambda u: [found["channels"][u]], terms.sum(axis=0))
     head = ["step", "time"] if texts else ["step"]
     show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1))
-    show_largest(["landmark", "similarity"], landmark, found["by_landmark"][c])
-    if found["by_snippet"].shape[1]:
-        show_largest(
-            ["snippet", "number of steps where it occurs"], snippet, found["by_snippet"][c]
-        )
+    of_landmarks, of_snippets = found["by_landmark"][c], found["by_snippet"][c]
+    sums = f" + landmarks {of_landmarks.sum():.4f}"
+    sums += f" + snippets {of_snippets.sum():.4f}" if len(of_snippets) else ""
+    typer.echo(f"{of_class} intercept {found['intercept'][c]:.4f}{sums}")
+    show_largest(["landmark", "similarity"], landmark, of_landmarks)
+    if len(of_snippets):
+        show_largest(["snippet", "number of steps where it occurs"], snippet, of_snippets)

@@ -25,7 +25,7 @@ from slts.cli.data import (
 )
 from slts.cli.evaluate import accuracy, copies_warning, describe_accuracy, validation_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json
-from slts.errors import DataError
+from slts.columns import RequestedColumns
 from slts.execution import duration
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
@@ -155,26 +155,16 @@ def _open_test(
 ) -> CommandScan:
     """Return a scan of test data, which must have the channels and classes of the training data."""
     known = read_labels(training)
-    expect, classes = training.scan.channel_names, np.unique(known.labels)
-    try:
-        scan = open_scan(
-            test, common, expect=expect, classes=classes, owner=training.name, groups=groups
-        )
-    except DataError as error:
-        problem, of_model, rest = str(error).partition(", a channel the model was trained with")
-        if not of_model:
-            raise
-        # --channels is for both files, so it cannot name other columns in one of them.
-        raise CommandError(
-            f"{problem}, a channel of {training.name}{rest.partition('. Name the columns')[0]}. "
-            f"Rename the columns of one of the two"
-        ) from error
+    columns = training.columns
+    expected = RequestedColumns(
+        expect=training.scan.channel_names,
+        classes=np.unique(known.labels),
+        model_label=columns.label if columns is not None and columns.has_header else None,
+        n_channels=known.n_channels,
+        owner=training.name,
+    )
+    scan = open_scan(test, common, training=expected, groups=groups)
     found = read_labels(scan)
-    if found.n_channels != known.n_channels:
-        raise DataError(
-            f"{scan.name} has {count(found.n_channels, 'channel')}, but {training.name} has "
-            f"{known.n_channels}"
-        )
     if known.groups is not None and found.groups is not None:
         both = np.intersect1d(known.groups, found.groups).tolist()
         if both:

@@ -187,6 +187,8 @@ def _documented(thing: Any) -> tuple[str, dict[str, str]]:
     """Return a docstring without its section of parameters, and the text of each of these."""
     text, _, section = (inspect.getdoc(thing) or "").partition("\n\nParameters\n----------\n")
     found = re.findall(r"^(\w+)\n((?: +.*\n?)+)", section, re.MULTILINE)
+    # The terminal decides where lines end.
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
     return text, {name: " ".join(lines.split()) for name, lines in found}
 
 

@@ -12,8 +12,8 @@ from slts.cli.data import check_output_path, load_model, open_scan
 from slts.cli.evaluate import copies_warning
 from slts.cli.terminal import show_json
 from slts.files.paths import STDIN
-from slts.guarantees.overlap import Overlap, held_out_digests
-from slts.report import write_report
+from slts.report import collect
+from slts.report.page import write_page
 
 
 @options.command
@@ -49,12 +49,12 @@ def report(
             common.messages.say(
                 f"no column of {data} holds the classes of the model: the report has no scores"
             )
-        else:
-            n_copies = len(Overlap.of(fitted, held_out_digests(fitted, found.series)).copies)
-            if n_copies:
-                common.messages.say(copies_warning(n_copies, len(found)))
     title = title or _title(str(model) if data is None else data)
-    write_report(fitted, out, title=title, verbose=common.messages.shows_progress, **given)
+    content = collect(fitted, title=title, verbose=common.messages.shows_progress, **given)
+    summary = content["summary"]
+    if summary["n_seen"] and summary["accuracy"] is not None:
+        common.messages.say(copies_warning(summary["n_seen"], summary["n_series"]))
+    write_page(content, out)
     if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:

@@ -221,7 +221,7 @@ class _Resolver(ColumnFacts):
                 f"column. Name it with --time (time=)"
             )
         numbers = self.kinds[time] in NUMERIC or self.time_form(time) == "number"
-        grid_step(every, moments=not numbers)
+        grid_step(every, self.file, moments=not numbers)
 
     def _take(self, name: str, role: str) -> None:
         """Give a requested column its role."""
@@ -267,10 +267,15 @@ class _Resolver(ColumnFacts):
             raise DataError(f"channels must be one or more distinct columns, got {list(names)}")
         absent = [name for name in chosen if name not in self.kinds]
         if absent and given is None:
+            owner = self._requested.owner
+            whose = "the model was trained with" if owner is None else f"of {owner}"
+            how = f"Name the columns to use for {', '.join(chosen)} with --channels (channels=)"
+            if owner is not None:
+                # --channels is for both files, so it cannot name other columns in one of them.
+                how = "Rename the columns of one of the two"
             raise DataError(
-                f"{self.file} has no column {absent[0]!r}, a channel the model was trained with; "
-                f"its columns are {self._all_columns()}. Name the columns to use for "
-                f"{', '.join(chosen)} with --channels (channels=)"
+                f"{self.file} has no column {absent[0]!r}, a channel {whose}; its columns are "
+                f"{self._all_columns()}. {how}"
             )
         for name in chosen:
             self._take(name, "channels")
@@ -328,6 +333,9 @@ class _Resolver(ColumnFacts):
             return False
         if requested.id is not None:
             return self.is_unique(str(requested.id))
+        if requested.n_channels == 1:
+            # These columns cannot be the channels of this model.
+            return True
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if self.is_unique(name)]
         labels = [requested.label] if requested.label else self._named_labels()
@@ -405,7 +413,7 @@ class _Resolver(ColumnFacts):
         # A column with a different value in every row does not identify series.
         repeated = [name for name in named if self.repeats(name)]
         contiguous = [name for name in repeated if self.is_contiguous(name)]
-        labels = set(self._with_name(LABEL_NAMES, ("text", "integer")))
+        labels = {*self._with_name(LABEL_NAMES, ("text", "integer")), self._requested.model_label}
         blocks = [
             name
             for name in self._in_files()
@@ -420,6 +428,12 @@ class _Resolver(ColumnFacts):
                 return candidates[0]
         unreadable = [name for name, kind in self.kinds.items() if kind == "bytes"]
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
+        numbers = list(self._free(NUMERIC))
+        if len(numbers) >= _MANY_STEPS:
+            hint += (
+                f". If a row is a series, name the columns of its steps: --channels "
+                f"{numbers[0]}..{numbers[-1]} (channels=)"
+            )
         raise DataError(
             f"{self.file}: it is not clear which column identifies the series. Name it with --id "
             f"(id=); the columns are {self._all_columns()}. If there is none, add one, or "
@@ -445,13 +459,16 @@ class _Resolver(ColumnFacts):
         ]
 
     def _named_labels(self) -> list[str]:
+        """Columns that are named like the label of the model, or like any label."""
+        known = [name for name in self._free(_LABEL_KINDS) if name == self._requested.model_label]
         # x, y, z are coordinates.
         has_x = any(simplified(name) == "x" for name in self.kinds)
-        return [
+        usual = [
             name
             for name in self._with_name(LABEL_NAMES, _LABEL_KINDS)
             if not (has_x and simplified(name) == "y")
         ]
+        return list(dict.fromkeys([*known, *usual]))
 
     def _find_label(
         self, rows: SeriesRows | None, steps: Sequence[str], channels: Sequence[str] | None
@@ -462,7 +479,8 @@ class _Resolver(ColumnFacts):
         if label is None and (self._has_header or requested.channels is None):
             label = self._guess_label(rows, steps)
             if requested.classes is not None:
-                label = self._label_of_model(label, rows, steps, channels is not None)
+                known = {_comparable(name) for name in requested.classes}
+                label = self._label_of_model(known, label, rows, steps, channels is not None)
         self._taken.add(label)
         return label
 
@@ -527,6 +545,7 @@ class _Resolver(ColumnFacts):
 
     def _label_of_model(
         self,
+        known: set[str | float],
         guess: str | None,
         rows: SeriesRows | None,
         steps: Sequence[str],
@@ -538,7 +557,6 @@ class _Resolver(ColumnFacts):
         Numbers must be all of the classes: numbers of folds and sessions are often some of them.
         If the channels are not known, numbers may be channels.
         """
-        known = {_comparable(name) for name in self._requested.classes or ()}
         values = {
             name: {_comparable(value) for value in self._rows[name].unique().to_pylist()}
             for name in self._free(("text", "number", "integer", "boolean"))
@@ -568,7 +586,7 @@ class _Resolver(ColumnFacts):
         return tuple(
             name
             for name in ignored
-            if self.kinds[name] in ("text", "integer", "boolean")
+            if (self.kinds[name] in ("text", "boolean") or self.is_whole(name))
             and not ROW_NUMBERS.fullmatch(name)
             and 1 < self.n_distinct(name) < n_series
             and (rows is None or self.is_constant(name, rows.codes))
@@ -593,13 +611,18 @@ class _Resolver(ColumnFacts):
                 )
         if not found:
             left = dict.fromkeys(n for n in (*constant, *time.clocks, time.column) if n is not None)
-            hint = (
-                f". Columns that rise like a time, or are constant in every series, are channels "
-                f"only if they are named: --channels {','.join(left)} (channels=)"
-            )
+            texts = [n for n in free if self.kinds[n] == "text" and not self.is_still(n, rows)]
+            hint = ""
+            if texts:
+                hint = f". Convert {texts[0]!r}, which holds {self.example(texts[0])}, to numbers"
+            elif left:
+                hint = (
+                    f". Columns that rise like a time, or are constant in every series, are "
+                    f"channels only if they are named: --channels {','.join(left)} (channels=)"
+                )
             raise DataError(
                 f"{self.file} has no numeric column left for the channels; its columns are "
-                f"{self._all_columns()}{hint if left else ''}"
+                f"{self._all_columns()}{hint}"
             )
         return found
 

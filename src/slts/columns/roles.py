@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slts._typing import AnyArray
 from slts.columns.rows import ROW_NUMBERS, TimeForm, joined_identifier, plain_column
 from slts.errors import DataError
 
@@ -147,6 +148,12 @@ class RequestedColumns:
         Channels of a trained model; they are read in this order, unless `channels` names others.
     classes
         Labels of a trained model; they tell its label from other columns that are not channels.
+    model_label
+        Label column of the table that the model was trained on; other tables may have none.
+    n_channels
+        Number of channels of a trained model.
+    owner
+        Whose channels and classes these are, if there is no model yet: the training data.
     groups
         Name of the column with the groups; None means that there are none.
     every
@@ -160,10 +167,13 @@ class RequestedColumns:
     label: str | None = None
     channels: str | Sequence[str] | None = None
     expect: Sequence[str] | None = None
-    classes: Sequence[object] | None = None
+    classes: Sequence[object] | AnyArray | None = None
     groups: str | None = None
     every: str | float | None = None
     skip: bool = False
+    model_label: str | None = None
+    n_channels: int | None = None
+    owner: str | None = None
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""

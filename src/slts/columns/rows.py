@@ -198,20 +198,22 @@ def time_form(column: Any) -> TimeForm | None:
     return None
 
 
-def grid_step(every: str, *, moments: bool) -> float:
+def grid_step(every: str, source: str, *, moments: bool) -> float:
     """Return the distance of steps on a grid: nanoseconds for moments, else the unit of the time.
 
     Examples
     --------
     >>> from slts.columns.rows import grid_step
-    >>> grid_step("20ms", moments=True), grid_step("0.5", moments=False)
+    >>> grid_step("20ms", "a.csv", moments=True), grid_step("0.5", "b.csv", moments=False)
     (20000000.0, 0.5)
     """
     number, unit = _number_and_unit(every)
     example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
     if number <= 0.0 or (unit not in _NANOSECONDS if moments else unit):
         held = "holds moments" if moments else "holds numbers, whose unit is not known"
-        raise DataError(f"every must be {example}, because the time {held}; got {every}")
+        raise DataError(
+            f"{source}: --every (every=) must be {example}, because the time {held}; got {every}"
+        )
     return number * _NANOSECONDS[unit] if moments else number
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner, AlignmentSettings, require_device
-from slts.errors import DataError, check_one_per_series
+from slts.errors import DataError
 from slts.estimators.parameters import check_parameters
 from slts.estimators.prediction import (
     Method,
@@ -42,6 +42,7 @@ from slts.models.linear_form import decision_of
 from slts.models.origins import Origins
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch, as_series
+from slts.series.convert import check_one_per_series
 from slts.series.dataset import Dataset, first_missing
 from slts.series.naming import class_name, names_of
 from slts.series.source import Digests, SeriesSource
@@ -111,6 +112,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         None in models from older files.
     every_ : str or None
         Distance of the steps of the scan that the model was fitted on, if it was resampled.
+    label_column_ : str or None
+        Name of the label column of the scan that the model was fitted on, if it has one.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     training_digests_ : ndarray or None
@@ -135,6 +138,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     held_out_margins_: HeldOutMargins | None = field(init=False)
     origins_: Origins | None = field(init=False)
     every_: str | None = field(init=False)
+    label_column_: str | None = field(init=False)
     validation_: Validation | None = field(init=False)
     training_digests_: Digests | None = field(init=False)
     # What is prepared from the fitted model once; not part of pickles and model files.
@@ -426,8 +430,11 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                     "groups must be None for a scan: name their column with "
                     "scan_series(..., groups='...')."
                 )
-            self.n_columns_in_ = None
-            self.every_ = None if X.columns is None else X.columns.every
+            self.n_columns_in_ = self.every_ = self.label_column_ = None
+            if X.columns is not None:
+                self.every_ = X.columns.every
+                # Without a header, the names of columns are numbers.
+                self.label_column_ = X.columns.label if X.columns.has_header else None
             return cast(SeriesSource, X)
         # A frame may have the labels in a column.
         hint = " If the labels are a column of X: X, y = slts.as_series(X, label='...')."
@@ -443,7 +450,9 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         batch = as_series(X)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        _check_comparable(labels)
+        # NumPy would turn a list of 1 and "a" into texts.
+        is_list = isinstance(y, list | tuple)
+        _check_comparable(np.array(y, dtype=object).reshape(-1) if is_list else labels)
         check_classification_targets(labels)
         advice = f" Every series has one label.{shown}"
         check_one_per_series(len(batch), labels, "y", "labels", advice)
@@ -466,7 +475,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
                     f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
                     f"series whose sample_weight is positive. Leave the class out instead."
                 )
-        self.n_columns_in_, self.every_ = columns_of_table(X), None
+        self.n_columns_in_ = columns_of_table(X)
+        self.every_ = self.label_column_ = None
         known = None if groups is None else check_groups(groups, len(batch))
         return ArraySource(batch, codes.astype(np.int64), weights, known, classes)
 

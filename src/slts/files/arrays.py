@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from slts._typing import AnyArray
+from slts.columns import RequestedColumns
 from slts.datasets import info, load
 from slts.datasets.ts_format import parse_ts
 from slts.errors import DataError
@@ -44,26 +45,25 @@ class WholePart:
         The source, as it was given.
     path
         The absolute path of a file; None for a published data set.
-    expect
-        Channels of a trained model, in whose order named channels are returned.
-    skip
-        Whether series that cannot be used are left out, rather than an error.
+    requested
+        Channels of a trained model, in whose order named channels are returned; and whether series
+        that cannot be used are left out, rather than an error.
     """
 
     name: str
     path: Path | None
-    expect: Sequence[str] | None
-    skip: bool = False
+    requested: RequestedColumns
 
     def batches(self, *, labels: bool, batch_size: int) -> Iterator[Dataset]:
         """Read everything, and yield slices of it."""
+        requested = self.requested
         if self.path is None:
             whole = _read_published(self.name)
         elif base_suffix(self.path) == ".npz":
-            whole = _read_npz(self.path, self.name, labels=labels, skip=self.skip)
+            whole = _read_npz(self.path, self.name, requested, labels=labels)
         else:
-            whole = _read_ts(self.path, self.name, skip=self.skip)
-        whole = replace(_in_order(whole, self.expect), share=1.0)
+            whole = _read_ts(self.path, self.name, skip=requested.skip)
+        whole = replace(_in_order(whole, requested.expect), share=1.0)
         return whole.batches(labels=labels, batch_size=batch_size)
 
 
@@ -101,7 +101,7 @@ def _read_ts(path: Path, name: str, *, skip: bool) -> Dataset:
     return replace(found, unusable=tuple(reasons))
 
 
-def _read_npz(path: Path, name: str, *, labels: bool, skip: bool) -> Dataset:
+def _read_npz(path: Path, name: str, requested: RequestedColumns, *, labels: bool) -> Dataset:
     """Read named arrays, without unpickling: pickles could run code."""
     try:
         # NumPy does not close a damaged file.
@@ -124,13 +124,13 @@ def _read_npz(path: Path, name: str, *, labels: bool, skip: bool) -> Dataset:
         reason = "" if "pickle" in str(error) else f": {error}"
         raise DataError(f"{name} is not an .npz file, or is damaged{reason}") from error
     try:
-        series = _npz_series(arrays)
+        series = _npz_series(arrays, requested.n_channels)
     except (DataError, TypeError) as error:
         raise DataError(f"{name}: {error}") from error
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None
     ids = _one_per_series(arrays, "ids", len(series), name)
     found = Dataset(series if ids is None else series.named(ids), classes, ids, name)
-    return usable(found, series.channel_names, skip=skip)
+    return usable(found, series.channel_names, skip=requested.skip)
 
 
 def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:
@@ -146,8 +146,8 @@ def _load_array(file: Mapping[str, AnyArray], key: str, name: str) -> AnyArray:
         ) from error
 
 
-def _npz_series(arrays: Mapping[str, AnyArray]) -> SeriesBatch:
-    """Return series whose values are not checked."""
+def _npz_series(arrays: Mapping[str, AnyArray], n_channels: int | None) -> SeriesBatch:
+    """Return series whose values are not checked; warn if their channels are not known."""
     names = arrays["channel_names"].tolist() if "channel_names" in arrays else None
     if "values" in arrays and "offsets" in arrays:
         values, offsets = as_numbers(arrays["values"], "values"), arrays["offsets"]
@@ -156,7 +156,9 @@ def _npz_series(arrays: Mapping[str, AnyArray]) -> SeriesBatch:
     elif "lengths" in arrays:
         values, offsets, *_ = _without_padding(arrays["X"], arrays["lengths"])
     else:
-        warn_if_swapped(arrays["X"])
+        # Arrays with as many channels as a model are not swapped, and others are an error.
+        if n_channels is None:
+            warn_if_swapped(arrays["X"])
         values, offsets, *_ = flatten_array(as_numbers(arrays["X"], "X"), "channels_first")
     zeros = SeriesBatch(np.zeros(values.shape), offsets, names)
     return zeros.with_values(np.ascontiguousarray(values, dtype=np.float64), zeros.channel_names)

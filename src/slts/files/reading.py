@@ -94,7 +94,7 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return _scan(
+    return scan_source(
         source, RequestedColumns(id, time, label, channels, expect, classes, groups, every)
     )
 
@@ -166,8 +166,8 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    scan = _scan(path, RequestedColumns(id, time, label, channels, expect, classes, groups, every))
-    return scan.read(labels=labels)
+    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every)
+    return scan_source(path, requested).read(labels=labels)
 
 
 def iter_series(
@@ -207,12 +207,11 @@ def iter_series(
     """
     skip = on_error == "skip"
     requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every, skip)
-    scan = _scan(path, requested)
-    yield from scan.batches(labels=labels, batch_size=batch_size)
+    yield from scan_source(path, requested).batches(labels=labels, batch_size=batch_size)
 
 
-def _scan(source: object, requested: RequestedColumns) -> SeriesScan:
-    """Choose the form of a source."""
+def scan_source(source: object, requested: RequestedColumns) -> SeriesScan:
+    """Choose the form of a source; standard input can be read only once."""
     if is_path_like(source):
         return _scan_files(ParquetFiles.at(source), requested)
     if is_collection(source):
@@ -239,7 +238,7 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
     if not path.exists():
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
-            return SeriesScan(name, None, [WholePart(name, None, requested.expect)])
+            return SeriesScan(name, None, [WholePart(name, None, requested)])
         folder = path.parent
         others = [file.name for file in folder.iterdir()] if folder.is_dir() else []
         near = get_close_matches(path.name, others, n=1)
@@ -251,7 +250,10 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
     if path.is_dir():
         return _scan_folder(files, path, requested)
     if suffix not in (*TABLE_SUFFIXES, ".ts", ".npz"):
-        raise DataError(f"{name} has an unknown suffix; expected {_FORMS}")
+        raise DataError(
+            f"{name} has an unknown suffix; expected {_FORMS}. Rename a text file to .csv or .tsv, "
+            f"and save other tables as CSV"
+        )
     if is_compressed(path) and suffix not in (*TEXT_SUFFIXES, ".ts"):
         raise DataError(
             f"{name}: {suffix} files that are compressed as a whole cannot be read. Decompress it "
@@ -261,8 +263,7 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
         return ParquetScan(files, requested)
     if suffix in (".ts", ".npz"):
         requested.require_none(name)
-        part = WholePart(name, path, requested.expect, requested.skip)
-        return SeriesScan(name, None, [part], _size_in_memory([path]))
+        return SeriesScan(name, None, [WholePart(name, path, requested)], _size_in_memory([path]))
     return _of_table(FilePart.at(name, path, requested), [path])
 
 

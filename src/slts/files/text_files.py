@@ -174,7 +174,10 @@ class CsvTable:
             cells = next(csv.reader([line], delimiter=self._delimiter))
         except csv.Error as error:
             # A carriage return, as the only end of lines or by chance, or a cell without end.
-            raise DataError(f"the first line of {file.name} is not CSV: {error}") from error
+            why: object = error
+            if "\r" in line:
+                why = "lines must end with a line feed, not with a carriage return"
+            raise DataError(f"the first line of {file.name} is not CSV: {why}") from error
         is_names = not all(map(is_number, cells))
         self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:
@@ -221,8 +224,17 @@ class CsvTable:
         """Find the role of each column of a table."""
         if not self.has_header:
             # The names of columns are numbers, which no model knows.
-            requested = replace(requested, expect=None)
-        return resolve_columns(self.sample, requested, has_header=self.has_header)
+            requested = replace(requested, expect=None, model_label=None)
+        sample = self.sample
+        if len(self.names) == 1:
+            by = (
+                "tabs in a .tsv file" if self._delimiter == "\t" else "comma, semicolon, tab or bar"
+            )
+            raise DataError(
+                f"{self._file.name} has one column, {self.names[0][:60]!r}: cells must be "
+                f"separated by {by}"
+            )
+        return resolve_columns(sample, requested, has_header=self.has_header)
 
     def chunks(self, columns: Columns, names: Sequence[str]) -> Iterator[Chunk]:
         """Read some columns block by block."""
@@ -299,6 +311,11 @@ class CsvTable:
             problem = _describe(str(error), line - 1, self.names)
             if len(self.names) == 1:
                 problem += f". The first line, {self.names[0][:60]!r}, must name the columns"
+            elif len(self.names) >= _LEAST_STEPS and " columns, got " in problem:
+                problem += (
+                    ". If every row is a series, all rows must have the same number of cells: end "
+                    "short ones with empty cells, or save the table with one row per step"
+                )
             raise DataError(f"{self._file.name}{problem}") from error
         if len(names) < len(self.names):
             table = table.select(list(names))

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError, check_one_per_series
+from slts.errors import DataError
 from slts.estimators.base import SeriesClassifier, check_groups
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
@@ -19,6 +19,7 @@ from slts.guarantees.certificate import Certificate
 from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
 from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions, signs_of
 from slts.series import SeriesBatch
+from slts.series.convert import check_one_per_series
 from slts.series.source import SeriesSource
 from slts.training.source import is_source, pieces
 
@@ -58,18 +59,8 @@ class HeldOut:
     series: SeriesBatch | SeriesSource | None = None
 
     @classmethod
-    def of(
-        cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
-        groups: Any = None,
-        outputs: Predicted | None = None,
-    ) -> HeldOut:
-        """Apply a classifier to series in memory and their labels, or to a scan with labels.
-
-        `outputs` are those of the classifier for series in memory, if they are known already.
-        """
+    def of(cls, model: Any, X: Any, y: Any = None, groups: Any = None) -> HeldOut:
+        """Apply a classifier to series in memory and their labels, or to a scan with labels."""
         inner, X = _inner_model(model, X)
         if inner is not None and is_source(X):
             (decisions, digests), y, groups = apply_with_labels(
@@ -78,13 +69,12 @@ class HeldOut:
         labels = check_labels(model, y, X)
         known = None if groups is None else check_groups(groups, len(labels))
         if inner is None:
-            predicted = outputs[0] if outputs else np.asarray(model.predict(X))
-            return cls(model, labels, predicted, groups=known)
+            return cls(model, labels, np.asarray(model.predict(X)), groups=known)
         if is_source(X):
             outputs = inner.outputs_from(decisions)
         else:
             X = check_batch(inner, X, labels)
-            outputs, digests = outputs or inner.outputs(X), held_out_digests(inner, X)
+            outputs, digests = inner.outputs(X), held_out_digests(inner, X)
         return cls(model, labels, *outputs, Overlap.of(inner, digests), known, X)
 
     @property
@@ -142,6 +132,14 @@ class HeldOut:
         if isinstance(model, LandmarkClassifier) and decisions is not None and decisions.ndim == 2:
             found.append(statements.hold_out_one_vs_rest(decisions.T, conditions))
         return Certificate(tuple(found), float(delta), type(model).__name__, int(n_models))
+
+
+def find_overlap(model: Any, X: Any) -> Overlap | None:
+    """Find copies among series in memory; None if the classifier is not one of slts."""
+    inner, X = _inner_model(model, X)
+    if inner is None:
+        return None
+    return Overlap.of(inner, held_out_digests(inner, inner.check_series(X)))
 
 
 def require_labels_of_scan(y: Any, groups: Any) -> None:

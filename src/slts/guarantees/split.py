@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError, check_one_per_series
+from slts.errors import DataError
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.guarantees import bounds as formulas
 from slts.guarantees import statements
@@ -31,6 +31,7 @@ from slts.guarantees.statements import (
 )
 from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
+from slts.series.convert import check_one_per_series
 from slts.series.outlines import outline_digests
 from slts.series.source import series_keys
 from slts.training.first_pass import class_weights

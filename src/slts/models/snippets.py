@@ -450,9 +450,10 @@ class SnippetForm:
         """Attribute the decision values to steps and channels of one series.
 
         What a snippet adds at a step, compared with a mean step of the training series, is divided
-        evenly among the steps that it is compared with and its channels. With `baseline`, the sum
-        over all snippets is the decision. What an interpolated value contributes belongs to the
-        values that it comes from, or to no step if its channel is not observed at all.
+        evenly among the steps that it is compared with and its channels. The first and last step,
+        which repeat beyond the ends, count once. With `baseline`, the sum over all snippets is the
+        decision. What an interpolated value contributes belongs to the values that it comes from,
+        or to no step if its channel is not observed at all.
 
         Returns
         -------

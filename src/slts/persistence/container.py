@@ -113,7 +113,8 @@ def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, AnyArra
     try:
         tensors = dict(deserialize(content))
     except SafetensorError as error:
-        raise ModelFileError(f"it is truncated, too long or damaged ({error})") from error
+        problem = _size_problem(entries, 8 + len(header), len(content)) or f"damaged ({error})"
+        raise ModelFileError(f"it is {problem}") from error
     _check_hash(content, document)
     return document, {name: _array(name, tensor) for name, tensor in tensors.items()}
 
@@ -136,6 +137,18 @@ def _read_header(file: BinaryIO, size: int) -> bytes:
     if len(header) != length:
         raise ModelFileError("it changed during reading")
     return header
+
+
+def _size_problem(entries: dict[str, Any], begin: int, size: int) -> str:
+    """Compare the size of a file with the end of its last tensor, which its header declares."""
+    try:
+        expected = max((begin + entry["data_offsets"][1] for entry in entries.values()), default=0)
+    except (KeyError, TypeError, IndexError):
+        return ""
+    if size == expected:
+        return ""
+    found = f"it has {size:,} bytes, expected {expected:,}"
+    return f"truncated: {found}" if size < expected else f"too long: {found}"
 
 
 def _document(entries: Any) -> dict[str, Any]:

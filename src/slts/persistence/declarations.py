@@ -282,6 +282,7 @@ _EVERY = Structure(
     n_steps_in_=at_least(2),
     origins_=NOTHING | _ORIGINS,
     every_=NOTHING | TEXT,
+    label_column_=NOTHING | TEXT,
     validation_=NOTHING | _VALIDATION,
     training_digests_=NOTHING
     | where(array("uint64", "digests"), "sorted", lambda v: (v[1:] >= v[:-1]).all()),
@@ -483,6 +484,7 @@ LATER_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
     "every_": lambda model: None,
     "fit_params_": _fit_params,
     "held_out_margins_": lambda model: None,
+    "label_column_": lambda model: None,
     "origins_": lambda model: None,
     "snippets_": lambda model: None,
     "snippet_coef_": lambda model: None,

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 
 from slts.alignment import Alignment, Band, align
-from slts.errors import check_one_per_series
 from slts.plots.axes import (
     CHANNELS,
     COLOURS,
@@ -25,6 +24,7 @@ from slts.plots.axes import (
     time_axis,
 )
 from slts.series import SeriesBatch, as_series, normalize_rows
+from slts.series.convert import check_one_per_series
 from slts.series.missing import fill_gaps
 
 if TYPE_CHECKING:
@@ -205,10 +205,10 @@ def plot_similarity_space(
         that the two components explain.
     """
     features = model.transform if hasattr(model, "transform") else model.nearness
-    labels = np.asarray(y)
+    labels, batch = np.asarray(y), model.check_series(X)
+    check_one_per_series(len(batch), labels, "y", "labels")
     pca = PCA(2, random_state=0)
-    points = pca.fit_transform(np.asarray(features(X), dtype=np.float64))
-    check_one_per_series(len(points), labels, "y", "labels")
+    points = pca.fit_transform(np.asarray(features(batch), dtype=np.float64))
     ax = axes_or_new(ax)
     rings, ring_labels = np.empty((0, 2)), labels[:0]
     if hasattr(model, "landmarks_"):

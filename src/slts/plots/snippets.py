@@ -35,9 +35,9 @@ def plot_snippets(
 ) -> Figure:
     """Draw the snippets that count most for and against a class.
 
-    The number of a snippet is its importance over the landmarks of the model, as defined in
-    `slts.explanation.ModelSummary`, with the sign of its mean effect. Each channel has its own
-    scale, in the units of the data. At most four channels of a snippet are drawn.
+    The number of a snippet is its `snippet_effect` over the landmarks of the model, as defined in
+    `slts.explanation.ModelSummary`. Each channel has its own scale, in the units of the data. At
+    most four channels of a snippet are drawn.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """HTML report of a fitted model. `collect` makes a plain dict, `render` makes a page of it.
 
-page         `render` and `write_report`, which fill page.html, page.css and page.js
+page         `render`, `write_report` and `write_page`, which fill page.html, page.css and page.js
 collect      `collect`: the content of the page as strings, numbers, lists and dicts
 markup       sections.html, with the text of all sections; tables and other elements
 packing      arrays, paths, times and numbers in the short form in which the page holds them

@@ -314,6 +314,8 @@ def explorer_section(content: Content) -> str:
         notes.append(section("long_series", steps=str(steps)))
     if content["summary"]["n_channels"] > channels:
         notes.append(section("many_channels", channels=str(channels)))
+    if content["snippets"] is not None:
+        notes.append(section("ends_of_series"))
     notes.append(escape(drawing["note"]))
     if explorer["times"] is None:
         notes.append("Steps count from 0.")

@@ -28,8 +28,18 @@
   };
   /** Decimals so that rows of a sum have three digits at the largest value. */
   const decimalsFor = (size) => (size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4);
-  // Two digits are enough for a range.
-  const brief = (value) => (value < 0 ? "−" : "") + String(Number(Math.abs(value).toPrecision(2)));
+  /** A few digits, in the shorter of both notations: 0.21, 101320, 2.9e6. */
+  const brief = (value, digits = 2) => {
+    const near = Number(Math.abs(value).toPrecision(digits));
+    const [plain, power] = [String(near), near.toExponential().replace("+", "")];
+    return (value < 0 ? "−" : "") + (power.length < plain.length ? power : plain);
+  };
+  /** Two digits are enough for a range, unless its ends would be equal. */
+  const range = (low, high) => {
+    let digits = 2;
+    while (digits < 7 && high > low && brief(low, digits) === brief(high, digits)) digits += 1;
+    return `${brief(low, digits)} to ${brief(high, digits)}`;
+  };
   const plus = (value) => (value > 0 ? "+" : "") + number(value);
   const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);
   const signedPercent = (share) => (share < 0 ? "−" : "+") + percent(Math.abs(share));
@@ -49,6 +59,13 @@
     const starts = [0];
     packed.sizes.forEach((size) => starts.push(starts[starts.length - 1] + size));
     return (k) => Float32Array.from(flat.subarray(starts[k], starts[k + 1]), (v) => v * packed.scales[k]);
+  };
+  /** Opens pictures of several rows, which are packed one by one: `counts` has the number of rows of each picture. */
+  const openedRows = (packed, counts) => {
+    const row = opened(packed);
+    const starts = [0];
+    counts.forEach((count) => starts.push(starts[starts.length - 1] + count));
+    return (k) => Array.from({ length: counts[k] }, (_, r) => row(starts[k] + r));
   };
   const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const pathOf = (text) => {
@@ -70,7 +87,7 @@
   const entryMaps = explorer && opened(explorer.maps);
   const entryTimes = explorer && explorer.times && opened(explorer.times);
   const entrySteps = explorer && opened(explorer.by_step);
-  const snippetRows = snippets && opened(snippets.values);
+  const snippetRows = snippets && openedRows(snippets.values, snippets.channels.map((own) => own.length));
   const occurring = explorer && explorer.occurring && {
     strongest: opened(explorer.occurring.strongest),
     values: opened(explorer.occurring.values),
@@ -305,7 +322,7 @@
       const y = (value) => ROW_HEIGHT * (r + 1) - 4 - ((ROW_HEIGHT - 8) * (value - low)) / (high - low);
       return (from, to) => {
         let d = "";
-        for (let i = from; i <= to; i += 1) d += `${i > from ? "L" : "M"}${x(i).toFixed(2)} ${y(rows[r * steps + i]).toFixed(1)}`;
+        for (let i = from; i <= to; i += 1) d += `${i > from ? "L" : "M"}${x(i).toFixed(2)} ${y(rows[r][i]).toFixed(1)}`;
         return to > from ? d : `${d}h.01`;
       };
     });
@@ -317,31 +334,28 @@
     svg.style.height = `${height}px`;
     return svg;
   };
-  const rowsOf = (flat, count) => Array.from({ length: count }, (_, r) => flat.subarray((r * flat.length) / count, ((r + 1) * flat.length) / count));
-  const tag = (text, title) => h("span", { class: "tag", title }, text);
-  const shapeNote = (j) => {
-    if (snippets.shape_only[j]) return tag("shape only", "Level, slope and amplitude do not matter.");
-    return snippets.by_strength[j] ? tag("by strength", "Occurs where steps follow it strongly, at any level.") : null;
+  const COMPARED = {
+    "shape only": "Level, slope and amplitude do not matter.",
+    "by strength": "Occurs where the series moves strongly in the same way, at any level.",
   };
+  const tag = (text) => (COMPARED[text] ? h("span", { class: "tag", title: COMPARED[text] }, text) : null);
 
   /** A snippet with the names of its channels, and beside it the series of an example. */
   const snippetFigure = (j, side, heading, example = null) => {
     const channels = snippets.channels[j];
     const own = snippetRows(j);
-    const parts = rowsOf(own, channels.length);
     const names = h("div", { class: "rows" }, channels.map((u, r) => {
-      const [low, high] = [Math.min(...parts[r]), Math.max(...parts[r])];
-      const name = h("span", { class: "row-name" }, clip(model.channels[u], 15), h("small", null, `${brief(low)} to ${brief(high)}`));
+      const low = snippets.lowest[j][r];
+      const name = h("span", { class: "row-name" }, clip(model.channels[u], 15), h("small", null, range(low, low + largest(own[r]))));
       name.style.height = `${ROW_HEIGHT}px`;
       return name;
     }));
-    let spans = parts.map((part) => spanOf(part));
+    let spans = own.map((row) => spanOf(row));
     let beside = null;
     if (example) {
-      const rows = rowsOf(example.rows, channels.length);
       // Levels may differ unless values are compared.
-      const anyLevel = snippets.shape_only[j] || snippets.by_strength[j];
-      const wider = rows.map((row, r) => (anyLevel ? spanOf(row) : spanOf(row, parts[r])));
+      const anyLevel = snippets.compared[j] in COMPARED;
+      const wider = example.rows.map((row, r) => (anyLevel ? spanOf(row) : spanOf(row, own[r])));
       if (!anyLevel) spans = wider;
       const bin = (step) => Math.floor((Math.min(Math.max(step, 0), example.length - 1) * example.bins) / example.length);
       const reach = snippets.dilation[j] * Math.floor(snippets.n_steps / 2);
@@ -355,7 +369,7 @@
     const drawing = stacked(`Snippet: ${snippets.text[j]}`, own, snippets.n_steps, spans, (lines) =>
       lines.map((line) => s("path", { class: `trace ${side}`, d: line(0, snippets.n_steps - 1) })));
     return h("figure", { class: `snippet${example ? " with-example" : ""}` },
-      h("figcaption", null, heading, snippets.text[j], " ", shapeNote(j)),
+      h("figcaption", null, heading, snippets.text[j], " ", tag(snippets.compared[j])),
       h("div", { class: "strips" }, names, drawing, beside),
       example ? h("figcaption", { class: "example" }, `${example.name}: adds ${plus(example.adds)}`) : null);
   };
@@ -363,7 +377,9 @@
   const drawSnippets = () => {
     const place = byId("snippet-gallery");
     if (!place) return;
-    const [rows, added] = [opened(snippets.example_rows), opened(snippets.example_added)];
+    const items = snippets.gallery.flatMap((sides) => [...sides.for, ...sides.against]);
+    const rows = openedRows(snippets.example_rows, items.map((item) => snippets.channels[item.snippet].length));
+    const added = opened(snippets.example_added);
     let count = 0;
     const groups = snippets.gallery.map((sides, decision) => {
       const peak = largest([...sides.for, ...sides.against].map((item) => item.weight)) || 1;
@@ -762,7 +778,7 @@
     const listed = strongest.map(([j, value]) => [nameOfReference(j), value]);
     const sums = [
       ["By step and channel", [["all cells of the map", cellsSum], ["offset", offset]]],
-      ["By landmark", [...listed, ["all other landmarks", entry.rest[slot]],
+      [entry.snippets ? "By landmark and snippet" : "By landmark", [...listed, ["all other landmarks", entry.rest[slot]],
         ...(entry.snippets ? [["all snippets", entry.snippets[slot]]] : []), ["intercept", intercept]]],
     ];
     const digits = decimalsFor(largest([score, ...sums.flatMap(([, rows]) => rows.map(([, value]) => value))]));
@@ -826,9 +842,9 @@
       byId("at-step").replaceChildren(...found.map(([j, value]) => snippetFigure(j, value > 0 ? "pro" : "con",
         h("strong", { class: value > 0 ? "pro-text" : "con-text" }, plus(value)))));
       byId("occurring-words").replaceChildren(h("strong", null, capital(stepName(i))),
-        `: ${plural(counts[i], "snippet occurs", "snippets occur")} and ${counts[i] === 1 ? "adds" : "add"} ${plus(totals[i])} to ${name}. `,
+        `: ${plural(counts[i], "snippet occurs", "snippets occur")}. `,
         counts[i] > found.length ? `The ${found.length} strongest are below, and lines above show the steps that they cover. ` : "",
-        `In the whole series, snippets add ${plus(entry.snippets[slot])}.`);
+        `All snippets, also those that do not occur here, add ${plus(totals[i])} to ${name} at this step and ${plus(entry.snippets[slot])} in the whole series.`);
     };
     const move = (step) => showStep(Math.min(steps - 1, Math.max(0, step)));
     svg.addEventListener("pointermove", (event) => {

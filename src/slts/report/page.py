@@ -128,10 +128,15 @@ def write_report(
     ...     write_report(model, f"{folder}/report.html", X=X[20:], y=y[20:]).name
     'report.html'
     """
+    found = collect(model, X, y, ids=ids, groups=groups, title=title, verbose=verbose)
+    return write_page(found, path)
+
+
+def write_page(content: Content, path: str | os.PathLike[str]) -> Path:
+    """Write the content from `collect` as a page, completely or not at all."""
     target = Path(path)
-    page = render(collect(model, X, y, ids=ids, groups=groups, title=title, verbose=verbose))
     # Names of files that are not UTF-8 have characters that cannot be encoded.
-    write_whole(os.fspath(target), page.encode(errors="replace"))
+    write_whole(os.fspath(target), render(content).encode(errors="replace"))
     return target
 
 
@@ -161,9 +166,9 @@ def _lede(content: Content) -> str:
     sentences = []
     if summary["n_seen"]:
         sentences.append(
-            f"<strong>{summary['n_seen']:,} of these {'is a' if summary['n_seen'] == 1 else 'are'} "
-            f"training series</strong>, so the figures do not show how the model does on new "
-            f"series."
+            f"<strong>{summary['n_seen']:,} of the {summary['n_series']:,} series in this report "
+            f"{'is a copy' if summary['n_seen'] == 1 else 'are copies'} of training "
+            f"series</strong>, so the figures do not show how the model does on new series."
         )
     sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:

@@ -13,16 +13,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError, check_one_per_series
+from slts.errors import DataError
 from slts.estimators.base import check_groups
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
-from slts.guarantees.held_out import HeldOut, Predicted
-from slts.guarantees.overlap import Overlap, held_out_digests
+from slts.guarantees.held_out import HeldOut, Predicted, check_labels, find_overlap
+from slts.guarantees.overlap import Overlap
 from slts.learning.calibration import two_sided
 from slts.quantities import count
 from slts.report.markup import MOST_COLUMNS, Cell, Content, items, meter, percent, section, table
 from slts.report.packing import rounded
 from slts.series import SeriesBatch, as_series
+from slts.series.convert import check_one_per_series
 from slts.series.naming import class_name
 
 # Largest number of bars in the histogram of lengths.
@@ -35,10 +36,8 @@ class Predictions:
 
     Attributes
     ----------
-    given
-        X in the form that the model accepts.
     batch
-        X as a batch.
+        The series.
     labels
         True labels; None if unknown.
     label_names
@@ -55,13 +54,12 @@ class Predictions:
         What the model returned.
     ids
         Name of each series: "recording 17", or "series 3" if X has no identifiers.
-    n_seen
-        Number of series that are copies of training series.
+    overlap
+        Copies of training series and of each other; None if the model is not one of slts.
     groups
         Group of each series if groups are the independent draws; None if the series are.
     """
 
-    given: Any
     batch: SeriesBatch
     labels: AnyArray | None
     label_names: list[str]
@@ -71,8 +69,13 @@ class Predictions:
     probabilities: FloatArray | None
     outputs: Predicted
     ids: list[str]
-    n_seen: int
+    overlap: Overlap | None
     groups: AnyArray | None
+
+    @property
+    def n_seen(self) -> int:
+        """Number of series that are copies of training series."""
+        return 0 if self.overlap is None else len(self.overlap.copies)
 
     @property
     def wrong(self) -> IntArray:
@@ -127,7 +130,6 @@ def predict_series(
         # One-vs-one decision values do not belong to single classes.
         decisions = None
     return Predictions(
-        given=given,
         batch=batch,
         labels=labels,
         label_names=[str(c) for c in [*classes, *unknown]],
@@ -137,7 +139,7 @@ def predict_series(
         probabilities=probabilities,
         outputs=outputs,
         ids=list(batch.series_names or ()),
-        n_seen=len(Overlap.of(model, held_out_digests(model, batch)).copies) if direct else 0,
+        overlap=find_overlap(model, given),
         groups=None if groups is None else check_groups(groups, len(batch)),
     )
 
@@ -201,8 +203,9 @@ def certificate(model: Any, predictions: Predictions | None) -> dict[str, Any]:
     if predictions.labels is None:
         return {"given": False, "reason": "No labels were given to this report."}
     try:
-        given, labels, groups = predictions.given, predictions.labels, predictions.groups
-        held_out = HeldOut.of(model, given, labels, groups, predictions.outputs)
+        labels = check_labels(model, predictions.labels, predictions.batch)
+        overlap, groups = predictions.overlap, predictions.groups
+        held_out = HeldOut(model, labels, *predictions.outputs, overlap, groups, predictions.batch)
         found = held_out.certificate().to_dict()
     except DataError as error:
         reason = str(error)

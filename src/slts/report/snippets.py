@@ -22,6 +22,8 @@ AT_STEP = 3
 _MOST_PER_SIDE, _MOST_DRAWN = 3, 240
 # Channels drawn of one snippet.
 _MOST_ROWS = 3
+# What a snippet without a mark is compared by.
+_VALUES = "values"
 # Pairs of snippet and step that are explained in the time of one short alignment.
 _PAIRS = 30_000
 
@@ -121,29 +123,45 @@ class DrawnSnippets:
                 for one in side:
                     at, series = one.example, batch[one.example : one.example + 1]
                     centre, terms = snippet_in_series(self.form, one.snippet, series)
-                    own = snippets.prominent_rows(one.snippet, _MOST_ROWS)
-                    channels, bins = snippets.channels_of(one.snippet)[own], Bins(series.n_steps)
-                    rows.append(bins.sample(fill_gaps(series).values[:, channels]).T)
+                    channels, values = self._drawn(one.snippet)
+                    bins = Bins(series.n_steps)
+                    shown = bins.sample(fill_gaps(series).values[:, channels]).T
+                    # Drawn on the scale of the snippet if values are compared, else on its own.
+                    lowest = values if self._compared(one.snippet) == _VALUES else shown
+                    rows += list(shown - lowest.min(axis=1, keepdims=True))
                     added.append(bins.sums(terms[decision]))
                     example = {"id": ids[at], "truth": truth[at], "adds": rounded(one.adds)}
                     example |= {"length": series.n_steps, "bins": bins.count, "centre": centre}
                     item = {"snippet": self._number(one.snippet), "weight": rounded(one.weight)}
                     items.append({**item, "example": example})
-        drawn = {k: snippets.prominent_rows(k, _MOST_ROWS) for k in self._numbers}
+        drawn = [self._drawn(k) for k in self._numbers]
         return {
             "n_steps": snippets.n_steps,
-            "position": list(drawn),
-            "text": [model.describe_snippet(k) for k in drawn],
-            "channels": [snippets.channels_of(k)[own].tolist() for k, own in drawn.items()],
-            "shape_only": [bool(snippets.shape_only[k]) for k in drawn],
-            "by_strength": [bool(snippets.by_strength[k]) for k in drawn],
-            "dilation": [int(snippets.dilations[k]) for k in drawn],
-            "values": pack([snippets.values_of(k)[own] for k, own in drawn.items()], bits=16),
+            "position": list(self._numbers),
+            "text": [model.describe_snippet(k) for k in self._numbers],
+            "channels": [channels.tolist() for channels, _ in drawn],
+            "compared": [self._compared(k) for k in self._numbers],
+            "dilation": [int(snippets.dilations[k]) for k in self._numbers],
+            # Every channel has its own lowest value and scale: none is lost beside a larger one.
+            "lowest": [rounded(values.min(axis=1), 7) for _, values in drawn],
+            "values": pack([row - row.min() for _, values in drawn for row in values], bits=16),
             "gallery": gallery,
             "example_rows": pack(rows, bits=16),
             "example_added": pack(added, bits=8),
             "of_training": predictions is None,
         }
+
+    def _drawn(self, snippet: int) -> tuple[IntArray, FloatArray]:
+        """The channels of a snippet that are drawn, and its values, shape (channels, steps)."""
+        snippets = self.form.snippets
+        own = snippets.prominent_rows(snippet, _MOST_ROWS)
+        return snippets.channels_of(snippet)[own], snippets.values_of(snippet)[own]
+
+    def _compared(self, snippet: int) -> str:
+        """What of a snippet is compared."""
+        if self.form.snippets.shape_only[snippet]:
+            return "shape only"
+        return "by strength" if self.form.snippets.by_strength[snippet] else _VALUES
 
     def _number(self, snippet: int) -> int:
         return self._numbers.setdefault(snippet, len(self._numbers))
@@ -158,14 +176,13 @@ def snippets_section(content: Content) -> str:
     for decision, sides in enumerate(snippets["gallery"]):
         name = model["classes"][model["decision_classes"][decision]]
         for side, strongest in sides.items():
-            rows += [
-                [name, side, f"{item['weight']:+.2g}", snippets["text"][item["snippet"]]]
-                for item in strongest
-            ]
-    head = ["Class", "Side", "Importance", "Snippet"]
+            for item in strongest:
+                j, weight = item["snippet"], f"{item['weight']:+.2g}"
+                rows.append([name, side, weight, snippets["compared"][j], snippets["text"][j]])
+    head = ["Class", "Side", "Importance", "Compared", "Snippet"]
     return section(
         "snippets",
         n_steps=str(snippets["n_steps"]),
         examples="training series" if snippets["of_training"] else "series of this report",
-        listing=table("Snippets", rows, head=head, columns=["", "", "n", "text"]),
+        listing=table("Snippets", rows, head=head, columns=["", "", "n", "", "text"]),
     )

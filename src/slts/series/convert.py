@@ -1,8 +1,8 @@
-"""`as_series`: converts data of many kinds to a `SeriesBatch`."""
+"""`as_series`: converts data of many kinds to a `SeriesBatch`; whether labels fit the series."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import replace
 from typing import overload
 
@@ -199,3 +199,17 @@ def _read_frame(X: object, requested: RequestedColumns, missing: Missing) -> Dat
         series, ids = found.series, None if found.ids is None else found.ids.tolist()
         check_values(series.values, series.offsets, series.channel_names, ids, missing=missing)
     return usable(found, columns.channels, skip=False)
+
+
+def check_one_per_series(
+    n_series: int, values: Sized, name: str, nouns: str, advice: str = ""
+) -> None:
+    """Raise an error unless there are as many values as series.
+
+    The message names the parameter, what the values are, and what else the user can do.
+    """
+    if len(values) != n_series:
+        raise DataError(
+            f"X and {name} have inconsistent lengths: {n_series} series and {len(values)} {nouns}."
+            f"{advice}"
+        )

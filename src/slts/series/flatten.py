@@ -16,8 +16,6 @@ from slts.series.naming import names_of
 _NUMBER_KINDS = "biuf"
 # Ratio of channels to steps from which the axes of equal series may be swapped.
 _FAR_MORE = 4
-# Begin of the warning about an array of them.
-SWAPPED_AXES = "X of shape"
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
     "polars": {"DataFrame", "LazyFrame"},
@@ -73,7 +71,7 @@ def check_layout(layout: str) -> None:
 def warn_if_swapped(X: object) -> None:
     """Warn about equal series with far more channels than steps: their axes may be swapped."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    what, axes = f"{SWAPPED_AXES} {tuple(shape)}", "(n, time, channels)"
+    what, axes = f"X of shape {tuple(shape)}", "(n, time, channels)"
     fix = "slts.as_series(X, layout='time_first'), or save X.transpose(0, 2, 1) in a file"
     if isinstance(X, list | tuple) and X and not _is_pandas(X[0]):
         own = getattr(X[0], "shape", ())

@@ -175,7 +175,7 @@ def assemble(
         values[:, c] = rows[name].to_numpy()[order]
     if columns.every is not None:
         assert times is not None
-        values, times, offsets = _on_grid(values, times, offsets, columns)
+        values, times, offsets = _on_grid(values, times, offsets, columns, source)
     series = SeriesBatch.from_checked(
         values, offsets, columns.channel_names, names_of(ids, columns.id),
         None if times is None else plain_times(times),
@@ -196,7 +196,7 @@ def plain_array(column: Any) -> AnyArray:
 
 
 def _on_grid(
-    values: FloatArray, times: AnyArray, offsets: IntArray, columns: Columns
+    values: FloatArray, times: AnyArray, offsets: IntArray, columns: Columns, source: str
 ) -> tuple[FloatArray, AnyArray, IntArray]:
     """Interpolate the channels of every series linearly, from its first time in equal steps.
 
@@ -207,15 +207,18 @@ def _on_grid(
         unit = f"{'datetime' if times.dtype.kind == 'M' else 'timedelta'}64[ns]"
         times = times.astype(unit).astype(np.int64)
     elif times.dtype.kind not in "iuf":
-        raise DataError(f"every: the time {columns.time!r} has no dates, and cannot be resampled")
-    step = grid_step(str(columns.every), moments=unit is not None)
+        raise DataError(
+            f"{source}: --every (every=) cannot resample the time {columns.time!r}, which has no "
+            f"dates"
+        )
+    step = grid_step(str(columns.every), source, moments=unit is not None)
     starts, stops = offsets[:-1], offsets[1:]
     # Rounding must not remove the last step.
     lengths = np.floor((times[stops - 1] - times[starts]) / step + _TOLERANCE).astype(np.int64) + 1
     if lengths.sum() > _MOST_STEPS * len(times):
         raise DataError(
-            f"every={columns.every} is too small for the time {columns.time!r}: {len(times):,} "
-            f"rows would become {lengths.sum():,}"
+            f"{source}: --every (every=) {columns.every} is too small for the time "
+            f"{columns.time!r}: {len(times):,} rows would become {lengths.sum():,}"
         )
     is_whole = times.dtype.kind in "iu" and step == int(step)
     passed = [np.arange(n) * (int(step) if is_whole else step) for n in lengths]

@@ -252,25 +252,30 @@ void window_distances(const WindowStore& windows, Array<const std::int64_t, 1> w
     if (stopped) throw nb::python_error();
 }
 
-// What windows of one dilation add at the steps that they are centred on is added to every step
-// that they cover. A window beyond an end of the series covers its first or last step.
-void add_to_covered(const std::vector<double>& centred, std::int64_t dilation, std::int64_t length,
-                    std::int64_t steps, double* terms) {
+// What windows of one dilation add at the steps that they are centred on is divided evenly among
+// the steps that they see. The first and last step, which repeat beyond the ends of the series,
+// count once.
+void add_to_seen(const std::vector<double>& centred, std::int64_t dilation, std::int64_t length,
+                 std::int64_t steps, double* terms) {
     const std::int64_t row = static_cast<std::int64_t>(centred.size()) / steps;
-    for (std::int64_t k = 0; k < length; ++k) {
-        const std::int64_t shift = (k - length / 2) * std::min(dilation, steps);
-        for (std::int64_t i = 0; i < steps; ++i) {
-            const double* added = centred.data() + i * row;
-            double* out = terms + std::clamp(i + shift, std::int64_t{0}, steps - 1) * row;
-            for (std::int64_t r = 0; r < row; ++r) out[r] += added[r];
+    const std::int64_t apart = std::min(dilation, steps), half = length / 2;
+    for (std::int64_t i = 0; i < steps; ++i) {
+        const double* added = centred.data() + i * row;
+        // Different steps before and after the centre: at most one of them lies beyond an end.
+        const std::int64_t before = std::min(half, (i + apart - 1) / apart);
+        const std::int64_t after = std::min(length - 1 - half, (steps - 2 - i + apart) / apart);
+        const double share = 1.0 / static_cast<double>(before + 1 + after);
+        for (std::int64_t k = -before; k <= after; ++k) {
+            double* out = terms + std::clamp(i + k * apart, std::int64_t{0}, steps - 1) * row;
+            for (std::int64_t r = 0; r < row; ++r) out[r] += share * added[r];
         }
     }
 }
 
 // Divides what some windows, given in ascending order, add to the decision values of one series:
-// weights[w][k] at a step that meets k thresholds of window w, evenly among the steps that it is
-// compared with and its channels. `terms` has the shape (steps, channels, problems), and `totals`,
-// the sum of each window, (windows, problems).
+// weights[w][k] at a step that meets k thresholds of window w, evenly among the different steps
+// that it is compared with and its channels. `terms` has the shape (steps, channels, problems), and
+// `totals`, the sum of each window, (windows, problems).
 void window_attribution(const WindowStore& windows, Array<const std::int64_t, 1> which,
                         Array<const double, 2> distances, Array<const double, 3> weights,
                         Array<double, 3> terms, Array<double, 2> totals) {
@@ -288,8 +293,8 @@ void window_attribution(const WindowStore& windows, Array<const std::int64_t, 1>
         const double* limits = all.thresholds + place * all.n_thresholds;
         const double* own = weights.data() + id * n_levels * problems;
         const std::int64_t first = all.first[place], last = all.first[place + 1];
-        const double covered = static_cast<double>((last - first) * all.length);
-        for (std::size_t s = 0; s < shares.size(); ++s) shares[s] = own[s] / covered;
+        for (std::size_t s = 0; s < shares.size(); ++s)
+            shares[s] = own[s] / static_cast<double>(last - first);
         std::fill(met.begin(), met.end(), 0);
         for (std::int64_t i = 0; i < steps; ++i) {
             std::int64_t level = 0;
@@ -311,7 +316,7 @@ void window_attribution(const WindowStore& windows, Array<const std::int64_t, 1>
         if (w + 1 < which.size() &&
             windows.dilation(windows.place(which.data()[w + 1])) == dilation)
             continue;
-        add_to_covered(centred, dilation, all.length, steps, terms.data());
+        add_to_seen(centred, dilation, all.length, steps, terms.data());
         std::fill(centred.begin(), centred.end(), 0.0);
     }
 }
