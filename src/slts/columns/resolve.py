@@ -611,13 +611,18 @@ class _Resolver(ColumnFacts):
                 )
         if not found:
             left = dict.fromkeys(n for n in (*constant, *time.clocks, time.column) if n is not None)
-            hint = (
-                f". Columns that rise like a time, or are constant in every series, are channels "
-                f"only if they are named: --channels {','.join(left)} (channels=)"
-            )
+            texts = [n for n in free if self.kinds[n] == "text" and not self.is_still(n, rows)]
+            hint = ""
+            if texts:
+                hint = f". Convert {texts[0]!r}, which holds {self.example(texts[0])}, to numbers"
+            elif left:
+                hint = (
+                    f". Columns that rise like a time, or are constant in every series, are "
+                    f"channels only if they are named: --channels {','.join(left)} (channels=)"
+                )
             raise DataError(
                 f"{self.file} has no numeric column left for the channels; its columns are "
-                f"{self._all_columns()}{hint if left else ''}"
+                f"{self._all_columns()}{hint}"
             )
         return found
 

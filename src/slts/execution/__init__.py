@@ -22,7 +22,7 @@ from slts.execution.task_runner import (
     map_blocks,
     partition,
 )
-from slts.execution.threads import blas_threads, few_threads, one_blas_thread, thread_count
+from slts.execution.threads import blas_threads, fit_threads, one_blas_thread, thread_count
 
 __all__ = [
     "Bar",
@@ -36,7 +36,7 @@ __all__ = [
     "check_stopped",
     "dask_client",
     "duration",
-    "few_threads",
+    "fit_threads",
     "free_disk",
     "map_blocks",
     "one_blas_thread",

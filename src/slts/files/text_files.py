@@ -174,7 +174,10 @@ class CsvTable:
             cells = next(csv.reader([line], delimiter=self._delimiter))
         except csv.Error as error:
             # A carriage return, as the only end of lines or by chance, or a cell without end.
-            raise DataError(f"the first line of {file.name} is not CSV: {error}") from error
+            why: object = error
+            if "\r" in line:
+                why = "lines must end with a line feed, not with a carriage return"
+            raise DataError(f"the first line of {file.name} is not CSV: {why}") from error
         is_names = not all(map(is_number, cells))
         self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:
