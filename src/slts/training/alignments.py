@@ -300,46 +300,54 @@ class SampleAlignments:
         """Call a task with the similarities under each of the `size` metrics of every path.
 
         Results are in the order of the numbers: the first metrics of all paths, then the second
-        ones. A path goes on while similarities under its earlier metrics are computed, one group of
-        metrics after the other, and tasks run. The next group begins if no task waits for a thread.
+        ones. A path goes on while similarities under its earlier metrics are computed and tasks
+        run. Similarities are computed for one group of metrics at a time, and only if no task waits
+        for a thread, so that few of them are in memory. The last metrics, whose tasks take longest,
+        come first.
         """
         assert self.products is not None
         n, d = len(paths), self.products.shape[-1]
         step, metrics = metrics_at_once(d), np.empty((n * size, d, d))
-        starts = range(0, len(metrics), step)
-        # What each group waits for: its metrics, and the end of the group before it.
-        awaited = [len(metrics[start : start + step]) + (start > 0) for start in starts]
+        # Numbers of metrics that each group waits for; groups that wait for their turn.
+        unknown = [len(metrics[first : first + step]) for first in range(0, len(metrics), step)]
+        known, is_computing = list[int](), False
         blocks, found = self._row_blocks(), dict[int, Item]()
         steps, lock = StepQueue(), threading.Lock()
 
-        def arrive(group: int) -> None:
-            with lock:
-                awaited[group] -= 1
-                is_complete = awaited[group] == 0
-            if is_complete:
-                steps.put(partial(begin, group), last=True)
-
         def learn(number: int) -> None:
+            nonlocal is_computing
             metric = next(paths[number % n], None)
-            if metric is not None:
-                metrics[number] = metric
-                arrive(number // step)
-                steps.put(partial(learn, number + n))
+            if metric is None:
+                return
+            metrics[number], group = metric, number // step
+            with lock:
+                unknown[group] -= 1
+                if not unknown[group]:
+                    known.append(group)
+                    if not is_computing:
+                        steps.put(begin, last=True)
+                        is_computing = True
+            steps.put(partial(learn, number + n))
 
-        def begin(group: int) -> None:
-            first, left = group * step, list(blocks)
+        def begin() -> None:
+            nonlocal is_computing
+            with lock:
+                is_computing = bool(known)
+                if not is_computing:
+                    return
+                first = known.pop() * step
             K, project = self._projection(metrics[first : first + step])
+            left = list(blocks)
 
             def fill(rows: slice) -> None:
                 project(rows)
                 with lock:
                     left.pop()
-                    is_last = not left
-                if is_last:
-                    while K:
-                        steps.put(partial(solve, first + len(K) - 1, K.pop()))
-                    if group + 1 < len(awaited):
-                        arrive(group + 1)
+                    if left:
+                        return
+                steps.put(begin, last=True)
+                while K:
+                    steps.put(partial(solve, first + len(K) - 1, K.pop()))
 
             for rows in blocks:
                 steps.put(partial(fill, rows))
