@@ -238,6 +238,10 @@ def test_steps_without_numbers_in_their_names_must_be_named():
     with pytest.raises(DataError, match=r"If a row is a series, .*: --channels jan\.\.aug"):
         guess(table)
     assert guess(table, channels="jan..aug").wide
+    table["id"] = range(6)
+    with pytest.raises(DataError, match=r"'id' differs in every row.*: --channels jan\.\.aug"):
+        guess(table)
+    assert guess(table, channels="jan..aug").id == "id"
 
 
 def test_missing_values_do_not_make_a_column_vary():

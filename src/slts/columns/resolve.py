@@ -423,12 +423,22 @@ class _Resolver(ColumnFacts):
             # People may have several series.
             contiguous, blocks = [], list(dict.fromkeys([*contiguous, *blocks]))
         # Integers that start again and again may count steps: they come late.
-        for candidates in (self._finest(contiguous), self._finest(blocks), repeated, named):
+        for candidates in (self._finest(contiguous), self._finest(blocks), repeated):
             if candidates:
                 return candidates[0]
+        others = {*named, *self._named_labels()}
+        numbers = [name for name in self._in_files(NUMERIC) if name not in others]
+        if named and (self.n_rows == 1 or len(numbers) < _FEW_STEPS or self._requested.expect):
+            return named[0]
+        if named:
+            raise DataError(
+                f"{self.file}: {named[0]!r} differs in every row, so that every series has one "
+                f"step. If a row is a series, name the columns of its steps: --channels "
+                f"{numbers[0]}..{numbers[-1]} (channels=). Otherwise name the column that "
+                f"identifies the series with --id (id=)"
+            )
         unreadable = [name for name, kind in self.kinds.items() if kind == "bytes"]
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
-        numbers = list(self._free(NUMERIC))
         if len(numbers) >= _MANY_STEPS:
             hint += (
                 f". If a row is a series, name the columns of its steps: --channels "
