@@ -27,7 +27,7 @@ ALLOWED = {
     "alignment": SERIES | {"execution"},
     "models": ALIGNMENT,
     "landmarks": ALIGNMENT,
-    "learning": FOUNDATION,
+    "learning": FOUNDATION | {"execution"},
     "training": TRAINING - {"training"},
     "estimators": TRAINING,
     "aeon": FOUNDATION | {"estimators"},

@@ -3,7 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import ThreadRunner, blas_threads, few_threads, threads
+from slts.execution import ThreadRunner, blas_threads, fit_threads, threads
 
 
 def now():
@@ -27,14 +27,21 @@ def test_blas_has_the_threads_of_n_jobs_and_one_inside_our_threads():
         assert now() == {3}
 
 
+def test_products_have_the_threads_of_the_fit_and_one_inside_our_threads():
+    assert fit_threads() == 1
+    with blas_threads(3):
+        assert fit_threads() == 3
+        assert list(ThreadRunner(2).map(lambda *_: fit_threads(), range(3))) == [1] * 3
+        with blas_threads(1):
+            assert fit_threads() == 1
+        assert fit_threads() == 3
+    assert fit_threads() == 1
+
+
 def test_blas_has_at_most_one_thread_per_core(monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     with blas_threads(8):
         assert now() == {2}
-
-
-def test_work_that_is_python_in_part_has_few_threads():
-    assert [few_threads(n) for n in (1, 2, 6, 7, 16)] == [1, 2, 6, 6, 6]
 
 
 def test_without_n_jobs_blas_stays_as_it_is():

@@ -1,4 +1,4 @@
-"""Products by SciPy's BLAS."""
+"""Products in tiles."""
 
 import itertools
 import sys
@@ -7,7 +7,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from slts.learning.blas import matmul
+from slts.execution import blas_threads
+from slts.learning import blas
+from slts.learning.blas import add_gram, add_products, add_scaled, eigh, matmul, take_rows
 
 
 @pytest.mark.parametrize("sizes", [(3, 4, 5), (1, 4, 1), (0, 4, 5), (3, 0, 5)])
@@ -17,6 +19,46 @@ def test_products_are_those_of_numpy_in_every_layout(rng, sizes):
     a, b = rng.normal(size=(n, k)), rng.normal(size=(k, m))
     for first, second in itertools.product(layouts, layouts):
         np.testing.assert_allclose(matmul(first(a), second(b)), a @ b, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_tiles_cover_every_sum_once(rng, monkeypatch, n_threads):
+    """Tiles of few rows, so that there are many of them, and the last ones are smaller."""
+    settings = {"_ROWS": 8, "_COLUMNS": 12, "_FEW": 0.0, "_COPIED_ROWS": 5}
+    for name, value in settings.items():
+        monkeypatch.setattr(blas, name, value)
+    a, b, total = rng.normal(size=(23, 5)), rng.normal(size=(17, 5)), rng.normal(size=(23, 17))
+    gram, before = rng.normal(size=(23, 23)), total.copy()
+    expected = np.triu(gram + a @ a.T)
+    with blas_threads(n_threads):
+        np.testing.assert_allclose(matmul(a, b.T), a @ b.T, atol=1e-12)
+        add_products(total, a, b)
+        np.testing.assert_allclose(total, before + a @ b.T, atol=1e-12)
+        add_scaled(total, before, -1.0)
+        np.testing.assert_allclose(total, a @ b.T, atol=1e-12)
+        add_gram(gram, np.asfortranarray(a))
+        np.testing.assert_allclose(np.triu(gram), expected, atol=1e-12)
+        some = rng.permutation(23)[:11]
+        np.testing.assert_array_equal(take_rows(a, some), a[some])
+        values, vectors = eigh(gram)
+        full = np.triu(gram) + np.triu(gram, 1).T
+        np.testing.assert_allclose(full @ vectors, vectors * values, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_tiles"),
+    [((6600, 2000), 26), ((1000, 1000), 32), ((256, 512), 16), ((10, 5000), 40), ((0, 3), 0)],
+)
+def test_the_number_of_threads_does_not_change_the_tiles(shape, n_tiles):
+    """Otherwise the bits of a fit would depend on it."""
+    found = []
+    for n_threads in (1, 3):
+        tiles: list[tuple[slice, slice]] = []
+        with blas_threads(n_threads):
+            blas._map_tiles(lambda *tile, own=tiles: own.append(tile), np.empty(shape), 10**6)
+        found.append({(rows.start, columns.start) for rows, columns in tiles})
+    assert found[0] == found[1]
+    assert len(found[0]) == n_tiles
 
 
 def test_cupy_that_another_thread_imports_has_no_arrays_yet(rng, monkeypatch):

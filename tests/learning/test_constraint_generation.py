@@ -235,7 +235,7 @@ def test_metrics_of_many_rows_in_memory_are_those_of_all_rows_at_once(
 ) -> None:
     X, y, w = problem(kind, rng, 1990, 4)
     pairs = [(1.0, 1e-1), (1.0, 1e-3), (1.0, 1e-6)]
-    whole = solve_metric_path(X, y, pairs=pairs, sample_weight=w)
+    whole = list(solve_metric_path(X, y, pairs=pairs, sample_weight=w))
     assert not searches
     request.getfixturevalue("begin_with_60_rows")
     for (_, lam), known in zip(pairs, whole, strict=True):
@@ -257,7 +257,7 @@ def test_few_rows_decide_and_a_start_changes_the_work_only(
     for lam in (1e-2, 1e-5):
         known = solve_metric(X, y, gamma=1.0, lam=lam)
         for before in (1.1 * lam, 1e3 * lam):
-            found = solve_metric_path(X, y, pairs=[(1.0, before), (1.0, lam)])[1]
+            _, found = solve_metric_path(X, y, pairs=[(1.0, before), (1.0, lam)])
             assert found.converged
             assert found.objective == pytest.approx(known.objective, rel=2e-6)
     for gamma in (0.25, 1e-3):

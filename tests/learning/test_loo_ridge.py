@@ -33,12 +33,23 @@ def problem(rng):
     return features, targets, weights
 
 
-def test_the_solution_is_that_of_the_normal_equations(problem, rng):
+@pytest.fixture(params=["anchors alone", "span"])
+def fit(request):
+    """Fit all series as anchors: directly, or by their coordinates."""
+
+    def fit(gram, targets, weights, penalties):
+        anchors = gram if request.param == "anchors alone" else gram.copy()
+        return fit_loo_ridge(gram, anchors, targets, weights, penalties)
+
+    return fit
+
+
+def test_the_solution_is_that_of_the_normal_equations(problem, rng, fit):
     features, targets, weights = problem
     gram = features @ features.T
     new = rng.normal(size=(5, 40))
     for penalty in PENALTIES:
-        found = fit_loo_ridge(gram, gram, targets, weights, np.array([penalty]))
+        found = fit(gram, targets, weights, np.array([penalty]))
         slope, intercept = direct(features, targets, weights, penalty)
         predicted = (new @ features.T) @ found.weights + found.intercept
         np.testing.assert_allclose(predicted, new @ slope + intercept, atol=1e-8)
@@ -48,17 +59,14 @@ def test_the_solution_is_that_of_the_normal_equations(problem, rng):
         assert 0 <= found.gap <= 1e-12 * found.objective
 
 
-def test_errors_of_many_targets_are_estimated(rng):
+def test_errors_of_many_targets_are_estimated(rng, fit):
     """300 classes of two series each; the solution itself is exact."""
     features = np.repeat(rng.normal(size=(300, 30)), 2, axis=0) + 0.5 * rng.normal(size=(600, 30))
     targets = np.where(np.repeat(np.eye(300), 2, axis=0) > 0.0, 1.0, -1.0)
     gram, weights = features @ features.T, np.ones(600)
     penalties = np.logspace(-1.0, 4.0, 11)
-    found = fit_loo_ridge(gram, gram, targets, weights, penalties)
-    halves = [
-        fit_loo_ridge(gram, gram, part, weights, penalties)
-        for part in (targets[:, :150], targets[:, 150:])
-    ]
+    found = fit(gram, targets, weights, penalties)
+    halves = [fit(gram, part, weights, penalties) for part in (targets[:, :150], targets[:, 150:])]
     exact = np.mean([half.errors for half in halves], axis=0)
     assert 0.0 < np.abs(found.errors / exact - 1.0).max() < 0.05
     assert found.best == exact.argmin()
@@ -68,11 +76,11 @@ def test_errors_of_many_targets_are_estimated(rng):
     )
 
 
-def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeypatch):
+def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeypatch, fit):
     features, targets, weights = problem
     monkeypatch.setattr(loo_ridge, "_BLOCK_SERIES", 7)
     gram = features @ features.T
-    found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES)
+    found = fit(gram, targets, weights, PENALTIES)
     errors = []
     for penalty in PENALTIES:
         left_out = np.empty_like(targets)
@@ -87,12 +95,12 @@ def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeyp
     assert found.best == np.argmin(errors)
 
 
-def test_a_series_without_weight_plays_no_part(problem):
+def test_a_series_without_weight_plays_no_part(problem, fit):
     features, targets, weights = problem
     weights = weights.copy()
     weights[3] = 0.0
     gram = features @ features.T
-    found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES[:1])
+    found = fit(gram, targets, weights, PENALTIES[:1])
     others = np.arange(25) != 3
     slope, intercept = direct(features[others], targets[others], weights[others], PENALTIES[0])
     np.testing.assert_allclose(found.left_out[3], features[3] @ slope + intercept, atol=1e-8)
@@ -143,9 +151,9 @@ def test_sums_of_parts_and_features_are_enough(block, rng, monkeypatch):
     assert found.errors == pytest.approx([np.average(errors, weights=importance)])
 
 
-def test_features_that_never_change_leave_the_mean(rng):
+def test_features_that_never_change_leave_the_mean(rng, fit):
     targets = np.sign(rng.normal(size=(10, 1)))
-    found = fit_loo_ridge(np.ones((10, 10)), np.ones((10, 10)), targets, np.ones(10), PENALTIES)
+    found = fit(np.ones((10, 10)), targets, np.ones(10), PENALTIES)
     predicted = np.ones((1, 10)) @ found.weights + found.intercept
     np.testing.assert_allclose(predicted, targets.mean(axis=0)[None], atol=1e-8)
     # All penalties have the same error: the largest one is the simplest.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from slts.learning import (
     solve_metric_path,
     solve_separator,
 )
+from slts.learning import metric as metrics
 
 STRENGTHS = [1e3, 1.0, 0.1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]
 
@@ -111,6 +113,23 @@ def test_gap_is_certified_over_twelve_orders_of_magnitude(
     Z, labels = problem(kind, rng, *shape)
     for solution in solve_metric_path(Z, labels, pairs=[(1.0, lam) for lam in STRENGTHS]):
         assert_certified(solution, Z, labels)
+
+
+def test_a_path_is_solved_as_far_as_it_is_asked(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved, solve = [], metrics.solve_in_memory
+
+    def logged(problem: Any, *args: Any, **options: Any) -> Any:
+        solved.append(problem.strength)
+        return solve(problem, *args, **options)
+
+    monkeypatch.setattr(metrics, "solve_in_memory", logged)
+    pairs = [(1.0, strength) for strength in (0.1, 1.0, 0.01)]
+    path = solve_metric_path(*problem("noisy", rng, 60, 3), pairs=pairs)
+    for strengths in ([1.0, 0.1], [1.0, 0.1], [1.0, 0.1, 0.01]):
+        next(path)
+        assert solved == strengths
 
 
 @pytest.mark.parametrize("kind", ["noisy", "separable", "collinear", "zero rows", "duplicates"])

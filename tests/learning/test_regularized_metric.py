@@ -43,7 +43,7 @@ KINDS = ["noise", "separable", "few rows", "duplicates", "zero rows", "one class
 
 def solve(Z, labels, strength, regularizer, **options):
     pairs = [(1.0, strength)]
-    return solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer, **options)[0]
+    return next(solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer, **options))
 
 
 def value(metric, Z, labels, gamma, lam, regularizer, weights=None):
@@ -146,7 +146,7 @@ def test_where_the_cone_does_not_matter_it_changes_nothing(strength):
     F = rng.normal(size=(80, 3, 1))
     Z, labels = F @ F.transpose(0, 2, 1) / 20.0, np.ones(80)
     pairs = [(1.0, strength)]
-    free = solve_metric_path(Z, labels, pairs=pairs)[0]
+    free = next(solve_metric_path(Z, labels, pairs=pairs))
     found = solve(Z, labels, strength, "mahalanobis")
     assert np.linalg.eigvalsh(free.metric)[0] >= -1e-6
     assert found.objective == pytest.approx(free.objective, rel=2 * TOL)

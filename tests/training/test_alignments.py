@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import weakref
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -201,6 +202,54 @@ def test_every_thread_solves_a_problem(rng, monkeypatch):
     data = replace(make(rng), n_jobs=4)
     (values,) = data.held_out_decisions([(np.arange(30), np.arange(30, 40))], PAIRS)
     assert values.shape == (len(PAIRS), 10, 3)
+
+
+def test_problems_are_solved_while_metrics_are_learned(rng, monkeypatch):
+    solved, learn = threading.Event(), alignments.solve_metric_path
+
+    def path(*args, **options):
+        *found, last = learn(*args, **options)
+        yield from found
+        assert solved.wait(60.0)
+        yield last
+
+    def solve(*args, **options):
+        solved.set()
+        return solve_separator(*args, **options)
+
+    monkeypatch.setattr(alignments, "solve_metric_path", path)
+    monkeypatch.setattr(alignments, "solve_separator", solve)
+    # A thread for every class, and one more.
+    data = replace(make(rng), n_jobs=4)
+    (values,) = data.held_out_decisions([(np.arange(30), np.arange(30, 40))], PAIRS)
+    assert values.shape == (len(PAIRS), 10, 3)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_similarities_in_memory_are_those_of_a_group_and_of_running_problems(
+    n_jobs, rng, monkeypatch
+):
+    made, freed, most, seen = [], [], [], []
+    project = SampleAlignments._projection
+
+    def counted(self, metrics):
+        K, fill = project(self, metrics)
+        for own in K:
+            made.append(id(own))
+            weakref.finalize(own, freed.append, id(own))
+        most.append(len(made) - len(freed))
+        return K, fill
+
+    monkeypatch.setattr(SampleAlignments, "_projection", counted)
+    monkeypatch.setattr(alignments, "_BLOCK_BYTES", 2**10)
+    data = replace(make(rng), n_jobs=n_jobs)
+    split = np.arange(30), np.arange(30, 40)
+    data.held_out_decisions([split], PAIRS, lambda *done: seen.append(done))
+    # Three classes and 13 strengths in groups of three.
+    assert len(most) == 13
+    assert max(most) <= alignments.metrics_at_once(3) + n_jobs - 1
+    assert seen == sorted(seen)
+    assert seen[-1] == (39, 39)
 
 
 # -- in parts

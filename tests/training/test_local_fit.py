@@ -49,7 +49,7 @@ def sampled(n_series, n_classes=4):
 
 OPTIONS = SimpleNamespace(
     metrics="class", n_components=5, metric_rank=2, phases=(1, 3), n_comparisons=2, n_snippets=0,
-    owner="it",
+    n_jobs=1, owner="it",
 )  # fmt: skip
 
 
@@ -115,18 +115,25 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
     monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 500)
     given = {
         "n_channels": 3, "rank": 2, "n_groups": 4, "n_phases": 2, "n_comparisons": 6,
-        "n_snippets": 0,
+        "n_snippets": 0, "n_jobs": 1,
     }  # fmt: skip
     products, chunk, anchors = 6 * 8 * 100 * 20, 8 * 100 * 2 * 3 * 2, 8 * 20 * 4 * 2 * 3 * 2
-    found = local_metrics.training_bytes(100, 20, 50, is_sample=False, **given)
+    found = local_metrics.training_bytes(100, 20, 15, is_sample=False, **given)
     assert found == products + 2 * chunk + 500 + anchors
     # Features of all groups are one chunk if they are small; those of all comparisons are kept.
     monkeypatch.setattr(local_metrics, "CHUNK_BYTES", 1 << 20)
     monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 1 << 20)
-    found = local_metrics.training_bytes(100, 20, 50, is_sample=False, **given)
+    found = local_metrics.training_bytes(100, 20, 15, is_sample=False, **given)
     assert found == products + 2 * 4 * chunk + 6 * anchors
+    # Fits to more judges need more than products of all series with the anchors.
+    monkeypatch.setattr(local_metrics, "_FITS_BYTES", 3 * 8 * 8 * 20**2)
+    for n_jobs, at_once in ((1, 1), (2, 2), (4, 3)):
+        own = given | {"n_jobs": n_jobs}
+        needed = local_metrics.training_bytes(20, 20, 20, is_sample=False, **own)
+        fewer = local_metrics.training_bytes(20, 20, 1, is_sample=False, **own)
+        assert needed - fewer == at_once * 8 * 8 * 20**2 - 6 * 8 * 20**2
     # Sums over all series come afterwards: they need more if there are many features.
-    more = local_metrics.training_bytes(100, 20, 50, is_sample=True, **given)
+    more = local_metrics.training_bytes(100, 20, 15, is_sample=True, **given)
     assert more == found
     many = given | {"n_snippets": 10**4}
     n_features = 6 * 4 * 2 * 3 * 2 + 10**4 * N_THRESHOLDS * MOST_KINDS

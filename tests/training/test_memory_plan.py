@@ -116,16 +116,16 @@ def test_all_in_memory_may_be_less_than_parts():
     assert larger.enough_for_all == pytest.approx(12 * 8 * 12 * 50_000)
     both = 2 * 8 * 12 * 50_000 + 1000 * 8 * ((20 + 2 * 10) * 13**2 + 2 * solved)
     assert replace(larger, n_landmarks=20).enough_for_all == both
-    # Four threads have eight problems at once, in blocks of 21 that are kept whole.
+    # Three more threads solve a problem each.
     threads = replace(work, n_solvers=4).per_tuning - work.per_tuning
-    assert threads == 8 * 10 * (21 + 2 * 3)
+    assert threads == 8 * 10 * (1 + 2) * 3
     # Parameters are chosen on a copy of 10,000 series.
     held = 8 * (10 * 13**2 + 2 * 10 * 13**2)
     many = replace(work, n_series=12_000, n_sample=12_000)
     assert many.in_memory == 2 * 4.8 * MB + 22_000 * held + 10_000 * 8 * solved
-    # Then all problems are solved.
+    # Then all 10 problems are solved.
     many = replace(many, n_sample=10**6)
-    assert many.in_memory == 2 * 4.8 * MB + 10**6 * (held + 8 * solved)
+    assert many.in_memory == 2 * 4.8 * MB + 10**6 * (held + 8 * 10 * (10 + 2))
     # A sample is never held in memory instead of all series.
     assert MemoryPlan.make(replace(work, complete=False), GB, Runner()) is not None
 

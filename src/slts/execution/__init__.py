@@ -1,7 +1,8 @@
 """Who runs the work: this thread, several threads, or a cluster.
 
 threads.py      how many threads there are, ours and those of BLAS
-task_runner.py  run tasks on the parts of a source, keep what they compute; blocks of a grid of work
+task_runner.py  run tasks on the parts of a source, keep what they compute; steps that lead to
+                others; blocks of a grid of work
 dask_runner.py  the same on the workers of a Dask cluster; the client of this process
 memory.py       how much memory this process may use; arrays in temporary files beyond a limit
 progress.py     progress bars, and lines of progress for logs
@@ -14,26 +15,28 @@ from slts.execution.memory import free_disk, release_memory, usable_memory
 from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.task_runner import (
     Block,
+    StepQueue,
     TaskRunner,
     ThreadRunner,
     check_stopped,
     map_blocks,
     partition,
 )
-from slts.execution.threads import blas_threads, few_threads, one_blas_thread, thread_count
+from slts.execution.threads import blas_threads, fit_threads, one_blas_thread, thread_count
 
 __all__ = [
     "Bar",
     "Block",
     "DaskRunner",
     "Progress",
+    "StepQueue",
     "TaskRunner",
     "ThreadRunner",
     "blas_threads",
     "check_stopped",
     "dask_client",
     "duration",
-    "few_threads",
+    "fit_threads",
     "free_disk",
     "map_blocks",
     "one_blas_thread",

@@ -261,6 +261,59 @@ class ThreadRunner(TaskRunner):
                 raise
 
 
+# ---- steps that lead to others
+
+
+class StepQueue:
+    """Steps that wait for a thread. A step may put others while it runs."""
+
+    def __init__(self) -> None:
+        self._waiting, self._running, self._failed = deque[Callable[[], None]](), 0, False
+        self._changed = threading.Condition()
+
+    def put(self, step: Callable[[], None], *, last: bool = False) -> None:
+        """Add a step: the next one to start, or one that starts if no other step waits."""
+        with self._changed:
+            (self._waiting.appendleft if last else self._waiting.append)(step)
+            self._changed.notify()
+
+    def run(self, n_jobs: int | None, tell: Callable[[], None] = lambda: None) -> None:
+        """Run all steps. This thread is one of `n_jobs`, and calls `tell` after its own steps."""
+        runner = ThreadRunner(n_jobs)
+        parts = range(runner.n_workers)
+        with runner._started(lambda *_: self._work(), parts, None) as (start, _):
+            others = [start(number, None) for number in parts[1:]]
+            self._work(tell)
+            for end in others:
+                end()
+
+    def _work(self, tell: Callable[[], None] = lambda: None) -> None:
+        try:
+            while self._run_one():
+                tell()
+        except BaseException:
+            # Threads that wait look at it from time to time.
+            self._failed = True
+            raise
+
+    def _run_one(self) -> bool:
+        """Run the next step, once there is one; return False if none will come."""
+        with self._changed:
+            # Short waits let Ctrl-C work on every platform.
+            while self._running and not (self._waiting or self._failed):
+                self._changed.wait(0.1)
+            if self._failed or not self._waiting:
+                return False
+            step = self._waiting.pop()
+            self._running += 1
+        step()
+        with self._changed:
+            self._running -= 1
+            if not self._running:
+                self._changed.notify_all()
+        return True
+
+
 # ---- blocks of about equal cost
 
 

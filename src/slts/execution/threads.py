@@ -1,8 +1,9 @@
 """How many threads there are: ours, by `n_jobs`, and those of BLAS.
 
-A fit gives BLAS the threads of `n_jobs` (`blas_threads`, around a whole fit), for the few large
-products and factorisations that run one after the other. Wherever this package starts threads of
-its own, each of them has one thread of BLAS (`one_blas_thread`): the two never multiply.
+A fit has the threads of `n_jobs` (`blas_threads`, around a whole fit): for large products, which
+are cut into tiles (`fit_threads`), and in BLAS for the few large factorisations that run one after
+the other. Wherever this package starts threads of its own, each of them has one thread of BLAS
+(`one_blas_thread`): the two never multiply.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from threadpoolctl import ThreadpoolController
 
 # More threads than this only wait for each other; each needs memory for its stack and its batch.
 _THREADS_PER_CORE = 4
-_THREADS_OF_PYTHON = 6
 
 _LOCK = threading.Lock()
 # Limits in force, the newest last, and what restores the number before all of them.
 _LIMITS: list[tuple[object, int]] = []
 _ORIGINAL: list[Any] = []
+_current = threading.local()
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -41,14 +42,6 @@ def thread_count(n_jobs: int | None) -> int:
     return int(min(wanted, _THREADS_PER_CORE * cpu_count()))
 
 
-def few_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for work that is Python and short calls of NumPy in part.
-
-    These run one after the other, and more threads only wait for their turn.
-    """
-    return min(thread_count(n_jobs), _THREADS_OF_PYTHON)
-
-
 @contextmanager
 def blas_threads(n_jobs: int | None) -> Iterator[None]:
     """Give BLAS as many threads as `n_jobs` means, at most one per core; None leaves it as it is.
@@ -58,7 +51,7 @@ def blas_threads(n_jobs: int | None) -> Iterator[None]:
     if n_jobs is None:
         yield
         return
-    n_threads = thread_count(n_jobs)
+    n_threads, before = thread_count(n_jobs), fit_threads()
     own = object(), n_threads if n_threads == 1 else min(n_threads, cpu_count())
     # Limits hold for the whole process, so those of several threads may overlap in any order.
     with _LOCK:
@@ -66,15 +59,22 @@ def blas_threads(n_jobs: int | None) -> Iterator[None]:
         if not _LIMITS:
             _ORIGINAL.append(limiter)
         _LIMITS.append(own)
+    _current.n_threads = n_threads
     try:
         yield
     finally:
+        _current.n_threads = before
         with _LOCK:
             _LIMITS.remove(own)
             if _LIMITS:
                 _libraries().limit(limits=_LIMITS[-1][1], user_api="blas")
             else:
                 _ORIGINAL.pop().restore_original_limits()
+
+
+def fit_threads() -> int:
+    """Return the number of threads for large products: one in threads that a map has started."""
+    return getattr(_current, "n_threads", 1)
 
 
 def one_blas_thread() -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of, on_host
+from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of, on_host, take_rows
 from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
 
@@ -89,7 +89,7 @@ class FeatureGram:
         return flat.astype(np.float64, copy=False)
 
     def _of_anchors(self, array: AnyArray) -> AnyArray:
-        return array if self._all else array[self._anchors]
+        return array if self._all else take_rows(array, self._anchors)
 
     def end_comparison(self, share: float = 1.0) -> None:
         """Scale the current comparison: its centred features get `share` as mean squared norm."""

@@ -8,6 +8,7 @@ as there are anchors, or as features if these are fewer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,6 +19,7 @@ from slts._typing import FloatArray
 from slts.learning.blas import (
     add_gram,
     eigh,
+    map_rows,
     matmul,
     on_device_of,
     on_gpu,
@@ -34,8 +36,8 @@ _RANK_TOLERANCE = 1e-10
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
-# Series whose coordinates are copied at once.
-_BLOCK_SERIES = 1024
+# Series whose coordinates are copied at once, by one thread.
+_BLOCK_SERIES = 512
 # Errors of more targets than this are estimated from as many random sums of them: with thousands of
 # classes they would take longer than everything else.
 _MOST_TARGETS = 256
@@ -51,7 +53,8 @@ class RidgeFit:
         f = intercept + sum_s weights[s] <features of anchor s, features of x>, shape (anchors,
         targets).
     slope
-        The same in the coordinates of an `AnchorSpan`, shape (coordinates, targets).
+        The same in the coordinates of an `AnchorSpan`, shape (coordinates, targets); the weights
+        if all series are anchors.
     intercept
         Shape (targets,).
     penalties
@@ -177,37 +180,22 @@ class NormalEquations:
         spectrum, rotation = eigh(gram)
         spectrum = np.maximum(on_host(spectrum), 0.0)
         projected = on_host(matmul(rotation.T, on_device_of(rotation, cross)))
-
         y = targets - target_mean
         # All penalties at once: (coordinates, penalties) and (coordinates, penalties x targets).
         shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
-        shares = sample_weight if importance is None else importance
-        shares = shares / shares.sum() / y.shape[1]
-        summed = projected, y
-        if y.shape[1] > _MOST_TARGETS:
-            signs = _random_signs(y.shape[1])
-            summed = projected @ signs, y @ signs
-        slopes = shrunk[:, :, np.newaxis] * summed[0][:, np.newaxis]
-        slopes = slopes.reshape(len(shrunk), len(penalties) * summed[0].shape[1])
-        # What a series keeps of its residual is 1 - leverage; the intercept adds to the leverage.
-        kept = np.empty((len(y), len(penalties)))
-        errors = np.zeros(len(penalties))
-        shift, slopes, factors = (on_device_of(rotation, own) for own in (mean, slopes, shrunk))
-        for rows in row_blocks(span.coordinates, _BLOCK_SERIES):
-            x = matmul(span.coordinates[rows] - shift, rotation)
-            fitted = on_host(matmul(x, slopes)).reshape(len(x), len(penalties), -1)
+        shift, slopes, factors = (
+            on_device_of(rotation, own)
+            for own in (mean, _scaled(_summed(projected), shrunk), shrunk)
+        )
+
+        def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
+            x = (span.coordinates[rows] - shift) @ rotation
+            fitted = on_host(x @ slopes)
             x *= x
-            leverage = on_host(matmul(x, factors))
-            own = sample_weight[rows, np.newaxis]
-            kept[rows] = np.maximum(1.0 - own * leverage - own / total, _LEVERAGE_ROOM)
-            # The leave-one-out residual.
-            residuals = (summed[1][rows, np.newaxis] - fitted) / kept[rows, :, np.newaxis]
-            errors += np.einsum("i,ipt,ipt->p", shares[rows], residuals, residuals)
-        # Of equal errors, the largest penalty is chosen.
-        best = len(penalties) - 1
-        for k in reversed(range(len(penalties))):
-            if errors[k] < (1.0 - _TIE) * errors[best]:
-                best = k
+            return fitted, sample_weight[rows, np.newaxis] * on_host(x @ factors)
+
+        shares = sample_weight if importance is None else importance
+        errors, best, kept = _leave_out(decide, span.coordinates, y, sample_weight / total, shares)
         best_slope = shrunk[:, best, np.newaxis] * projected
         penalty = float(penalties[best])
         slope = matmul(rotation, on_device_of(rotation, best_slope))
@@ -223,7 +211,7 @@ class NormalEquations:
             penalties=np.asarray(penalties, dtype=np.float64),
             errors=errors,
             best=best,
-            left_out=targets - residual / kept[:, best, np.newaxis],
+            left_out=targets - residual / kept,
             objective=(squares + float(fitted.sum())) / total,
             # The squared gradient bounds the gap of a strongly convex quadratic.
             gap=float((gradient**2).sum()) / penalty / total,
@@ -301,7 +289,8 @@ def fit_loo_ridge(
     products
         Inner products of all series with the anchors, shape (series, anchors).
     anchors
-        Inner products of the anchors, shape (anchors, anchors).
+        Inner products of the anchors, shape (anchors, anchors): the same array if every series is
+        an anchor, in the same order.
     targets
         Shape (series, targets).
     sample_weight
@@ -314,13 +303,119 @@ def fit_loo_ridge(
     RidgeFit
         Exact in the span of the anchors, hence exact if every series is an anchor.
     """
+    if products is anchors:
+        return _fit_anchors(anchors, targets, sample_weight, penalties)
     span = AnchorSpan.of(products, anchors)
     equations = NormalEquations(span.basis.shape[1], targets.shape[1])
     equations.add(span.coordinates, targets, sample_weight)
     return equations.solve(span, targets, sample_weight, penalties)
 
 
-def _random_signs(n_targets: int) -> FloatArray:
-    """Return scaled signs that sum targets up, so that squared norms keep their expectation."""
-    signs = np.random.RandomState(0).randint(2, size=(n_targets, _MOST_TARGETS))
-    return np.asarray((2.0 * signs - 1.0) / np.sqrt(_MOST_TARGETS))
+def _fit_anchors(
+    products: FloatArray, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
+) -> RidgeFit:
+    """Fit the anchors alone: their inner products are factorised as they are."""
+    total = float(sample_weight.sum())
+    share, root = sample_weight / total, np.sqrt(sample_weight)[:, np.newaxis]
+    target_mean = share @ targets
+    y = targets - target_mean
+    means = matmul(products, on_device_of(products, share[:, np.newaxis]))
+    centred = products - means
+    centred += on_device_of(means, share) @ means - means.T
+    scale = on_device_of(centred, root)
+    spectrum, vectors = eigh(scale * centred * scale.T)
+    spectrum = np.maximum(on_host(spectrum), 0.0)
+    projected = on_host(matmul(vectors.T, on_device_of(vectors, root * y)))
+    shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
+    slopes, factors = (
+        on_device_of(vectors, own)
+        for own in (_scaled(_summed(projected), shrunk), spectrum[:, np.newaxis] * shrunk)
+    )
+    coef = scale * matmul(vectors, slopes)
+
+    def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
+        return on_host(centred[rows] @ coef), on_host(vectors[rows] ** 2 @ factors)
+
+    errors, best, kept = _leave_out(decide, centred, y, share, sample_weight)
+    penalty = float(penalties[best])
+    best_slope = on_device_of(vectors, shrunk[:, best, np.newaxis] * projected)
+    own = root * on_host(matmul(vectors, best_slope))
+    decided = on_host(matmul(centred, on_device_of(centred, own)))
+    residual = y - decided
+    gradient = penalty * own - sample_weight[:, np.newaxis] * residual
+    curved = on_host(matmul(centred, on_device_of(centred, gradient)))
+    weights = own - np.outer(share, own.sum(axis=0))
+    squares = float(share @ (residual**2).sum(axis=1))
+    return RidgeFit(
+        weights=weights,
+        slope=weights,
+        intercept=target_mean - on_host(means)[:, 0] @ weights,
+        penalties=np.asarray(penalties, dtype=np.float64),
+        errors=errors,
+        best=best,
+        left_out=targets - residual / kept,
+        objective=squares + penalty * float((own * decided).sum()) / total,
+        gap=max(0.0, float((gradient * curved).sum())) / penalty / total,
+    )
+
+
+def _leave_out(
+    decide: Callable[[slice], tuple[FloatArray, FloatArray]],
+    array: FloatArray,
+    y: FloatArray,
+    shares: FloatArray,
+    importance: FloatArray,
+) -> tuple[FloatArray, int, FloatArray]:
+    """Choose the penalty by leave-one-out.
+
+    Parameters
+    ----------
+    decide
+        Returns decisions (series, penalties * targets) and leverages (series, penalties) of some
+        rows of `array`, which is large.
+    y
+        Centred targets.
+    shares
+        What the intercept adds to the leverages.
+    importance
+        Weights of the errors.
+
+    Returns
+    -------
+    tuple
+        The error of each penalty; the position of the best; what each series keeps of its residual
+        there, shape (series, 1): 1 - leverage.
+    """
+    importance = importance / importance.sum() / y.shape[1]
+    y = _summed(y)
+
+    def leave_out(rows: slice) -> tuple[FloatArray, FloatArray]:
+        fitted, leverage = decide(rows)
+        kept = np.maximum(1.0 - leverage - shares[rows, np.newaxis], _LEVERAGE_ROOM)
+        residuals = y[rows, np.newaxis] - fitted.reshape(*kept.shape, -1)
+        residuals /= kept[:, :, np.newaxis]
+        return kept, np.einsum("i,ipt,ipt->p", importance[rows], residuals, residuals)
+
+    kept, by_rows = zip(*map_rows(leave_out, array, _BLOCK_SERIES), strict=True)
+    errors = np.sum(by_rows, axis=0)
+    # Of equal errors, the largest penalty is chosen.
+    best = len(errors) - 1
+    for k in reversed(range(len(errors))):
+        if errors[k] < (1.0 - _TIE) * errors[best]:
+            best = k
+    return errors, best, np.concatenate(kept)[:, best, np.newaxis]
+
+
+def _scaled(projected: FloatArray, factors: FloatArray) -> FloatArray:
+    """Multiply (coordinates, targets) by (coordinates, penalties): (coordinates, both)."""
+    product = factors[:, :, np.newaxis] * projected[:, np.newaxis]
+    return product.reshape(len(product), factors.shape[1] * projected.shape[1])
+
+
+def _summed(columns: FloatArray) -> FloatArray:
+    """Return the columns of all targets, or random sums of them if they are many."""
+    if columns.shape[1] <= _MOST_TARGETS:
+        return columns
+    signs = np.random.RandomState(0).randint(2, size=(columns.shape[1], _MOST_TARGETS))
+    # Squared norms keep their expectation.
+    return np.asarray(columns @ ((2.0 * signs - 1.0) / np.sqrt(_MOST_TARGETS)))

@@ -14,7 +14,7 @@ which the interior-point method solves; for the others see smoothed_newton.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,7 +130,7 @@ def solve_metric(
     The options are ``regularizer``, ``sample_weight``, ``tol`` and ``max_iter`` of
     :func:`solve_metric_path`.
     """
-    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
+    return next(solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options))
 
 
 def solve_metric_path(
@@ -142,7 +142,7 @@ def solve_metric_path(
     sample_weight: npt.ArrayLike | None = None,
     tol: float | None = None,
     max_iter: int = 500,
-) -> list[MetricSolution]:
+) -> Iterator[MetricSolution]:
     """Solve the metric problem for several ``(gamma, lam)``; each strength is solved once.
 
     Parameters
@@ -165,8 +165,9 @@ def solve_metric_path(
 
     Returns
     -------
-    list of MetricSolution
-        In the order of ``pairs``.
+    iterator of MetricSolution
+        In the order of ``pairs``. A solution is computed when it is asked for, from those of the
+        larger strengths.
 
     Warns
     -----
@@ -190,47 +191,49 @@ def solve_metric_path(
     strengths = [problem_strength(gamma, lam, regularizer) for gamma, lam in pairs]
     descending = sorted(set(strengths), reverse=True)
     terms = {s: term_of(regularizer, s, Z.shape[-1]) for s in descending}
-    solve: Callable[..., list[Certified]] = _newton_path
+    solve: Callable[..., Iterator[Certified]] = _newton_path
     if regularizer == "frobenius":
         solve = _interior_path
-    points = dict(zip(descending, solve(rows, list(terms.values()), tol, max_iter), strict=True))
-    return [
+    points, known = solve(rows, list(terms.values()), tol, max_iter), dict[float, Certified]()
+
+    def point(strength: float) -> Certified:
+        while strength not in known:
+            known[descending[len(known)]] = next(points)
+        return known[strength]
+
+    return (
         replace(
-            _report(terms[s], points[s], pair, tol, regularizer, warn=s not in strengths[:k]),
-            metric=(pair[0] * points[s].coef).reshape(Z.shape[1:]),
+            _report(terms[s], point(s), pair, tol, regularizer, warn=s not in strengths[:k]),
+            metric=(pair[0] * point(s).coef).reshape(Z.shape[1:]),
         )
         for k, (pair, s) in enumerate(zip(pairs, strengths, strict=True))
-    ]
+    )
 
 
 def _interior_path(
     rows: HingeExamples, problems: Sequence[MetricProblem], tol: float, max_iter: int
-) -> list[Certified]:
+) -> Iterator[Certified]:
     """Solve each problem from the solution before it, in the span of the rows."""
     basis: FloatArray | None = None
     if rows.n_rows < rows.n_columns:
         basis, triangle = np.linalg.qr(rows.features.T.astype(np.float64))
         rows = replace(rows, features=np.ascontiguousarray(triangle.T))
-    points: list[Certified] = []
+    start: FloatArray | None = None
     for problem in problems:
-        start = points[-1].coef if points else None
-        points.append(solve_in_memory(problem, rows, start=start, tol=tol, max_iter=max_iter))
-    if basis is None:
-        return points
-    # Multipliers prove the same bound in the span.
-    return [point._replace(coef=basis @ point.coef) for point in points]
+        point = solve_in_memory(problem, rows, start=start, tol=tol, max_iter=max_iter)
+        start = point.coef
+        # Multipliers prove the same bound in the span.
+        yield point if basis is None else point._replace(coef=basis @ point.coef)
 
 
 def _newton_path(
     rows: HingeExamples, penalties: Sequence[Penalty], tol: float, max_iter: int
-) -> list[Certified]:
+) -> Iterator[Certified]:
     """Solve each problem on rows in units of the longest one."""
     unit = rows.longest()
     rows = rows.scaled(1.0 / unit)
-    return [
-        minimise_smoothed(rows, penalty.in_units(unit), tol, max_iter).in_units(unit)
-        for penalty in penalties
-    ]
+    for penalty in penalties:
+        yield minimise_smoothed(rows, penalty.in_units(unit), tol, max_iter).in_units(unit)
 
 
 def metric_in_parts(

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.execution import ThreadRunner, few_threads
+from slts.execution import ThreadRunner
 from slts.models.linear_form import TracedRows
 from slts.series import SeriesBatch, normalize_rows
 from slts.series.channels import (
@@ -121,7 +121,7 @@ class Representation:
         cuts = np.searchsorted(batch.offsets, np.arange(0, batch.n_steps, _BLOCK_STEPS))
         cuts = np.unique(np.append(cuts, len(batch)))
         parts = [batch[begin:end] for begin, end in pairwise(cuts.tolist())]
-        runner = ThreadRunner(few_threads(n_jobs))
+        runner = ThreadRunner(n_jobs)
         return SeriesBatch.concatenate(runner.map(lambda part, *_: self._rows(part), parts))
 
     def traced(self, series: SeriesBatch) -> TracedRows:

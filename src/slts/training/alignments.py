@@ -5,9 +5,10 @@ Alignments are computed once. Every class, parameter and validation split is lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, ThreadRunner, one_blas_thread, silent
+from slts.execution import Progress, StepQueue, ThreadRunner, one_blas_thread, silent
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -145,8 +146,22 @@ class SampleAlignments:
         self._map_rows(add)
         return sums
 
+    @cached_property
+    def _class_total(self) -> FloatArray:
+        """T summed over all landmarks, shape (series, d, d)."""
+        sums = self.class_sums
+        total = np.empty((len(sums), *sums.shape[2:]))
+        self._map_rows(lambda rows: sums[rows].sum(axis=1, out=total[rows]))
+        return total
+
     def projected(self, metrics: FloatArray) -> list[FloatArray]:
         """Return K_M, shape (series, landmarks), for each of a stack of metrics."""
+        K, project = self._projection(metrics)
+        self._map_rows(project)
+        return K
+
+    def _projection(self, metrics: FloatArray) -> tuple[list[FloatArray], Callable[[slice], None]]:
+        """Return K_M for each of a stack of metrics, and what computes a block of their rows."""
         T = self.products
         assert T is not None
         m, n, d, _ = T.shape
@@ -159,8 +174,7 @@ class SampleAlignments:
             for own, values in zip(K, flat @ some.reshape(-1, d * d).T, strict=True):
                 own[rows] = values.reshape(len(some), n)
 
-        self._map_rows(project)
-        return K
+        return K, project
 
     def similarities_of(self, problem: int, metrics: FloatArray | None) -> npt.NDArray[Any]:
         """Return the similarities of a problem: K_I, or K_M under its metric."""
@@ -175,20 +189,26 @@ class SampleAlignments:
         """Learn the metric of every problem."""
         everything = np.arange(len(self.codes))
         tasks = [(everything, positive) for positive in self.positives]
-        return [path[0] for path in self._metric_paths(tasks, [(gamma, lam)], progress)]
+        paths = self._metric_paths(tasks, [(gamma, lam)])
+        # A path that has ended holds no rows.
+        return [found for (found,) in self._solve(list, paths, progress)]
 
     def solve_separators(
         self, metrics: FloatArray | None, gamma: float, progress: Progress = silent
     ) -> tuple[list[SeparatorSolution], bool]:
         """Learn the separator of every problem; say whether some decision is positive."""
-        stacks = None if metrics is None else metrics[:, np.newaxis]
 
-        def solve(problem: int, _: int, K: npt.NDArray[Any]) -> tuple[SeparatorSolution, bool]:
+        def solve(problem: int, K: npt.NDArray[Any]) -> tuple[SeparatorSolution, bool]:
             labels = self.labels(self.positives[problem])
             found = solve_separator(K, labels, gamma=gamma, sample_weight=self.weights)
             return found, bool((K @ found.coef > 0.0).any())
 
-        solved = self._map_similarities(solve, len(self.positives), stacks, progress)
+        if metrics is None:
+            own = self.similarities_of(0, None)
+            solved = self._solve(lambda k: solve(k, own), range(len(self.positives)), progress)
+        else:
+            paths = [iter([metric]) for metric in metrics]
+            solved = self._map_similarities(lambda k, _, K: solve(k, K), paths, 1, progress)
         return [found for found, _ in solved], any(positive for _, positive in solved)
 
     def held_out_decisions(
@@ -248,77 +268,101 @@ class SampleAlignments:
             return np.asarray((K @ separator.coef)[test])
 
         paths = self._metric_paths([(train, positive) for (train, _), positive in tasks], distinct)
-        stacks = np.array([[solution.metric for solution in path] for path in paths])
-        values = self._map_similarities(decide, len(tasks), stacks, progress)
-        # Values of a task are in the order of the distinct strengths.
-        places = [descending.index(s) for s in strengths]
-        return [
-            np.stack([values[k * len(distinct) + place] for place in places])
-            for k in range(len(tasks))
-        ]
+        metrics = [(solution.metric for solution in path) for path in paths]
+        values = self._map_similarities(decide, metrics, len(distinct), progress)
+        # All tasks of the first strength come first.
+        places = [descending.index(s) * len(tasks) for s in strengths]
+        return [np.stack([values[place + k] for place in places]) for k in range(len(tasks))]
 
     def _metric_paths(
-        self,
-        tasks: Sequence[tuple[IntArray, int]],
-        pairs: Sequence[tuple[float, float]],
-        progress: Progress = silent,
-    ) -> list[list[MetricSolution]]:
-        """Learn metrics from some series for a positive class, for all parameters."""
+        self, tasks: Sequence[tuple[IntArray, int]], pairs: Sequence[tuple[float, float]]
+    ) -> list[Iterator[MetricSolution]]:
+        """Return what learns metrics from some series for a positive class, for all parameters."""
         # Before threads start, each of which would compute them.
-        sums = self.class_sums
-        total = sums.sum(axis=1)
+        sums, total = self.class_sums, self._class_total
 
-        def solve(task: tuple[IntArray, int]) -> list[MetricSolution]:
-            rows, positive = task
+        def path(rows: IntArray, positive: int) -> Iterator[MetricSolution]:
             Z = one_vs_rest_features(sums, positive, self.n_landmarks, total=total)
-            return solve_metric_path(
+            yield from solve_metric_path(
                 Z if len(rows) == len(Z) else Z[rows], self.labels(positive)[rows], pairs=pairs,
                 regularizer=self.regularizer, sample_weight=self.weights[rows],
             )  # fmt: skip
 
-        return self._solve(solve, tasks, progress)
+        return [path(*task) for task in tasks]
 
     def _map_similarities(
         self,
         task: Callable[[int, int, npt.NDArray[Any]], Item],
-        n_problems: int,
-        stacks: FloatArray | None,
+        paths: Sequence[Iterator[FloatArray]],
+        size: int,
         progress: Progress,
     ) -> list[Item]:
-        """Call a task with the similarities of every problem under each metric of its stack.
+        """Call a task with the similarities under each of the `size` metrics of every path.
 
-        They are K_I without a stack. Those of the next metrics are computed while threads work on
-        others.
+        Results are in the order of the numbers: the first metrics of all paths, then the second
+        ones. A path goes on while similarities under its earlier metrics are computed, one group of
+        metrics after the other, and tasks run. The next group begins if no task waits for a thread.
         """
-        if stacks is None:
-            own = self.similarities_of(0, None)
-            return self._solve(lambda k: task(k, 0, own), range(n_problems), progress)
-        size, d, _ = stacks.shape[1:]
-        metrics = stacks.reshape(-1, d, d)
-        step, some = metrics_at_once(d), list[FloatArray]()
+        assert self.products is not None
+        n, d = len(paths), self.products.shape[-1]
+        step, metrics = metrics_at_once(d), np.empty((n * size, d, d))
+        starts = range(0, len(metrics), step)
+        # What each group waits for: its metrics, and the end of the group before it.
+        awaited = [len(metrics[start : start + step]) + (start > 0) for start in starts]
+        blocks, found = self._row_blocks(), dict[int, Item]()
+        steps, lock = StepQueue(), threading.Lock()
 
-        def similarities(number: int) -> FloatArray:
-            if not some:
-                some.extend(self.projected(metrics[number : number + step]))
-            return some.pop(0)
+        def arrive(group: int) -> None:
+            with lock:
+                awaited[group] -= 1
+                is_complete = awaited[group] == 0
+            if is_complete:
+                steps.put(partial(begin, group), last=True)
 
-        numbers = range(len(metrics))
+        def learn(number: int) -> None:
+            metric = next(paths[number % n], None)
+            if metric is not None:
+                metrics[number] = metric
+                arrive(number // step)
+                steps.put(partial(learn, number + n))
+
+        def begin(group: int) -> None:
+            first, left = group * step, list(blocks)
+            K, project = self._projection(metrics[first : first + step])
+
+            def fill(rows: slice) -> None:
+                project(rows)
+                with lock:
+                    left.pop()
+                    is_last = not left
+                if is_last:
+                    while K:
+                        steps.put(partial(solve, first + len(K) - 1, K.pop()))
+                    if group + 1 < len(awaited):
+                        arrive(group + 1)
+
+            for rows in blocks:
+                steps.put(partial(fill, rows))
+
+        def solve(number: int, K: FloatArray) -> None:
+            found[number] = task(number % n, number // n, K)
+
+        for number in reversed(range(n)):
+            steps.put(partial(learn, number))
         with one_blas_thread():
-            solved = ThreadRunner(self.n_jobs).map(
-                lambda k, _, K: task(k // size, k % size, K),
-                numbers, own=similarities, progress=progress,
-            )  # fmt: skip
-            return list(solved)
+            steps.run(self.n_jobs, lambda: progress(len(found), len(metrics)))
+        progress(len(metrics), len(metrics))
+        return [found[number] for number in range(len(metrics))]
 
-    def _map_rows(self, task: Callable[[slice], None]) -> None:
-        """Run a task on blocks of the series, which do not depend on the number of threads."""
+    def _row_blocks(self) -> list[slice]:
+        """Cut the series into blocks, which do not depend on the number of threads."""
         assert self.products is not None
         step = max(1, _BLOCK_BYTES * len(self.codes) // max(1, self.products.nbytes))
-        starts = range(0, len(self.codes), step)
-        with one_blas_thread():
-            runner = ThreadRunner(self.n_jobs)
-            for _ in runner.map(lambda a, _, __: task(slice(a, a + step)), starts):
-                pass
+        return [slice(start, start + step) for start in range(0, len(self.codes), step)]
+
+    def _map_rows(self, task: Callable[[slice], Any]) -> None:
+        """Run a task on blocks of the series."""
+        self._solve(task, self._row_blocks())
 
     def _solve(
         self,

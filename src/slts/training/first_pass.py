@@ -16,7 +16,6 @@ from slts.execution import (
     Progress,
     TaskRunner,
     ThreadRunner,
-    few_threads,
     release_memory,
     silent,
 )
@@ -188,10 +187,7 @@ def count_and_sample(
     parts, repeated = source.parts(), RepeatedIdentifiers(source)
     reservoir, outlines = Reservoir(size), _Outlines()
     in_memory = isinstance(source, ArraySource)
-    if in_memory:
-        # Nothing is read, and hashes of short series are mostly Python.
-        runner = ThreadRunner(few_threads(runner.n_workers))
-    elif source.n_bytes and not runner.is_remote:
+    if not in_memory and source.n_bytes and not runner.is_remote:
         # Every thread holds what it reads.
         per_thread = READER_BYTES + _COPIES * source.n_bytes / len(parts)
         at_once = _READING * size.n_bytes / per_thread

@@ -18,7 +18,7 @@ import numpy as np
 
 from slts._typing import AnyArray, IntArray
 from slts.alignment import AlignmentSettings
-from slts.execution import ThreadRunner, few_threads
+from slts.execution import ThreadRunner
 from slts.landmarks import check_landmarks, resolve_count
 from slts.learning.calibration import Validation
 from slts.models.origins import Origins
@@ -114,8 +114,7 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
         if options.n_snippets:
             n_drawn = CANDIDATES * options.n_snippets
             tasks.append(partial(Snippets.draw, batch, codes, n_drawn, options.seed))
-        # Each of them is NumPy in one thread.
-        side_by_side = ThreadRunner(few_threads(options.n_jobs))
+        side_by_side = ThreadRunner(options.n_jobs)
         made = list(side_by_side.map(lambda task, *_: task(), tasks))
         representations: list[Representation] = made[: len(options.representations)]
         snippets: Snippets | None = made[-1] if options.n_snippets else None
@@ -239,6 +238,7 @@ def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: f
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
             n_snippets=options.n_snippets,
+            n_jobs=options.n_jobs,
             is_sample=not first_pass.complete or count < len(sample),
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)

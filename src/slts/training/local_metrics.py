@@ -10,6 +10,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, array_module
+from slts.execution import ThreadRunner, thread_count
 from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import RidgeFit
@@ -31,6 +32,8 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 _SNIPPET_SHARES = 16.0, 2.0, 0.25
 # Snippets are chosen from this many times as many.
 CANDIDATES = 4
+# Matrices of inner products of the judges that a fit to them holds, and bytes for several fits.
+_MATRICES, _FITS_BYTES = 8, 512 * 2**20
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
@@ -56,6 +59,12 @@ class LocalOptions(FitOptions):
         return len(self.representations) * len(self.settings)
 
 
+def fits_at_once(n_judges: int, n_jobs: int | None) -> int:
+    """Return how many fits to the judges run side by side."""
+    room = _FITS_BYTES // (_MATRICES * 8 * n_judges**2)
+    return max(1, min(thread_count(n_jobs), room))
+
+
 def training_bytes(
     n_series: int,
     n_anchors: int,
@@ -67,15 +76,18 @@ def training_bytes(
     n_phases: int,
     n_comparisons: int,
     n_snippets: int,
+    n_jobs: int | None,
     is_sample: bool,
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
 
-    Inner products of all series with the anchors exist six times; the features of some groups
+    Inner products of all series with the anchors exist six times, after the fits to the judges; the
+    features of some groups
     twice, in `rank` directions of the landmarks; the features of the anchors are kept for the
     metrics. If the series are a sample, the sums over all series come afterwards.
     """
-    products = 6 * 8.0 * n_series * n_anchors
+    fits = 8.0 * _MATRICES * n_judges**2 * fits_at_once(n_judges, n_jobs)
+    products = max(6 * 8.0 * n_series * n_anchors, fits)
     n_of_group = n_phases * n_channels * min(rank, n_channels)
     per_group = 8.0 * n_series * n_of_group
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
@@ -363,7 +375,12 @@ def _choose(
             gram = gram.plus(occurring, share)
         return gram.solve(judges.targets, judges.weights, options.penalties)
 
-    tried = {(n, share): fit(n, share) for n in options.phases for share in shares}
+    candidates = [(n, share) for n in options.phases for share in shares]
+    # Side by side: an eigenvalue problem of this size is hardly faster in many threads.
+    on_cpu = options.device == "cpu"
+    runner = ThreadRunner(fits_at_once(len(judges.batch), options.n_jobs) if on_cpu else 1)
+    fitted = runner.map(lambda candidate, *_: fit(*candidate), candidates)
+    tried = dict(zip(candidates, fitted, strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
     weight = {n: min(shares, key=lambda share: tried[n, share].error) for n in options.phases}
     fits = {n: tried[n, share] for n, share in weight.items()}

@@ -106,11 +106,9 @@ class LandmarkWork:
         # Every thread has copies of its rows.
         numbers = _COPIES_SOLVED * min(self.n_solvers, n_problems)
         if self.learns_metric:
-            # Those of some metrics are computed at once, and counted as if they were freed at once.
-            # A problem waits for every thread.
-            step = metrics_at_once(self.row_width)
-            begun = min(n_problems, 2 * self.n_solvers if self.n_solvers > 1 else 1)
-            numbers += step * math.ceil((begun - 1) / step + 1)
+            # Those of some metrics are computed at once, while other threads solve the last
+            # problems of those before.
+            numbers += min(n_problems, metrics_at_once(self.row_width) + self.n_solvers - 1)
         return 8.0 * self.n_landmarks * numbers
 
     @property

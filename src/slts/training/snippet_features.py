@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
-from slts.execution import Block, few_threads, map_blocks
+from slts.execution import Block, map_blocks
 from slts.learning.blas import matmul
 from slts.models.comparisons import CHUNK_BYTES
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
@@ -105,7 +105,7 @@ class SnippetFeatures:
         blocks = [
             Block(0, len(counts), k, min(k + _SNIPPETS, counts.shape[1]), 1.0) for k in starts
         ]
-        map_blocks(task, blocks, n_jobs=few_threads(self._n_jobs))
+        map_blocks(task, blocks, n_jobs=self._n_jobs)
         return features, centre, spread
 
     def shares(self) -> FloatArray:
