@@ -333,9 +333,6 @@ class _Resolver(ColumnFacts):
             return False
         if requested.id is not None:
             return self.is_unique(str(requested.id))
-        if requested.n_channels == 1:
-            # These columns cannot be the channels of this model.
-            return True
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if self.is_unique(name)]
         labels = [requested.label] if requested.label else self._named_labels()
@@ -351,6 +348,9 @@ class _Resolver(ColumnFacts):
             return True
         if len(steps) < _MANY_STEPS or has_time:
             return False
+        if requested.n_channels == 1 and not set(blocks) & set(named):
+            # These columns cannot be the channels of this model.
+            return True
         series = [n for n in blocks if all(self.is_constant(k, self.codes(n)) for k in labels)]
         # Labels of steps change rarely from row to row, labels of series often.
         often = [n for n in labels if 10 * self.n_blocks(n) >= self.n_rows]
