@@ -238,6 +238,10 @@ def test_steps_without_numbers_in_their_names_must_be_named():
     with pytest.raises(DataError, match=r"If a row is a series, .*: --channels jan\.\.aug"):
         guess(table)
     assert guess(table, channels="jan..aug").wide
+    table["id"] = range(6)
+    with pytest.raises(DataError, match=r"'id' differs in every row.*: --channels jan\.\.aug"):
+        guess(table)
+    assert guess(table, channels="jan..aug").id == "id"
 
 
 def test_missing_values_do_not_make_a_column_vary():
@@ -356,6 +360,8 @@ def test_classes_one_after_the_other_are_rows_if_the_columns_are_named_like_time
     assert not guess(classes | {"take": np.repeat(np.arange(4), 5)} | steps, label="gait").wide
     with pytest.raises(DataError, match="rename the steps to time_0"):
         guess(classes | STEPS, label="gait")
+    # Or if a model has one channel.
+    assert guess(classes | STEPS, n_channels=1).wide
     # Temperatures, perhaps.
     with pytest.raises(DataError, match="whether a row is one step"):
         guess(classes | {f"t{k}": v for k, v in enumerate(STEPS.values())}, label="gait")
@@ -378,6 +384,7 @@ def test_numbered_channels_in_long_form_stay_channels(others):
     found = guess(others | STEPS)
     assert (found.wide, found.id, found.channels) == (False, "recording", tuple(STEPS))
     assert not guess(others | STEPS, expect=tuple(STEPS)).wide
+    assert not guess(others | STEPS, n_channels=1).wide
 
 
 def test_columns_that_replace_channels_of_a_model_get_their_names():

@@ -381,10 +381,15 @@ def test_files_that_are_not_npz(tmp_path):
     refused(path, "single array")
     np.savez(path, X=np.ones((2, 1, 5)))
     content = path.read_bytes()
-    # The list of the archive's files is not at the end of the file, or its entry is somewhere else.
+    # The list of the archive's files is not at the end of the file, or its entry is somewhere else,
+    # or its name is not UTF-8.
     entry = content.rindex(b"PK\x01\x02")
-    for damaged in (content.replace(b"PK\x01\x02", b"PK\x01\x03"), content[40:],
-                    content[: entry + 42] + b"\xff" * 4 + content[entry + 46 :]):  # fmt: skip
+    for damaged in (
+        content.replace(b"PK\x01\x02", b"PK\x01\x03"),
+        content[40:],
+        content[: entry + 42] + b"\xff" * 4 + content[entry + 46 :],
+        content[: entry + 8] + b"\x00\x08" + content[entry + 10 :].replace(b"X.npy", b"\xff.npy"),
+    ):
         path.write_bytes(damaged)
         refused(path, "not an .npz file, or is damaged")
         assert scan_series(path).n_bytes

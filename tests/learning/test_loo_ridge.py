@@ -78,7 +78,7 @@ def test_errors_of_many_targets_are_estimated(rng, fit):
 
 def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeypatch, fit):
     features, targets, weights = problem
-    monkeypatch.setattr(loo_ridge, "_BLOCK_SERIES", 7)
+    monkeypatch.setattr(loo_ridge, "_LEFT_OUT", 7)
     gram = features @ features.T
     found = fit(gram, targets, weights, PENALTIES)
     errors = []
@@ -121,7 +121,7 @@ def test_anchors_that_span_the_features_lose_nothing(rng):
 @pytest.mark.parametrize("block", [7, 1024])
 def test_sums_of_parts_and_features_are_enough(block, rng, monkeypatch):
     """The normal equations of parts, in the features, and some series that are left out."""
-    monkeypatch.setattr(loo_ridge, "_BLOCK_SERIES", block)
+    monkeypatch.setattr(loo_ridge, "_SUMMED", block)
     features = rng.normal(size=(60, 8)) + 5.0
     targets = np.sign(rng.normal(size=(60, 2)))
     weights = rng.uniform(0.5, 2.0, size=60)

@@ -333,9 +333,6 @@ class _Resolver(ColumnFacts):
             return False
         if requested.id is not None:
             return self.is_unique(str(requested.id))
-        if requested.n_channels == 1:
-            # These columns cannot be the channels of this model.
-            return True
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if self.is_unique(name)]
         labels = [requested.label] if requested.label else self._named_labels()
@@ -351,6 +348,9 @@ class _Resolver(ColumnFacts):
             return True
         if len(steps) < _MANY_STEPS or has_time:
             return False
+        if requested.n_channels == 1 and not set(blocks) & set(named):
+            # These columns cannot be the channels of this model.
+            return True
         series = [n for n in blocks if all(self.is_constant(k, self.codes(n)) for k in labels)]
         # Labels of steps change rarely from row to row, labels of series often.
         often = [n for n in labels if 10 * self.n_blocks(n) >= self.n_rows]
@@ -423,12 +423,22 @@ class _Resolver(ColumnFacts):
             # People may have several series.
             contiguous, blocks = [], list(dict.fromkeys([*contiguous, *blocks]))
         # Integers that start again and again may count steps: they come late.
-        for candidates in (self._finest(contiguous), self._finest(blocks), repeated, named):
+        for candidates in (self._finest(contiguous), self._finest(blocks), repeated):
             if candidates:
                 return candidates[0]
+        others = {*named, *self._named_labels()}
+        numbers = [name for name in self._in_files(NUMERIC) if name not in others]
+        if named and (self.n_rows == 1 or len(numbers) < _FEW_STEPS or self._requested.expect):
+            return named[0]
+        if named:
+            raise DataError(
+                f"{self.file}: {named[0]!r} differs in every row, so that every series has one "
+                f"step. If a row is a series, name the columns of its steps: --channels "
+                f"{numbers[0]}..{numbers[-1]} (channels=). Otherwise name the column that "
+                f"identifies the series with --id (id=)"
+            )
         unreadable = [name for name, kind in self.kinds.items() if kind == "bytes"]
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
-        numbers = list(self._free(NUMERIC))
         if len(numbers) >= _MANY_STEPS:
             hint += (
                 f". If a row is a series, name the columns of its steps: --channels "

@@ -29,7 +29,7 @@ _NPZ_ARRAYS = (
 
 
 # Errors of NumPy and zipfile; an OSError names a file only if the file cannot be opened.
-_DAMAGED = (
+DAMAGED = (
     zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, RuntimeError,
     OverflowError,
 )  # fmt: skip
@@ -117,7 +117,7 @@ def _read_npz(path: Path, name: str, requested: RequestedColumns, *, labels: boo
         raise DataError(
             f"{name} does not fit into memory, or the sizes it states are damaged: {error}"
         ) from error
-    except _DAMAGED as error:
+    except DAMAGED as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
         # NumPy reads unknown content as a pickle, and its message suggests to allow that.

@@ -16,7 +16,7 @@ from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
 from slts.datasets import list_datasets
 from slts.errors import DataError
 from slts.extras import LazyModule
-from slts.files.arrays import WholePart
+from slts.files.arrays import DAMAGED, WholePart
 from slts.files.arrow_files import open_arrow, sample_rows
 from slts.files.dask_collections import BagScan, is_bag, is_collection, scan_frame
 from slts.files.folders import FolderPart, series_files
@@ -296,7 +296,7 @@ def _size_in_memory(files: Sequence[Path]) -> int | None:
         return None
     if files[0].suffix.lower() == ".npz":
         # What is wrong with a damaged file is said when it is read.
-        with suppress(zipfile.BadZipFile), zipfile.ZipFile(files[0]) as archive:
+        with suppress(*DAMAGED), zipfile.ZipFile(files[0]) as archive:
             return sum(entry.file_size for entry in archive.infolist())
     return sum(file.stat().st_size for file in files)
 

@@ -25,7 +25,7 @@ _ROWS, _COLUMNS = 512, 1024
 # They are divided by at most eight while there are fewer tiles.
 _FEWEST_TILES = 24
 # Multiplications below which threads take longer than one.
-_FEW = 3e7
+_FEW = 2e8
 # Rows that a thread copies at once.
 _COPIED_ROWS = 256
 # Rows of a sum on a GPU that are added at once: what is added must not be as large as the sum.

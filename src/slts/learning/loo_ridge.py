@@ -36,8 +36,8 @@ _RANK_TOLERANCE = 1e-10
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
-# Series whose coordinates are copied at once, by one thread.
-_BLOCK_SERIES = 512
+# Series whose coordinates are copied at once: for sums, and by a thread that leaves them out.
+_SUMMED, _LEFT_OUT = 1024, 512
 # Errors of more targets than this are estimated from as many random sums of them: with thousands of
 # classes they would take longer than everything else.
 _MOST_TARGETS = 256
@@ -120,9 +120,9 @@ class NormalEquations:
         self._first += sums[:, -1]
         self._squares += float(np.einsum("ij,ij->", weighted, targets))
         root = on_device_of(coordinates, np.sqrt(sample_weight)[:, np.newaxis])
-        for rows in row_blocks(coordinates, _BLOCK_SERIES):
+        for rows in row_blocks(coordinates, _SUMMED):
             self._rows.append(root[rows] * coordinates[rows])
-            self._sum_rows(_BLOCK_SERIES)
+            self._sum_rows(_SUMMED)
 
     def _sum_rows(self, at_least: int) -> None:
         """Sum the rows that are kept, if there are enough of them."""
@@ -146,7 +146,7 @@ class NormalEquations:
         elif other._gram is not None:
             self._gram += other._gram
         self._rows += other._rows
-        self._sum_rows(_BLOCK_SERIES)
+        self._sum_rows(_SUMMED)
         return self
 
     def solve(
@@ -396,7 +396,7 @@ def _leave_out(
         residuals /= kept[:, :, np.newaxis]
         return kept, np.einsum("i,ipt,ipt->p", importance[rows], residuals, residuals)
 
-    kept, by_rows = zip(*map_rows(leave_out, array, _BLOCK_SERIES), strict=True)
+    kept, by_rows = zip(*map_rows(leave_out, array, _LEFT_OUT), strict=True)
     errors = np.sum(by_rows, axis=0)
     # Of equal errors, the largest penalty is chosen.
     best = len(errors) - 1
