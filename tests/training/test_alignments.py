@@ -1,5 +1,6 @@
 """Alignments in memory and in parts: classes, splits and parameters from one set of products."""
 
+import gc
 import pickle
 import threading
 import weakref
@@ -204,6 +205,19 @@ def test_every_thread_solves_a_problem(rng, monkeypatch):
     assert values.shape == (len(PAIRS), 10, 3)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_alignments_are_freed_with_the_last_reference(n_jobs, rng):
+    data = replace(make(rng), n_jobs=n_jobs)
+    freed = weakref.ref(data)
+    gc.disable()
+    try:
+        data.held_out_decisions([(np.arange(30), np.arange(30, 40))], PAIRS)
+        del data
+        assert freed() is None
+    finally:
+        gc.enable()
+
+
 def test_problems_are_solved_while_metrics_are_learned(rng, monkeypatch):
     solved, learn = threading.Event(), alignments.solve_metric_path
 
@@ -230,7 +244,7 @@ def test_similarities_in_memory_are_those_of_a_group_and_of_running_problems(
     n_jobs, rng, monkeypatch
 ):
     made, freed, most, seen = [], [], [], []
-    project = SampleAlignments._projection
+    project = SampleAlignments.projection
 
     def counted(self, metrics):
         K, fill = project(self, metrics)
@@ -240,7 +254,7 @@ def test_similarities_in_memory_are_those_of_a_group_and_of_running_problems(
         most.append(len(made) - len(freed))
         return K, fill
 
-    monkeypatch.setattr(SampleAlignments, "_projection", counted)
+    monkeypatch.setattr(SampleAlignments, "projection", counted)
     monkeypatch.setattr(alignments, "_BLOCK_BYTES", 2**10)
     data = replace(make(rng), n_jobs=n_jobs)
     split = np.arange(30), np.arange(30, 40)

@@ -281,11 +281,15 @@ class StepQueue:
         """Run all steps. This thread is one of `n_jobs`, and calls `tell` after its own steps."""
         runner = ThreadRunner(n_jobs)
         parts = range(runner.n_workers)
-        with runner._started(lambda *_: self._work(), parts, None) as (start, _):
-            others = [start(number, None) for number in parts[1:]]
-            self._work(tell)
-            for end in others:
-                end()
+        try:
+            with runner._started(lambda *_: self._work(), parts, None) as (start, _):
+                others = [start(number, None) for number in parts[1:]]
+                self._work(tell)
+                for end in others:
+                    end()
+        finally:
+            # Steps may refer to this queue.
+            self._waiting.clear()
 
     def _work(self, tell: Callable[[], None] = lambda: None) -> None:
         try:

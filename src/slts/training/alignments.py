@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -156,11 +156,11 @@ class SampleAlignments:
 
     def projected(self, metrics: FloatArray) -> list[FloatArray]:
         """Return K_M, shape (series, landmarks), for each of a stack of metrics."""
-        K, project = self._projection(metrics)
+        K, project = self.projection(metrics)
         self._map_rows(project)
         return K
 
-    def _projection(self, metrics: FloatArray) -> tuple[list[FloatArray], Callable[[slice], None]]:
+    def projection(self, metrics: FloatArray) -> tuple[list[FloatArray], Callable[[slice], None]]:
         """Return K_M for each of a stack of metrics, and what computes a block of their rows."""
         T = self.products
         assert T is not None
@@ -208,7 +208,7 @@ class SampleAlignments:
             solved = self._solve(lambda k: solve(k, own), range(len(self.positives)), progress)
         else:
             paths = [iter([metric]) for metric in metrics]
-            solved = self._map_similarities(lambda k, _, K: solve(k, K), paths, 1, progress)
+            solved = _Pipeline(self, paths, 1, lambda k, _, K: solve(k, K)).run(progress)
         return [found for found, _ in solved], any(positive for _, positive in solved)
 
     def held_out_decisions(
@@ -269,7 +269,7 @@ class SampleAlignments:
 
         paths = self._metric_paths([(train, positive) for (train, _), positive in tasks], distinct)
         metrics = [(solution.metric for solution in path) for path in paths]
-        values = self._map_similarities(decide, metrics, len(distinct), progress)
+        values = _Pipeline(self, metrics, len(distinct), decide).run(progress)
         # All tasks of the first strength come first.
         places = [descending.index(s) * len(tasks) for s in strengths]
         return [np.stack([values[place + k] for place in places]) for k in range(len(tasks))]
@@ -290,79 +290,7 @@ class SampleAlignments:
 
         return [path(*task) for task in tasks]
 
-    def _map_similarities(
-        self,
-        task: Callable[[int, int, npt.NDArray[Any]], Item],
-        paths: Sequence[Iterator[FloatArray]],
-        size: int,
-        progress: Progress,
-    ) -> list[Item]:
-        """Call a task with the similarities under each of the `size` metrics of every path.
-
-        Results are in the order of the numbers: the first metrics of all paths, then the second
-        ones. A path goes on while similarities under its earlier metrics are computed and tasks
-        run. Similarities are computed for one group of metrics at a time, and only if no task waits
-        for a thread, so that few of them are in memory. The last metrics, whose tasks take longest,
-        come first.
-        """
-        assert self.products is not None
-        n, d = len(paths), self.products.shape[-1]
-        step, metrics = metrics_at_once(d), np.empty((n * size, d, d))
-        # Numbers of metrics that each group waits for; groups that wait for their turn.
-        unknown = [len(metrics[first : first + step]) for first in range(0, len(metrics), step)]
-        known, is_computing = list[int](), False
-        blocks, found = self._row_blocks(), dict[int, Item]()
-        steps, lock = StepQueue(), threading.Lock()
-
-        def learn(number: int) -> None:
-            nonlocal is_computing
-            metric = next(paths[number % n], None)
-            if metric is None:
-                return
-            metrics[number], group = metric, number // step
-            with lock:
-                unknown[group] -= 1
-                if not unknown[group]:
-                    known.append(group)
-                    if not is_computing:
-                        steps.put(begin, last=True)
-                        is_computing = True
-            steps.put(partial(learn, number + n))
-
-        def begin() -> None:
-            nonlocal is_computing
-            with lock:
-                is_computing = bool(known)
-                if not is_computing:
-                    return
-                first = known.pop() * step
-            K, project = self._projection(metrics[first : first + step])
-            left = list(blocks)
-
-            def fill(rows: slice) -> None:
-                project(rows)
-                with lock:
-                    left.pop()
-                    if left:
-                        return
-                steps.put(begin, last=True)
-                while K:
-                    steps.put(partial(solve, first + len(K) - 1, K.pop()))
-
-            for rows in blocks:
-                steps.put(partial(fill, rows))
-
-        def solve(number: int, K: FloatArray) -> None:
-            found[number] = task(number % n, number // n, K)
-
-        for number in reversed(range(n)):
-            steps.put(partial(learn, number))
-        with one_blas_thread():
-            steps.run(self.n_jobs, lambda: progress(len(found), len(metrics)))
-        progress(len(metrics), len(metrics))
-        return [found[number] for number in range(len(metrics))]
-
-    def _row_blocks(self) -> list[slice]:
+    def row_blocks(self) -> list[slice]:
         """Cut the series into blocks, which do not depend on the number of threads."""
         assert self.products is not None
         step = max(1, _BLOCK_BYTES * len(self.codes) // max(1, self.products.nbytes))
@@ -370,7 +298,7 @@ class SampleAlignments:
 
     def _map_rows(self, task: Callable[[slice], Any]) -> None:
         """Run a task on blocks of the series."""
-        self._solve(task, self._row_blocks())
+        self._solve(task, self.row_blocks())
 
     def _solve(
         self,
@@ -383,3 +311,98 @@ class SampleAlignments:
         with one_blas_thread():
             runner = ThreadRunner(self.n_jobs)
             return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))
+
+
+class _Pipeline(Generic[Item]):
+    """Calls a task with the similarities under each metric of some paths, in threads.
+
+    A path goes on while similarities under its earlier metrics are computed and tasks run.
+    Similarities are computed for one group of metrics at a time, and only if no task waits for a
+    thread, so that few of them are in memory. The last metrics, whose tasks take longest, come
+    first.
+
+    Parameters
+    ----------
+    data
+        Alignments that are multiplied with the metrics.
+    paths, size
+        Metrics as they become known, and their number in each path.
+    task
+        Called with the number of the path, that of the metric in it, and the similarities.
+    """
+
+    # Functions inside a function that refer to each other would keep the alignments in memory.
+
+    def __init__(
+        self,
+        data: SampleAlignments,
+        paths: Sequence[Iterator[FloatArray]],
+        size: int,
+        task: Callable[[int, int, npt.NDArray[Any]], Item],
+    ) -> None:
+        assert data.products is not None
+        d = data.products.shape[-1]
+        self._data, self._paths, self._task = data, paths, task
+        # The first metrics of all paths, then the second ones.
+        self._metrics, self._step = np.empty((len(paths) * size, d, d)), metrics_at_once(d)
+        firsts = range(0, len(self._metrics), self._step)
+        # Numbers of metrics that each group waits for; groups that wait for their turn.
+        self._unknown = [len(self._group(first)) for first in firsts]
+        self._known, self._is_computing = list[int](), False
+        self._blocks, self._found = data.row_blocks(), dict[int, Item]()
+        self._steps, self._lock = StepQueue(), threading.Lock()
+
+    def run(self, progress: Progress) -> list[Item]:
+        """Return the results: those of the first metrics of all paths, then of the second ones."""
+        for number in reversed(range(len(self._paths))):
+            self._steps.put(partial(self._learn, number))
+        total = len(self._metrics)
+        with one_blas_thread():
+            self._steps.run(self._data.n_jobs, lambda: progress(len(self._found), total))
+        progress(total, total)
+        return [self._found[number] for number in range(total)]
+
+    def _group(self, first: int) -> FloatArray:
+        return self._metrics[first : first + self._step]
+
+    def _learn(self, number: int) -> None:
+        metric = next(self._paths[number % len(self._paths)], None)
+        if metric is None:
+            return
+        self._metrics[number], group = metric, number // self._step
+        with self._lock:
+            self._unknown[group] -= 1
+            if not self._unknown[group]:
+                self._known.append(group)
+                if not self._is_computing:
+                    self._steps.put(self._begin, last=True)
+                    self._is_computing = True
+        self._steps.put(partial(self._learn, number + len(self._paths)))
+
+    def _begin(self) -> None:
+        """Compute the similarities under the metrics of a group, in blocks of series."""
+        with self._lock:
+            self._is_computing = bool(self._known)
+            if not self._is_computing:
+                return
+            first = self._known.pop() * self._step
+        K, project = self._data.projection(self._group(first))
+        left = list(self._blocks)
+        for rows in self._blocks:
+            self._steps.put(partial(self._fill, first, K, left, partial(project, rows)))
+
+    def _fill(
+        self, first: int, K: list[FloatArray], left: list[slice], project: Callable[[], None]
+    ) -> None:
+        project()
+        with self._lock:
+            left.pop()
+            if left:
+                return
+        self._steps.put(self._begin, last=True)
+        while K:
+            self._steps.put(partial(self._solve, first + len(K) - 1, K.pop()))
+
+    def _solve(self, number: int, K: FloatArray) -> None:
+        strength, path = divmod(number, len(self._paths))
+        self._found[number] = self._task(path, strength, K)
