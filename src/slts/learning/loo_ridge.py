@@ -38,7 +38,7 @@ _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
 # Series whose coordinates are copied at once: for sums, and by a thread that leaves them out.
-_SUMMED, _LEFT_OUT = 2048, 512
+_SUMMED, _LEFT_OUT = 1024, 512
 # Errors of more targets than this are estimated from as many random sums of them: with thousands of
 # classes they would take longer than everything else.
 _MOST_TARGETS = 256
