@@ -9,7 +9,15 @@ import pytest
 
 from slts.execution import blas_threads
 from slts.learning import blas
-from slts.learning.blas import add_gram, add_products, add_scaled, eigh, matmul, take_rows
+from slts.learning.blas import (
+    add_gram,
+    add_products,
+    add_scaled,
+    eigh,
+    matmul,
+    mirror,
+    take_rows,
+)
 
 
 @pytest.mark.parametrize("sizes", [(3, 4, 5), (1, 4, 1), (0, 4, 5), (3, 0, 5)])
@@ -38,11 +46,12 @@ def test_tiles_cover_every_sum_once(rng, monkeypatch, n_threads):
         np.testing.assert_allclose(total, a @ b.T, atol=1e-12)
         add_gram(gram, np.asfortranarray(a))
         np.testing.assert_allclose(np.triu(gram), expected, atol=1e-12)
+        mirror(gram)
+        np.testing.assert_allclose(gram, expected + np.triu(expected, 1).T, atol=1e-12)
         some = rng.permutation(23)[:11]
         np.testing.assert_array_equal(take_rows(a, some), a[some])
         values, vectors = eigh(gram)
-        full = np.triu(gram) + np.triu(gram, 1).T
-        np.testing.assert_allclose(full @ vectors, vectors * values, atol=1e-10)
+        np.testing.assert_allclose(gram @ vectors, vectors * values, atol=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.linalg.blas import dsymm
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.execution import ThreadRunner, fit_threads
@@ -73,6 +72,20 @@ def _add_tiles(total: FloatArray, rows: FloatArray, others: FloatArray, *, upper
     _map_tiles(add, total, rows.shape[1])
 
 
+def mirror(gram: FloatArray) -> None:
+    """Copy the upper triangle of a sum by `add_gram` to the lower one; a GPU has summed both."""
+
+    def fill(rows: slice) -> None:
+        begin, end = rows.start, min(rows.stop, len(gram))
+        gram[begin:end, :begin] = gram[:begin, begin:end].T
+        own = gram[begin:end, begin:end]
+        below = np.tril_indices(len(own), -1)
+        own[below] = own.T[below]
+
+    if not on_gpu(gram):
+        map_rows(fill, gram, _COPIED_ROWS)
+
+
 def add_scaled(total: FloatArray, other: FloatArray, scale: float) -> None:
     """Add another array, times a number."""
 
@@ -113,20 +126,12 @@ def _map_tiles(task: Callable[[slice, slice], None], product: FloatArray, depth:
         pass
 
 
-def eigh(upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues and eigenvectors of a symmetric matrix, given its upper triangle."""
+def eigh(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues and eigenvectors of a symmetric matrix."""
     # NumPy's, unlike SciPy's, lets other threads of Python work.
-    arrays = sys.modules["cupy"] if on_gpu(upper) else np
-    values, vectors = arrays.linalg.eigh(upper, UPLO="U")
+    arrays = sys.modules["cupy"] if on_gpu(symmetric) else np
+    values, vectors = arrays.linalg.eigh(symmetric)
     return values, vectors
-
-
-def symmetric_matmul(upper: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the product of a symmetric matrix, given its upper triangle, with another."""
-    if on_gpu(upper) or not b.size:
-        return (np.triu(upper) + np.triu(upper, 1).T) @ b
-    product: FloatArray = dsymm(1.0, upper.T, b, lower=True)
-    return product
 
 
 def on_gpu(array: Any) -> bool:

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.learning.blas import add_gram, add_products, add_scaled, on_device_of, on_host, take_rows
+from slts.learning.blas import (
+    add_gram,
+    add_products,
+    add_scaled,
+    mirror,
+    on_device_of,
+    on_host,
+    take_rows,
+)
 from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
 
@@ -96,8 +104,7 @@ class FeatureGram:
         products, self._comparison = self._comparison, None
         assert products is not None
         if self._all:
-            upper = np.triu(products)
-            products = upper + np.triu(upper, 1).T
+            mirror(products)
         own = self._of_anchors(products)
         norm = float(np.trace(own) / len(own) - own.mean())
         # Features that are the same for all series have no information.

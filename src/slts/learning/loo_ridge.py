@@ -16,16 +16,17 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
+from slts.execution import one_blas_thread
 from slts.learning.blas import (
     add_gram,
     eigh,
     map_rows,
     matmul,
+    mirror,
     on_device_of,
     on_gpu,
     on_host,
     row_blocks,
-    symmetric_matmul,
 )
 
 # Penalties as multiples of the mean squared norm of the centred features.
@@ -170,9 +171,9 @@ class NormalEquations:
         """
         self._sum_rows(1)
         assert self._gram is not None
+        mirror(self._gram)
         total = self._weight
         mean, target_mean = self._first / total, self._targets / total
-        # Its upper triangle.
         gram = on_device_of(span.coordinates, self._gram)
         gram = gram - on_device_of(gram, np.outer(self._first, mean))
         cross = self._cross - np.outer(self._first, target_mean)
@@ -199,7 +200,7 @@ class NormalEquations:
         best_slope = shrunk[:, best, np.newaxis] * projected
         penalty = float(penalties[best])
         slope = matmul(rotation, on_device_of(rotation, best_slope))
-        decided, curved = matmul(span.coordinates, slope), symmetric_matmul(gram, slope)
+        decided, curved = matmul(span.coordinates, slope), matmul(gram, slope)
         slope = on_host(slope)
         residual = y - (on_host(decided) - mean @ slope)
         gradient = penalty * slope - cross + on_host(curved)
@@ -256,14 +257,16 @@ class AnchorSpan:
 
 def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
     """Return B with B' gram B = I, by Cholesky with pivots: those below `least` are rounding."""
-    factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
-    basis = np.zeros((len(gram), rank))
-    if rank:
-        inverse, _ = dtrtri(factor[:rank, :rank], lower=True, overwrite_c=True)
-        # LAPACK leaves the other triangle as it was. Columns are contiguous.
-        for k in range(1, rank):
-            inverse[:k, k] = 0.0
-        basis[pivots[:rank] - 1] = inverse.T
+    # Threads of BLAS gain little here, and would spin during the products that follow.
+    with one_blas_thread():
+        factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
+        basis = np.zeros((len(gram), rank))
+        if rank:
+            inverse, _ = dtrtri(factor[:rank, :rank], lower=True, overwrite_c=True)
+            # LAPACK leaves the other triangle as it was. Columns are contiguous.
+            for k in range(1, rank):
+                inverse[:k, k] = 0.0
+            basis[pivots[:rank] - 1] = inverse.T
     return basis
 
 

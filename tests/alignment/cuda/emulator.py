@@ -134,9 +134,7 @@ def fake_cupy(folder, n_devices=1, multiprocessors=2):
         asarray=lambda a: np.ascontiguousarray(a).view(Array),
         asnumpy=asnumpy,
         linalg=SimpleNamespace(
-            eigh=lambda a, UPLO: tuple(
-                part.view(Array) for part in np.linalg.eigh(a.view(np.ndarray), UPLO)
-            )
+            eigh=lambda a: tuple(part.view(Array) for part in np.linalg.eigh(a.view(np.ndarray)))
         ),
         empty=poisoned,
         zeros=lambda shape, dtype: np.zeros(shape, dtype).view(Array),
