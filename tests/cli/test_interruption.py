@@ -12,7 +12,6 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
@@ -30,6 +29,8 @@ def start(*arguments, **options):
         [sys.executable, "-m", "slts", *map(str, arguments)],
         stderr=subprocess.PIPE,
         text=True,
+        # The tests themselves may run under `nohup`, which the command would respect.
+        preexec_fn=lambda: signal.signal(HANGUP, signal.SIG_DFL),
         **options,
     )
 
