@@ -20,9 +20,9 @@ from slts.execution import ThreadRunner, fit_threads
 Result = TypeVar("Result")
 
 # Rows and columns of a tile. The number of threads does not matter, so results have the same bits.
-_ROWS, _COLUMNS = 512, 1024
-# They are divided by at most eight while there are fewer tiles.
-_FEWEST_TILES = 24
+_ROWS, _COLUMNS = 256, 512
+# They are divided by at most four while there are fewer tiles, so that threads end together.
+_FEWEST_TILES = 100
 # Multiplications below which threads take longer than one.
 _FEW = 2e8
 # Rows that a thread copies at once.
@@ -108,7 +108,7 @@ def take_rows(array: AnyArray, rows: IntArray) -> AnyArray:
     return taken
 
 
-def map_rows(task: Callable[[slice], Result], array: FloatArray, n_rows: int) -> list[Result]:
+def map_rows(task: Callable[[slice], Result], array: AnyArray, n_rows: int) -> list[Result]:
     """Call a task with blocks of rows of a large array, in the threads of the fit."""
     runner = ThreadRunner(1 if on_gpu(array) else fit_threads())
     return list(runner.map(lambda rows, *_: task(rows), row_blocks(array, n_rows)))
@@ -117,7 +117,7 @@ def map_rows(task: Callable[[slice], Result], array: FloatArray, n_rows: int) ->
 def _map_tiles(task: Callable[[slice, slice], None], product: FloatArray, depth: int) -> None:
     """Call a task with the rows and columns of every tile of a product."""
     few = product.size * depth < _FEW
-    for part in (1, 2, 4, 8):
+    for part in (1, 2, 4):
         rows, columns = row_blocks(product, _ROWS // part), row_blocks(product.T, _COLUMNS // part)
         if few or len(rows) * len(columns) >= _FEWEST_TILES:
             break
@@ -150,7 +150,7 @@ def on_device_of(other: AnyArray, array: AnyArray) -> Any:
     return sys.modules["cupy"].asarray(array) if on_gpu(other) else on_host(array)
 
 
-def row_blocks(array: FloatArray, n_rows: int) -> list[slice]:
+def row_blocks(array: AnyArray, n_rows: int) -> list[slice]:
     """Cut a large array into blocks of rows, so that what is computed from it stays small."""
     return [slice(k, k + n_rows) for k in range(0, len(array), n_rows)]
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf, dtrtri
+from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri
 
 from slts._typing import FloatArray
-from slts.execution import one_blas_thread
 from slts.learning.blas import (
     add_gram,
     eigh,
@@ -38,7 +37,7 @@ _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
 # Series whose coordinates are copied at once: for sums, and by a thread that leaves them out.
-_SUMMED, _LEFT_OUT = 1024, 512
+_SUMMED, _LEFT_OUT = 1024, 256
 # Errors of more targets than this are estimated from as many random sums of them: with thousands of
 # classes they would take longer than everything else.
 _MOST_TARGETS = 256
@@ -246,7 +245,7 @@ class AnchorSpan:
         gram = anchors - centre
         gram += anchors.mean() - centre[:, np.newaxis]
         least = _RANK_TOLERANCE * max(float(gram.diagonal().max()), np.finfo(float).tiny)
-        basis = (_by_spectrum if on_gpu(gram) else _by_pivots)(gram, least)
+        basis = (_by_spectrum if on_gpu(gram) else _by_cholesky)(gram, least)
         basis -= basis.mean(axis=0)
         coordinates = matmul(products, basis)
         share = on_device_of(products, np.full((1, len(products)), 1.0 / len(products)))
@@ -255,18 +254,17 @@ class AnchorSpan:
         return cls(on_host(basis), on_host(mean), coordinates)
 
 
-def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
-    """Return B with B' gram B = I, by Cholesky with pivots: those below `least` are rounding."""
-    # Threads of BLAS gain little here, and would spin during the products that follow.
-    with one_blas_thread():
-        factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
-        basis = np.zeros((len(gram), rank))
-        if rank:
-            inverse, _ = dtrtri(factor[:rank, :rank], lower=True, overwrite_c=True)
-            # LAPACK leaves the other triangle as it was. Columns are contiguous.
-            for k in range(1, rank):
-                inverse[:k, k] = 0.0
-            basis[pivots[:rank] - 1] = inverse.T
+def _by_cholesky(gram: FloatArray, least: float) -> FloatArray:
+    """Return B with B' gram B = I, by Cholesky: pivots of at most `least` are rounding."""
+    factor, failed = dpotrf(gram.T, lower=True)
+    if not failed and factor.diagonal().min() ** 2 > least:
+        basis: FloatArray = dtrtri(factor, lower=True, overwrite_c=True)[0].T
+        return basis
+    # Features of some anchors depend on those of others. LAPACK leaves the upper triangle as it is.
+    factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
+    basis = np.zeros((len(gram), rank))
+    if rank:
+        basis[pivots[:rank] - 1] = dtrtri(np.tril(factor[:rank, :rank]), lower=True)[0].T
     return basis
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import Block, map_blocks
-from slts.learning.blas import matmul
+from slts.learning.blas import map_rows
 from slts.models.comparisons import CHUNK_BYTES
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
 from slts.series import SeriesBatch
@@ -17,6 +17,8 @@ from slts.series.missing import fill_gaps
 
 # Snippets whose features a thread standardises at a time.
 _SNIPPETS = 8
+# Rows of counts that a thread converts at a time.
+_CONVERTED = 1024
 
 
 def snippet_bytes(n_series: int, n_anchors: int, n_snippets: int) -> float:
@@ -154,10 +156,16 @@ class SnippetFeatures:
         by_kind = (weights[:, :, np.newaxis] / divisors[:, np.newaxis]).reshape(len(weights), -1)
         totals = weights.sum(axis=0)
         for counts, centre, spread in self._parts:
-            sums = matmul(counts.reshape(len(counts), -1).T.astype(np.float64), by_kind)
+            sums = _weighted_sums(counts.reshape(len(counts), -1).T, by_kind)
             # (snippets * thresholds, problems, kinds) to (problems, features).
             sums = sums.reshape(len(sums), len(totals), -1).swapaxes(0, 1)
             yield (sums.reshape(len(totals), -1) - np.outer(totals, centre)) / spread
 
     def _features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
         return self.snippets.features(counts, lengths).reshape(len(counts), -1)
+
+
+def _weighted_sums(counts: npt.NDArray[np.int32], weights: FloatArray) -> FloatArray:
+    """Return ``counts @ weights``. Few counts are converted to floating point at a time."""
+    products = map_rows(lambda rows: counts[rows].astype(np.float64) @ weights, counts, _CONVERTED)
+    return np.concatenate(products)
