@@ -277,7 +277,7 @@ class ReducedRows:
         # A wrong row is above the margin now if it was below at the reference.
         left = joined.take(joined.short < 0.0)
         self._weight -= float(left.weights.sum())
-        self._vector = self._vector - left.weights @ left.features
+        self._vector = self._vector - np.dot(left.weights, left.features)
         self._shares = np.array([reply.n_wrong for reply in replies], dtype=np.float64)
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lstsq
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
@@ -84,7 +83,7 @@ def _solve_tight(rows: HingeExamples, radius: float, sides: Sides) -> FloatArray
     right = np.ones(matrix.shape[0])
     if sides.binding:
         right[-1] = radius
-    values, _, rank, _ = lstsq(matrix, right, cond=1e-13, check_finite=False)
+    values, _, rank, _ = np.linalg.lstsq(matrix, right, rcond=1e-13)
     off = np.abs(matrix @ values - right) > _ROUNDING * np.abs(right)
     if rank < count or off.any() or np.any(values * sides.signs <= 0.0):
         return None
@@ -107,7 +106,8 @@ def solve_multipliers(rows: HingeExamples, sides: Sides, coef: FloatArray) -> Fl
     sides = sides._replace(tight=sides.tight[np.abs(short) <= 10.0 * _ROUNDING])
     dual[sides.tight] = 0.0
     matrix = _active_matrix(rows, sides).T
-    values = lstsq(matrix, -rows.combine(dual)[sides.columns], check_finite=False)[0]
+    right = -rows.combine(dual)[sides.columns]
+    values = np.linalg.lstsq(matrix, right, rcond=np.finfo(float).eps)[0]
     if sides.binding:
         values = values[:-1]
     dual[sides.tight] = np.clip(values, 0.0, rows.weights[sides.tight])
