@@ -217,7 +217,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         aligner = self._landmark_aligner("used")
         with self._progress("Aligning") as progress:
             if not self.learns_metric:
-                return np.asarray(aligner.similarities(rows, progress=progress) @ coef.T)
+                return np.asarray(np.dot(aligner.similarities(rows, progress=progress), coef.T))
             step = max(1, _DECISION_BYTES // (8 * self.metrics_.size))
             for begin in range(0, len(rows), step):
                 part = slice(begin, begin + step)

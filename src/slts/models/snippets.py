@@ -372,7 +372,7 @@ class SnippetForm:
         # A few at a time: what stays in the cache is converted and multiplied faster.
         for begin in range(0, len(batch), _CONVERTED):
             part = slice(begin, begin + _CONVERTED)
-            sums[part] = counts[part].astype(np.float64) @ self._coef_by_kind
+            np.dot(counts[part].astype(np.float64), self._coef_by_kind, out=sums[part])
         by_kind = sums.reshape(len(batch), snippets.n_kinds, len(self.coef))
         divisors = snippets.divisors(batch.lengths)[:, :, np.newaxis]
         return np.asarray((by_kind / divisors).sum(axis=1))
