@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri
+from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
+from slts.execution import one_blas_thread
 from slts.learning.blas import (
     add_gram,
     eigh,
@@ -245,7 +246,7 @@ class AnchorSpan:
         gram = anchors - centre
         gram += anchors.mean() - centre[:, np.newaxis]
         least = _RANK_TOLERANCE * max(float(gram.diagonal().max()), np.finfo(float).tiny)
-        basis = (_by_spectrum if on_gpu(gram) else _by_cholesky)(gram, least)
+        basis = (_by_spectrum if on_gpu(gram) else _by_pivots)(gram, least)
         basis -= basis.mean(axis=0)
         coordinates = matmul(products, basis)
         share = on_device_of(products, np.full((1, len(products)), 1.0 / len(products)))
@@ -254,17 +255,18 @@ class AnchorSpan:
         return cls(on_host(basis), on_host(mean), coordinates)
 
 
-def _by_cholesky(gram: FloatArray, least: float) -> FloatArray:
-    """Return B with B' gram B = I, by Cholesky: pivots of at most `least` are rounding."""
-    factor, failed = dpotrf(gram.T, lower=True)
-    if not failed and factor.diagonal().min() ** 2 > least:
-        basis: FloatArray = dtrtri(factor, lower=True, overwrite_c=True)[0].T
-        return basis
-    # Features of some anchors depend on those of others. LAPACK leaves the upper triangle as it is.
-    factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
-    basis = np.zeros((len(gram), rank))
-    if rank:
-        basis[pivots[:rank] - 1] = dtrtri(np.tril(factor[:rank, :rank]), lower=True)[0].T
+def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
+    """Return B with B' gram B = I, by Cholesky with pivots: those below `least` are rounding."""
+    # Threads of BLAS gain little here, and would spin during the products that follow.
+    with one_blas_thread():
+        factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
+        basis = np.zeros((len(gram), rank))
+        if rank:
+            inverse, _ = dtrtri(factor[:rank, :rank], lower=True, overwrite_c=True)
+            # LAPACK leaves the other triangle as it was. Columns are contiguous.
+            for k in range(1, rank):
+                inverse[:k, k] = 0.0
+            basis[pivots[:rank] - 1] = inverse.T
     return basis
 
 
