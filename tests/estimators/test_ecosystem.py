@@ -14,6 +14,7 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import slts
 from slts.estimators import prediction
@@ -191,6 +192,27 @@ def test_two_threads_give_the_outputs_of_one(kind, three, fitted):
     np.testing.assert_allclose(
         chances, np.tile(one.predict_proba(X_test), (len(many) // len(X_test), 1)), rtol=1e-12
     )
+
+
+def test_predictions_have_one_thread_of_blas(three, fitted, monkeypatch):
+    """Several threads would take as long, and keep other cores busy."""
+
+    def blas_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    def decide(self, batch):
+        seen.append(blas_threads())
+        return np.zeros((len(batch), 3))
+
+    seen, model, X = [], copy.deepcopy(fitted(slts.BBSClassifier, "three")), three[2]
+    monkeypatch.setattr(slts.BBSClassifier, "_decide", decide)
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("needs a BLAS whose threads can be limited")
+        model.predict(X * (1 + 2 * prediction._SERIES // len(X)))
+        assert seen
+        assert all(found == {1} for found in seen)
+        assert blas_threads() == {2}
 
 
 def test_an_error_in_a_thread_names_the_series(three):

@@ -11,7 +11,7 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import DataError
-from slts.execution import ThreadRunner, progress_bar
+from slts.execution import ThreadRunner, one_blas_thread, progress_bar
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource
 from slts.training.source import (
@@ -45,7 +45,8 @@ def apply_to_series(model: Any, series: SeriesBatch, method: Method) -> AnyArray
     parts = [series[begin : begin + size] for begin in range(0, len(series), size)]
     own = _with_threads(model, 1 if on_cpu else model.n_jobs)
     try:
-        with progress_bar("Aligning", show=bool(model.verbose)) as progress:
+        # Products of a few series gain nothing from threads of BLAS, which spin between them.
+        with one_blas_thread(), progress_bar("Aligning", show=bool(model.verbose)) as progress:
             runner = ThreadRunner(model.n_jobs if on_cpu else 1)
             results = runner.map(lambda part, *_: method(own, part), parts, progress=progress)
             return np.concatenate(list(results))
@@ -105,6 +106,7 @@ def _over_parts(
     quiet = _with_threads(model, 1 if len(parts) > 1 else model.n_jobs)
     shared = (quiet, methods, labels, source.requires_unique_ids)
     with (
+        one_blas_thread(),
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
         task_runner(model.n_jobs, source) as runner,
     ):
