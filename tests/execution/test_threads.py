@@ -47,6 +47,11 @@ def test_blas_has_at_most_one_thread_per_core(monkeypatch):
 def test_without_n_jobs_blas_stays_as_it_is():
     with blas_threads(None):
         assert now() == {2}
+        # Products take these threads for their tiles, not in addition to them.
+        assert fit_threads() == 2
+        with blas_threads(1), blas_threads(None):
+            assert fit_threads() == 1
+    assert fit_threads() == 1
 
 
 def test_limits_that_overlap_in_any_order_restore_the_first_number():

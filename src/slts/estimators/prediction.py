@@ -38,6 +38,14 @@ def apply_to_series(model: Any, series: SeriesBatch, method: Method) -> AnyArray
     Threads take some series at a time. How many does not depend on the number of threads, so that
     this does not change a bit. A GPU takes as many as the model allows.
     """
+    if len(series) == 1:
+        return method(model, series)
+    # Products of a few series gain nothing from threads of BLAS, which spin between them.
+    with one_blas_thread():
+        return _apply_to_several(model, series, method)
+
+
+def _apply_to_several(model: Any, series: SeriesBatch, method: Method) -> AnyArray:
     on_cpu = model.device == "cpu"
     size = _SERIES if on_cpu else model._series_at_once or len(series)
     if len(series) <= size:
@@ -45,8 +53,7 @@ def apply_to_series(model: Any, series: SeriesBatch, method: Method) -> AnyArray
     parts = [series[begin : begin + size] for begin in range(0, len(series), size)]
     own = _with_threads(model, 1 if on_cpu else model.n_jobs)
     try:
-        # Products of a few series gain nothing from threads of BLAS, which spin between them.
-        with one_blas_thread(), progress_bar("Aligning", show=bool(model.verbose)) as progress:
+        with progress_bar("Aligning", show=bool(model.verbose)) as progress:
             runner = ThreadRunner(model.n_jobs if on_cpu else 1)
             results = runner.map(lambda part, *_: method(own, part), parts, progress=progress)
             return np.concatenate(list(results))

@@ -2,7 +2,7 @@
 
 A fit has the threads of `n_jobs` (`blas_threads`, around a whole fit): for large products, which
 are cut into tiles (`fit_threads`), and in BLAS for the few large factorisations that run one after
-the other. Wherever this package starts threads of its own, each of them has one thread of BLAS
+the other. Without `n_jobs`, both have as many as BLAS has already. Wherever this package starts threads of its own, each of them has one thread of BLAS
 (`one_blas_thread`): the two never multiply.
 """
 
@@ -48,10 +48,16 @@ def blas_threads(n_jobs: int | None) -> Iterator[None]:
 
     Threads of BLAS spin while they wait, so more of them than cores take many times as long.
     """
+    before = fit_threads()
     if n_jobs is None:
-        yield
+        found = _libraries().select(user_api="blas").info()
+        _current.n_threads = max([1, *(library["num_threads"] for library in found)])
+        try:
+            yield
+        finally:
+            _current.n_threads = before
         return
-    n_threads, before = thread_count(n_jobs), fit_threads()
+    n_threads = thread_count(n_jobs)
     own = object(), n_threads if n_threads == 1 else min(n_threads, cpu_count())
     # Limits hold for the whole process, so those of several threads may overlap in any order.
     with _LOCK:
