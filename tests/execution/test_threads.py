@@ -63,3 +63,14 @@ def test_limits_that_overlap_in_any_order_restore_the_first_number():
     assert now() == {3}
     other.__exit__(None, None, None)
     assert now() == {2}
+
+
+def test_maps_that_overlap_restore_the_threads_of_products():
+    with blas_threads(4):
+        one, other = (ThreadRunner(2).map(lambda *_: None, range(20)) for _ in range(2))
+        next(one)
+        next(other)
+        one.close()
+        assert fit_threads() == 1
+        other.close()
+        assert fit_threads() == 4

@@ -70,6 +70,18 @@ def test_the_number_of_threads_does_not_change_the_tiles(shape, n_tiles):
     assert len(found[0]) == n_tiles
 
 
+@pytest.mark.parametrize("sizes", [(256, 1030, 700), (700, 1030, 700), (60, 50, 40)])
+def test_products_have_the_same_bits_for_every_number_of_threads(rng, sizes):
+    n, k, m = sizes
+    a, b = rng.normal(size=(n, k)), rng.normal(size=(k, m))
+    found = []
+    for n_threads in (1, 2, None):
+        with blas_threads(n_threads):
+            found.append(matmul(a, b))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
 def test_cupy_that_another_thread_imports_has_no_arrays_yet(rng, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
     a, b = rng.normal(size=(2, 3)), rng.normal(size=(3, 4))

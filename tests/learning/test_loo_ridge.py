@@ -95,6 +95,17 @@ def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeyp
     assert found.best == np.argmin(errors)
 
 
+def test_a_large_mean_of_all_features_does_not_matter(rng, fit):
+    """The smallest penalties have leverages near one, where rounding shows most."""
+    features, targets = rng.normal(size=(200, 400)), np.sign(rng.normal(size=(200, 3)))
+    weights, penalties = rng.uniform(0.5, 2.0, size=200), 400.0 * np.logspace(-4.0, 3.0, 8)
+    expected = fit(features @ features.T, targets, weights, penalties).errors
+    for mean in (10.0, 30.0, 100.0, 300.0, 1000.0):
+        own = features + mean
+        found = fit(own @ own.T, targets, weights, penalties).errors
+        np.testing.assert_allclose(found, expected, rtol=2e-11 * mean**2)
+
+
 def test_a_series_without_weight_plays_no_part(problem, fit):
     features, targets, weights = problem
     weights = weights.copy()

@@ -2,8 +2,8 @@
 
 A fit has the threads of `n_jobs` (`blas_threads`, around a whole fit): for large products, which
 are cut into tiles (`fit_threads`), and in BLAS for the few large factorisations that run one after
-the other. Without `n_jobs`, both have as many as BLAS has already. Wherever this package starts threads of its own, each of them has one thread of BLAS
-(`one_blas_thread`): the two never multiply.
+the other. Without `n_jobs`, both have as many as BLAS has already. Wherever this package starts
+threads of its own, each of them has one thread of BLAS (`one_blas_thread`): the two never multiply.
 """
 
 from __future__ import annotations
@@ -48,14 +48,10 @@ def blas_threads(n_jobs: int | None) -> Iterator[None]:
 
     Threads of BLAS spin while they wait, so more of them than cores take many times as long.
     """
-    before = fit_threads()
     if n_jobs is None:
         found = _libraries().select(user_api="blas").info()
-        _current.n_threads = max([1, *(library["num_threads"] for library in found)])
-        try:
+        with _products_in(max([1, *(library["num_threads"] for library in found)])):
             yield
-        finally:
-            _current.n_threads = before
         return
     n_threads = thread_count(n_jobs)
     own = object(), n_threads if n_threads == 1 else min(n_threads, cpu_count())
@@ -65,11 +61,10 @@ def blas_threads(n_jobs: int | None) -> Iterator[None]:
         if not _LIMITS:
             _ORIGINAL.append(limiter)
         _LIMITS.append(own)
-    _current.n_threads = n_threads
     try:
-        yield
+        with _products_in(n_threads):
+            yield
     finally:
-        _current.n_threads = before
         with _LOCK:
             _LIMITS.remove(own)
             if _LIMITS:
@@ -78,9 +73,22 @@ def blas_threads(n_jobs: int | None) -> Iterator[None]:
                 _ORIGINAL.pop().restore_original_limits()
 
 
+@contextmanager
+def _products_in(n_threads: int) -> Iterator[None]:
+    """Set `fit_threads` for this thread. Contexts of generators may end in any order."""
+    own = object(), n_threads
+    entered: list[tuple[object, int]] = _current.__dict__.setdefault("entered", [])
+    entered.append(own)
+    try:
+        yield
+    finally:
+        entered.remove(own)
+
+
 def fit_threads() -> int:
     """Return the number of threads for large products: one in threads that a map has started."""
-    return getattr(_current, "n_threads", 1)
+    entered = getattr(_current, "entered", ())
+    return entered[-1][1] if entered else 1
 
 
 def one_blas_thread() -> Any:

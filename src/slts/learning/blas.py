@@ -1,7 +1,7 @@
 """Products of large matrices, in tiles for the threads of a fit, or on a GPU.
 
-Each tile is a call of BLAS in one thread. On 16 cores this is 13 times as fast as one thread, the
-threads of BLAS are 6 times as fast, and they spin after a call, while other threads want to work.
+Each tile is a call of BLAS in one thread. On 16 cores this is 13 times as fast as one thread.
+Threads of BLAS are 6 times as fast, and they spin after a call while other threads want to work.
 Arrays of CuPy stay on their GPU.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.execution import ThreadRunner, fit_threads
+from slts.execution import ThreadRunner, fit_threads, one_blas_thread
 
 Result = TypeVar("Result")
 
-# Rows and columns of a tile. The number of threads does not matter, so results have the same bits.
+# Rows and columns of a tile. They do not depend on the number of threads, nor do the bits of sums.
 _ROWS, _COLUMNS = 256, 512
 # They are divided by at most four while there are fewer tiles, so that threads end together.
 _FEWEST_TILES = 100
@@ -121,9 +121,10 @@ def _map_tiles(task: Callable[[slice, slice], None], product: FloatArray, depth:
         rows, columns = row_blocks(product, _ROWS // part), row_blocks(product.T, _COLUMNS // part)
         if few or len(rows) * len(columns) >= _FEWEST_TILES:
             break
-    tiles = list(itertools.product(rows, columns))
-    for _ in ThreadRunner(1 if few else fit_threads()).map(lambda tile, *_: task(*tile), tiles):
-        pass
+    runner = ThreadRunner(1 if few else fit_threads())
+    with one_blas_thread():
+        for _ in runner.map(lambda tile, *_: task(*tile), list(itertools.product(rows, columns))):
+            pass
 
 
 def eigh(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:

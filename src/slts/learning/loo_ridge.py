@@ -33,6 +33,7 @@ from slts.learning.blas import (
 PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
 # Pivots below this share of the largest are rounding.
 _RANK_TOLERANCE = 1e-10
+_EPS = float(np.finfo(np.float64).eps)
 # Errors with a smaller relative difference are equal.
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
@@ -327,7 +328,10 @@ def _fit_anchors(
     centred += on_device_of(means, share) @ means - means.T
     scale = on_device_of(centred, root)
     spectrum, vectors = eigh(scale * centred * scale.T)
-    spectrum = np.maximum(on_host(spectrum), 0.0)
+    spectrum = on_host(spectrum)
+    # The centred anchors depend on each other. Rounding of their products would be leverage.
+    largest = float(products.diagonal().max()) * float(sample_weight.max())
+    spectrum = np.where(spectrum > 10.0 * _EPS * len(products) * largest, spectrum, 0.0)
     projected = on_host(matmul(vectors.T, on_device_of(vectors, root * y)))
     shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
     slopes, factors = (
