@@ -566,6 +566,7 @@ def snippet_strength(
     terms -= terms.mean(axis=0)
     close = form.snippets.counts(batch, n_jobs)[:, :, :_CLOSE].sum(axis=2)
     shares = close / batch.lengths[:, np.newaxis]
+    shares -= shares.mean(axis=0)
     strength = np.abs(terms).mean(axis=0)
     return strength, np.sign(np.einsum("ick,ik->ck", terms, shares)) * strength
 

@@ -73,6 +73,26 @@ def test_groups_are_held_out_as_a_whole(tmp_path, run, split_scans):
     assert found["interval"] == list(group_accuracy_interval(1.0, 3))
 
 
+def test_held_out_series_certify_the_model(tmp_path, run):
+    """Later commands cannot tell them from training series in the same file."""
+    data, _ = write(tmp_path / "data.csv")
+    test, _ = write(tmp_path / "test.csv", seed=1)
+    arguments = ["fit", data, "--model", tmp_path / "m.slts", *FEW]
+    for how in (["--test-size", "0.25"], ["--test", test]):
+        output = run(*arguments, *how)[1]
+        code, measured, _ = run(*arguments, *how, "--json")
+        assert code == 0
+        certificate = json.loads(measured)["certificate"]
+        assert certificate["bounds"][0]["sentence"] in output
+        assert "With confidence 95%, " in output
+        assert certificate["n"] == json.loads(measured)["held_out"]["n"]
+    # The same bound as that of another command.
+    sentence = certificate["bounds"][0]["sentence"]
+    assert sentence in run("evaluate", tmp_path / "m.slts", test)[1]
+    for how in (["--cv", "3"], ["--test", data], []):
+        assert json.loads(run(*arguments, *how, "--json")[1])["certificate"] is None
+
+
 def test_test_data_with_groups_of_the_training_data_are_an_error(tmp_path, run):
     train, _ = write(tmp_path / "train.csv")
     test, _ = write(tmp_path / "test.csv", seed=1)

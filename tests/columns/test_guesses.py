@@ -232,6 +232,16 @@ def test_constant_integers_may_be_the_label():
     assert guess(long(code=constant([0.0, 1.0]))).label_candidates == ("code",)
 
 
+def test_people_are_the_label_only_if_nothing_else_may_be():
+    """Subjects are often groups, beside a label that is a number."""
+    subject = constant(["ann", "bob", "eve"])
+    assert guess(long(subject=subject)).label == "subject"
+    found = guess(long(subject=subject, activity=constant([0, 1])))
+    assert (found.label, found.label_candidates) == (None, ("subject", "activity"))
+    # A name that says nothing, beside numbers such as ages.
+    assert guess(long(gait=subject, age=constant([31, 40]))).label == "gait"
+
+
 def test_steps_without_numbers_in_their_names_must_be_named():
     months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"]
     table = dict.fromkeys(months, np.linspace(0.0, 1.0, 6)) | {"label": list("aabbab")}
@@ -242,6 +252,18 @@ def test_steps_without_numbers_in_their_names_must_be_named():
     with pytest.raises(DataError, match=r"'id' differs in every row.*: --channels jan\.\.aug"):
         guess(table)
     assert guess(table, channels="jan..aug").id == "id"
+    # A range would hold the label as well.
+    between = {"id": range(6), "a": table["jan"], "label": table["label"]}
+    between |= {"b": table["feb"], "c": table["mar"]}
+    with pytest.raises(DataError, match=r"would have one step\. If .* --channels a,b,c"):
+        guess(between)
+    assert guess(between, channels="a,b,c").wide
+    # Rows with times are steps, whose number is no identifier of series.
+    with pytest.raises(
+        DataError, match=r"have one step\. Name the column that identifies"
+    ) as raised:
+        guess({"time": [0, 1, 2, 0, 1, 2], **between})
+    assert "--channels" not in str(raised.value)
 
 
 def test_missing_values_do_not_make_a_column_vary():

@@ -1,6 +1,7 @@
 """Errors name the argument, what is expected and what was given, before any alignment."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -309,3 +310,17 @@ def test_labels_of_rows_are_an_error_that_says_how_to_get_those_of_series():
     )
     with pytest.warns(UserWarning, match="guessed"), pytest.raises(ValueError, match=message):
         slts.OneNNClassifier().fit(frame, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(("wrong", "known"), [(str, "int"), (int, "str")])
+def test_labels_of_another_type_are_named(two, wrong, known):
+    X, y, X_test, y_test = two
+    right = int if wrong is str else str
+    model = slts.OneNNClassifier().fit(X, [right(label) for label in y])
+    labels = [wrong(label) for label in y_test]
+    for work in (model.score, partial(slts.certify, model)):
+        with pytest.raises(slts.DataError, match=rf"of type {known}.*\[{known}\(label\) for label"):
+            work(X_test, labels)
+    # Other classes are unknown whatever their type is.
+    with pytest.raises(slts.DataError, match="not trained on"):
+        slts.certify(model, X_test, [f"{label}?" for label in y_test])

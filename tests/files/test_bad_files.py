@@ -46,7 +46,7 @@ def refused(path, message, **options):
         ("id,x\na,1 m\na,2 m\nb,3 m\n", "Convert 'x', which holds text such as '1 m', to numbers"),
         ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
         ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
-        ("id x\na 1\na 2\n", "has one column, 'id x': cells must be separated by comma"),
+        ("id x\na 1\na 2\n", "has one column, 'id x'. If .*, separate cells by comma"),
         ("a,1,2,3,4,5,6,7\nb,9,9\n", "line 2: Expected 8 .* end short ones with empty cells"),
         ("id,x\na,1\na,2\nb,NaN\nb,\n", "data.csv: series 'b': the series has no values"),
         ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),

@@ -406,9 +406,10 @@ def _require_channels(batch: Dataset, known: RequestedColumns) -> None:
         is_swapped = base_suffix(batch.source) == ".npz" and all_as_long
         swapped = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)" * is_swapped
         whose = "the model was trained on" if known.owner is None else f"{known.owner} has"
+        named = "" if swapped or batch.columns is None else ": name as many with --channels"
         raise DataError(
             f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but {whose} "
-            f"{expected}{swapped}"
+            f"{expected}{swapped}{named}"
         )
 
 

@@ -198,6 +198,6 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
     sums = f" + landmarks {of_landmarks.sum():.4f}"
     sums += f" + snippets {of_snippets.sum():.4f}" if len(of_snippets) else ""
     typer.echo(f"{of_class} intercept {found['intercept'][c]:.4f}{sums}")
-    show_largest(["landmark", "similarity"], landmark, of_landmarks)
+    show_largest(["landmark", "plain similarity"], landmark, of_landmarks)
     if len(of_snippets):
         show_largest(["snippet", "number of steps where it occurs"], snippet, of_snippets)

@@ -27,6 +27,7 @@ from slts.cli.evaluate import accuracy, copies_warning, describe_accuracy, valid
 from slts.cli.terminal import CommandError, Messages, show_json
 from slts.columns import RequestedColumns
 from slts.execution import duration
+from slts.guarantees import Certificate
 from slts.guarantees.held_out import HeldOut
 from slts.persistence import save
 from slts.quantities import count
@@ -63,7 +64,8 @@ def fit(
     """Train a classifier on labelled series and save it.
 
     With --test-size, the saved model is trained on the other series only. With --cv, it is trained
-    on all series, after one model for each fold.
+    on all series, after one model for each fold. Series that are held out, or in --test, also give
+    an upper bound on the error on new series.
 
     Parameters
     ----------
@@ -127,6 +129,7 @@ def fit(
     if n_copies:
         n = sum(len(found.labels) for found in tested)
         common.messages.say(copies_warning(n_copies, n))
+    certificate = None if held_out is None or n_copies else tested[0].certificate()
     found = {
         "model": str(model),
         "estimator": type(estimator).__name__,
@@ -138,6 +141,7 @@ def fit(
         "seconds": seconds,
         "held_out": _measured(tested),
         "n_training_copies": n_copies,
+        "certificate": None if certificate is None else certificate.to_dict(),
         "n_folds": len(folds) or None,
         "validation": validation_accuracy(estimator.validation_),
         "columns": None if scan.columns is None else str(scan.columns),
@@ -147,7 +151,7 @@ def fit(
     if common.as_json:
         show_json(found)
     else:
-        common.messages.done(_summary(found))
+        common.messages.done(_summary(found, certificate))
 
 
 def _open_test(
@@ -267,7 +271,7 @@ def _chosen(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
-def _summary(found: dict[str, Any]) -> str:
+def _summary(found: dict[str, Any], certificate: Certificate | None) -> str:
     """Return what `--json` prints as a few lines of text."""
     chosen = ", ".join(f"{key}={value:.6g}" for key, value in found["chosen"].items())
     trained = (
@@ -284,5 +288,7 @@ def _summary(found: dict[str, Any]) -> str:
         measured, how = found["validation"], "leave-one-out"
         if measured["kind"] == "held-out":
             how = "on training series that were held out"
-    accuracy_line = [] if measured is None else [f"{how}: {describe_accuracy(measured)}"]
-    return "\n".join([trained, *accuracy_line, f"model: {found['model']}"])
+    lines = [trained] if measured is None else [trained, f"{how}: {describe_accuracy(measured)}"]
+    if certificate is not None:
+        lines.append(certificate.headline.sentence)
+    return "\n".join([*lines, f"model: {found['model']}"])

@@ -48,8 +48,8 @@ _BESIDE_TIME = (
 # Names of counters, which are times if they rise in every series.
 _COUNTER_NAMES = ("sample", "samples", "row", "line", "packet", "counter", "measurement")
 LABEL_NAMES = ("label", "class", "classlabel", "target", "category", "y")
-# Identifiers of people, who may have several series.
-PEOPLE = ("subject", "patient", "participant")
+# Names of people, who may have several series.
+PEOPLE = ("subject", "patient", "participant", "person", "user", "speaker", "volunteer")
 # Marks columns that come from names of folders. The first rows hold few of their values, so that
 # they are never guessed as time or channel, and as id or label only by their names.
 FROM_FOLDER = {b"slts": b"folder"}
@@ -335,7 +335,8 @@ class ColumnFacts:
         if self.kinds[name] not in ("integer", "number"):
             return False
         numbers = self.numbers(name)
-        return bool((numbers[~np.isnan(numbers)] % 1 == 0).all())
+        present = numbers[~np.isnan(numbers)]
+        return bool(np.isfinite(present).all() and (present % 1 == 0).all())
 
     def is_unique(self, name: str) -> bool:
         """Whether every row has another value."""

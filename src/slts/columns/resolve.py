@@ -430,25 +430,34 @@ class _Resolver(ColumnFacts):
         numbers = [name for name in self._in_files(NUMERIC) if name not in others]
         if named and (self.n_rows == 1 or len(numbers) < _FEW_STEPS or self._requested.expect):
             return named[0]
+        # Rows with times are steps.
+        steps = [] if any(map(is_time_name, self._free())) else numbers
+        if_wide = (
+            f"If a row is a series, name the columns of its steps: --channels "
+            f"{self._as_requested(steps)} (channels=)"
+        )
         if named:
+            otherwise = "Otherwise name" if steps else "Name"
             raise DataError(
-                f"{self.file}: {named[0]!r} differs in every row, so that every series has one "
-                f"step. If a row is a series, name the columns of its steps: --channels "
-                f"{numbers[0]}..{numbers[-1]} (channels=). Otherwise name the column that "
-                f"identifies the series with --id (id=)"
+                f"{self.file}: {named[0]!r} differs in every row, so every series would have one "
+                f"step. {if_wide + '. ' if steps else ''}{otherwise} the column that identifies "
+                f"the series with --id (id=)"
             )
         unreadable = [name for name, kind in self.kinds.items() if kind == "bytes"]
         hint = f". {_not_utf8(unreadable[0])}" if unreadable else ""
-        if len(numbers) >= _MANY_STEPS:
-            hint += (
-                f". If a row is a series, name the columns of its steps: --channels "
-                f"{numbers[0]}..{numbers[-1]} (channels=)"
-            )
+        if len(steps) >= _MANY_STEPS:
+            hint += f". {if_wide}"
         raise DataError(
             f"{self.file}: it is not clear which column identifies the series. Name it with --id "
             f"(id=); the columns are {self._all_columns()}. If there is none, add one, or "
             f"put every series in a file of its own, in one folder{hint}"
         )
+
+    def _as_requested(self, names: Sequence[str]) -> str:
+        """Write columns as --channels takes them: the first and last if no other is between."""
+        if len(names) > 1 and list(self._expanded(f"{names[0]}..{names[-1]}")) == list(names):
+            return f"{names[0]}..{names[-1]}"
+        return ",".join(names)
 
     def _refuse_parts_of(self, id: str) -> None:
         """Raise an error if rows of equal identifiers may be several series, such as trials."""
@@ -522,7 +531,12 @@ class _Resolver(ColumnFacts):
             texts = [n for n in texts if self.n_distinct(n) < n_series]
         if named:
             return named[0]
-        return texts[0] if len(texts) == 1 else None
+        if len(texts) != 1:
+            return None
+        # People are often groups, and the label a number.
+        numbers = [name for name in self._free(NUMERIC) if name not in steps]
+        is_doubtful = simplified(texts[0]) in PEOPLE and self._label_candidates(numbers, rows)
+        return None if is_doubtful else texts[0]
 
     def _label_at_an_end(self, steps: Sequence[str], texts: Sequence[str]) -> str | None:
         """Find the label in a file without header: the first or the last column, or neither.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from threading import RLock
@@ -303,6 +303,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         if not is_source(X):
             if y is None:
                 raise DataError("y is None: score needs the label of every series.")
+            known, given = self.classes_.tolist(), np.asarray(y, dtype=object).ravel().tolist()
+            check_label_type([label for label in given if label not in known], known)
             return float(super().score(X, y, sample_weight))
         if y is not None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
@@ -528,6 +530,17 @@ def _representable(weights: FloatArray) -> FloatArray:
     if smallest > _WEIGHT_RANGE and largest < 1.0 / _WEIGHT_RANGE:
         return weights
     return weights / largest
+
+
+def check_label_type(unknown: Sequence[object], classes: Sequence[object]) -> None:
+    """Raise an error if labels that are no classes differ from them only in type, as 1 and "1"."""
+    if unknown and {*map(str, unknown)} <= {*map(str, classes)}:
+        found, known = (type(labels[0]).__name__ for labels in (unknown, classes))
+        raise DataError(
+            f"y has labels of type {found}, such as {unknown[0]!r}, but the model was trained on "
+            f"labels of type {known}, such as {classes[0]!r}. Labels from text files are text. "
+            f"Convert them: [{known}(label) for label in y]."
+        )
 
 
 def check_groups(groups: Any, n_series: int) -> AnyArray:

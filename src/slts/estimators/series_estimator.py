@@ -76,6 +76,11 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
                 hint = " X is one series, not a collection: pass [x]."
             elif (batch.lengths == self.n_channels_in_).all():
                 hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
+            elif batch.channel_names is not None and self.channel_names_in_ is not None:
+                hint = (
+                    f" Its channels are {', '.join(batch.channel_names)}; those of the model are "
+                    f"{', '.join(self.channel_names_in_)}."
+                )
             raise DataError(
                 f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
                 f"on {self.n_channels_in_}.{hint}"

@@ -265,14 +265,17 @@ class ThreadRunner(TaskRunner):
 
 
 class StepQueue:
-    """Steps that wait for a thread. A step may put others while it runs."""
+    """Steps that wait for a thread, for one run. A step may put others while it runs.
+
+    An error of a step is raised once the steps that are running have ended.
+    """
 
     def __init__(self) -> None:
         self._waiting, self._running, self._failed = deque[Callable[[], None]](), 0, False
         self._changed = threading.Condition()
 
     def put(self, step: Callable[[], None], *, last: bool = False) -> None:
-        """Add a step: the next one to start, or one that starts if no other step waits."""
+        """Add a step: the next one to start or, with `last`, one that starts after all others."""
         with self._changed:
             (self._waiting.appendleft if last else self._waiting.append)(step)
             self._changed.notify()
@@ -283,8 +286,9 @@ class StepQueue:
         parts = range(runner.n_workers)
         try:
             with runner._started(lambda *_: self._work(), parts, None) as (start, _):
-                others = [start(number, None) for number in parts[1:]]
-                self._work(tell)
+                with self._stopping_others():
+                    others = [start(number, None) for number in parts[1:]]
+                    self._work(tell)
                 for end in others:
                     end()
         finally:
@@ -292,9 +296,15 @@ class StepQueue:
             self._waiting.clear()
 
     def _work(self, tell: Callable[[], None] = lambda: None) -> None:
-        try:
+        with self._stopping_others():
             while self._run_one():
                 tell()
+
+    @contextmanager
+    def _stopping_others(self) -> Iterator[None]:
+        """Stop all threads after their steps if there is an error here."""
+        try:
+            yield
         except BaseException:
             # Threads that wait look at it from time to time.
             self._failed = True

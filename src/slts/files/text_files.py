@@ -231,8 +231,9 @@ class CsvTable:
                 "tabs in a .tsv file" if self._delimiter == "\t" else "comma, semicolon, tab or bar"
             )
             raise DataError(
-                f"{self._file.name} has one column, {self.names[0][:60]!r}: cells must be "
-                f"separated by {by}"
+                f"{self._file.name} has one column, {self.names[0][:60]!r}. If it should have "
+                f"more, separate cells by {by}. If the file is one series, put the files of all "
+                f"series in one folder, and name the folder"
             )
         return resolve_columns(sample, requested, has_header=self.has_header)
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.estimators.base import SeriesClassifier, check_groups
+from slts.estimators.base import SeriesClassifier, check_groups, check_label_type
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
@@ -168,6 +168,7 @@ def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
     wrong = next((i for i, label in enumerate(found) if label not in known), None)
     if wrong is not None:
         unseen = list(dict.fromkeys(label for label in found if label not in known))
+        check_label_type(unseen, classes)
         more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
         raise DataError(
             f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "

@@ -17,6 +17,7 @@ from slts.learning.blas import (
     add_scaled,
     mirror,
     on_device_of,
+    on_gpu,
     on_host,
     take_rows,
 )
@@ -79,6 +80,11 @@ class FeatureGram:
         self._comparison: FloatArray | None = None
         self.comparison_weights: list[float] = []
         self._norm = 0.0
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the inner products are on a GPU."""
+        return on_gpu(self._total)
 
     def add(self, features: AnyArray) -> AnyArray:
         """Add features of the current comparison, shape (series, ...). Return the anchors' own."""

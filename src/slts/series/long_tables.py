@@ -139,7 +139,9 @@ def assemble(
                 raise DataError(
                     f"{source}: {name!r} ({role}) varies in series {ids[codes[row]]!r}: "
                     f"{each[int(codes[row])].as_py()!r} and {column[row].as_py()!r}; it must be "
-                    f"the same in all rows of a series"
+                    f"the same in all rows of a series. If rows of equal {columns.id!r} are "
+                    f"several series, name all columns that identify one: --id {columns.id} --id "
+                    f"... (id=[{columns.id!r}, ...])"
                 )
             of_series[role] = plain_array(each)
     for name in columns.constant:

@@ -316,10 +316,10 @@ class SampleAlignments:
 class _Pipeline(Generic[Item]):
     """Calls a task with the similarities under each metric of some paths, in threads.
 
-    A path goes on while similarities under its earlier metrics are computed and tasks run.
-    Similarities are computed for one group of metrics at a time, and only if no task waits for a
-    thread, so that few of them are in memory. The last metrics, whose tasks take longest, come
-    first.
+    Paths come first. A thread that finds none to continue computes similarities or runs a task,
+    while other paths go on. Similarities are computed for one group of metrics at a time, and only
+    if no task waits for a thread, so that few of them are in memory. The last metrics, whose tasks
+    take longest, come first.
 
     Parameters
     ----------

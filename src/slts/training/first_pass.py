@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.errors import DataError
+from slts.errors import DataError, warn
 from slts.execution import (
     Progress,
     TaskRunner,
@@ -212,6 +212,7 @@ def count_and_sample(
     if sample is None:
         raise no_series(source)
     repeated.check(parts)
+    _warn_about_empty_channels(sample.series)
     if not in_memory:
         # Readers leave freed memory behind.
         release_memory()
@@ -234,6 +235,17 @@ def count_and_sample(
         # Their order must not tell the order of the series.
         np.sort(outlines.take()[1]),
     )
+
+
+def _warn_about_empty_channels(series: SeriesBatch) -> None:
+    names = series.channel_names or tuple(map(str, range(series.n_channels)))
+    missing = np.flatnonzero(np.isnan(series.values[0]))
+    empty = [names[k] for k in missing if np.isnan(series.values[:, k]).all()]
+    if empty:
+        which = (
+            f"channel {empty[0]} has" if len(empty) == 1 else f"channels {', '.join(empty)} have"
+        )
+        warn(f"{which} no value in any training series: leave out what is never measured")
 
 
 def class_weights(given: Any, classes: AnyArray, totals: FloatArray) -> FloatArray:

@@ -82,9 +82,9 @@ def training_bytes(
     """Estimate the memory that learning uses, beside the series.
 
     Inner products of all series with the anchors exist six times, after the fits to the judges; the
-    features of some groups
-    twice, in `rank` directions of the landmarks; the features of the anchors are kept for the
-    metrics. If the series are a sample, the sums over all series come afterwards.
+    features of some groups twice, in `rank` directions of the landmarks; the features of the
+    anchors are kept for the metrics. If the series are a sample, the sums over all series come
+    afterwards.
     """
     fits = 8.0 * _MATRICES * n_judges**2 * fits_at_once(n_judges, n_jobs)
     products = max(6 * 8.0 * n_series * n_anchors, fits)
@@ -377,8 +377,8 @@ def _choose(
 
     candidates = [(n, share) for n in options.phases for share in shares]
     # Side by side: an eigenvalue problem of this size is hardly faster in many threads.
-    on_cpu = options.device == "cpu"
-    runner = ThreadRunner(fits_at_once(len(judges.batch), options.n_jobs) if on_cpu else 1)
+    on_gpu = any(gram.on_gpu for gram in grams.values())
+    runner = ThreadRunner(1 if on_gpu else fits_at_once(len(judges.batch), options.n_jobs))
     fitted = runner.map(lambda candidate, *_: fit(*candidate), candidates)
     tried = dict(zip(candidates, fitted, strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
