@@ -367,7 +367,7 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     # The identifiers of the data.
     assert re.search(r" of r0\d\d, channel", listed)
     assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])
-    assert re.search(r"landmark\tsimilarity\tcontribution\n(high|low|mid), r0\d\d\t", output)
+    assert re.search(r"landmark\tplain similarity\tcontribution\n(high|low|mid), r0\d\d\t", output)
     assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\t", output)
 
 

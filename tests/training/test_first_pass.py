@@ -247,12 +247,3 @@ def test_a_class_without_weight_is_an_error():
         first_pass._sorted_totals({"c": 2.0, "b": 0.0, "a": 1.0})
     labels, weights = first_pass._sorted_totals({"c": 2.0, "a": 1.0})
     assert (labels.tolist(), weights.tolist()) == (["a", "c"], [1.0, 2.0])
-
-
-def test_channels_without_values_are_named(rng):
-    values = rng.normal(size=(12, 3))
-    values[:, 1], values[0, 2] = np.nan, np.nan
-    batch = slts.SeriesBatch(values, np.arange(0, 13, 2), ("x", "dead", "z"))
-    model = slts.OneNNClassifier()
-    with pytest.warns(UserWarning, match="channel dead has no value in any training series"):
-        model.fit(batch, np.arange(6) % 2)
