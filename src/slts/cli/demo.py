@@ -88,7 +88,7 @@ def demo(
     typer.echo(
         f"{rows[-1]['method']}: {describe_accuracy(rows[-1])}; SLTS in the paper: {_PAPER['SLTS']}%"
     )
-    typer.echo(f"model:  {model_file}\nreport: {page.resolve()}")
+    typer.echo(f"model:  {model_file}\nreport: {page}")
 
 
 def _load(split: str) -> tuple[SeriesBatch, Any]:

@@ -58,7 +58,7 @@ def report(
     if common.as_json:
         show_json({"report": str(out), "bytes": out.stat().st_size})
     else:
-        common.messages.done(str(out))
+        common.messages.done(f"report: {out}")
 
 
 def _title(source: str) -> str:

@@ -240,9 +240,10 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
             requested.require_none(name)
             return SeriesScan(name, None, [WholePart(name, None, requested)])
         folder = path.parent
-        others = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-        near = get_close_matches(path.name, others, n=1)
-        hint = f". Did you mean {near[0]}?" if near else ""
+        # Names without suffixes: two files with the same one are not alike for that.
+        others = {file.stem: file.name for file in folder.iterdir()} if folder.is_dir() else {}
+        near = get_close_matches(path.stem, others, n=1)
+        hint = f". Did you mean {others[near[0]]}?" if near else ""
         raise FileNotFoundError(
             f"{name}: there is no such file, folder or data set (`slts datasets` lists the data "
             f"sets){hint}"

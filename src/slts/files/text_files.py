@@ -317,6 +317,8 @@ class CsvTable:
                     ". If every row is a series, all rows must have the same number of cells: end "
                     "short ones with empty cells, or save the table with one row per step"
                 )
+            elif " columns, got " in problem:
+                problem += ". Put text that holds the delimiter in quotes"
             raise DataError(f"{self._file.name}{problem}") from error
         if len(names) < len(self.names):
             table = table.select(list(names))
