@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from slts.learning._interior import (
+from slts.learning._solvers import (
     L1BallSystem,
     SmallestNormSystem,
     SquaredNormSystem,

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from slts.learning import solve_separator, vertex
-from slts.learning._interior import L1BallSystem
+from slts.learning._solvers import L1BallSystem
 from slts.learning.hinge import HingeExamples
 from slts.learning.vertex import (
     Sides,

@@ -17,6 +17,7 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
 from slts.execution import one_blas_thread
+from slts.learning._solvers import Tridiagonal
 from slts.learning.blas import (
     add_gram,
     eigh,
@@ -39,7 +40,7 @@ _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
 # Series whose coordinates are copied at once: for sums, and by a thread that leaves them out.
-_SUMMED, _LEFT_OUT = 1024, 256
+_SUMMED, _LEFT_OUT = 1024, 512
 # Errors of more targets than this are estimated from as many random sums of them: with thousands of
 # classes they would take longer than everything else.
 _MOST_TARGETS = 256
@@ -179,33 +180,26 @@ class NormalEquations:
         gram = gram - on_device_of(gram, np.outer(self._first, mean))
         cross = self._cross - np.outer(self._first, target_mean)
         squares = self._squares - float(self._targets @ target_mean)
-        spectrum, rotation = eigh(gram)
-        spectrum = np.maximum(on_host(spectrum), 0.0)
-        projected = on_host(matmul(rotation.T, on_device_of(rotation, cross)))
-        y = targets - target_mean
-        # All penalties at once: (coordinates, penalties) and (coordinates, penalties x targets).
-        shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
-        shift, slopes, factors = (
-            on_device_of(rotation, own)
-            for own in (mean, _scaled(_summed(projected), shrunk), shrunk)
-        )
+        system = (_Spectral if on_gpu(gram) else Tridiagonal)(gram)
+        # Targets are rows in what the system takes and returns.
+        rotated = system.rotate(on_device_of(gram, cross.T))
+        found = system.solve(on_device_of(gram, _summed(on_host(rotated).T).T), penalties)
+        slopes = found.reshape(found.shape[0] * found.shape[1], len(gram)).T
+        y, shift = targets - target_mean, on_device_of(gram, mean)
 
         def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
-            x = (span.coordinates[rows] - shift) @ rotation
-            fitted = on_host(x @ slopes)
-            x *= x
-            return fitted, sample_weight[rows, np.newaxis] * on_host(x @ factors)
+            x = system.rotate(span.coordinates[rows] - shift)
+            quadratic = on_host(system.quadratic(x, penalties))
+            return on_host(x @ slopes), sample_weight[rows, np.newaxis] * quadratic
 
         shares = sample_weight if importance is None else importance
         errors, best, kept = _leave_out(decide, span.coordinates, y, sample_weight / total, shares)
-        best_slope = shrunk[:, best, np.newaxis] * projected
         penalty = float(penalties[best])
-        slope = matmul(rotation, on_device_of(rotation, best_slope))
-        decided, curved = matmul(span.coordinates, slope), matmul(gram, slope)
+        slope = system.rotate(system.solve(rotated, penalties[best : best + 1])[0], back=True).T
+        decided, curved = on_host(matmul(span.coordinates, slope)), on_host(matmul(gram, slope))
         slope = on_host(slope)
-        residual = y - (on_host(decided) - mean @ slope)
-        gradient = penalty * slope - cross + on_host(curved)
-        fitted = (spectrum + penalty) @ best_slope**2 - 2.0 * (best_slope * projected).sum(axis=0)
+        residual = y - (decided - mean @ slope)
+        gradient = penalty * slope - cross + curved
         return RidgeFit(
             weights=matmul(span.basis, slope),
             slope=slope,
@@ -214,10 +208,30 @@ class NormalEquations:
             errors=errors,
             best=best,
             left_out=targets - residual / kept,
-            objective=(squares + float(fitted.sum())) / total,
+            objective=(squares + float((slope * (gradient - cross)).sum())) / total,
             # The squared gradient bounds the gap of a strongly convex quadratic.
             gap=float((gradient**2).sum()) / penalty / total,
         )
+
+
+class _Spectral:
+    """Does on a GPU what `Tridiagonal` does on the CPU: T has the eigenvalues."""
+
+    def __init__(self, matrix: FloatArray) -> None:
+        values, self._vectors = eigh(matrix)
+        self._values = np.maximum(values, 0.0)
+
+    def rotate(self, rows: FloatArray, *, back: bool = False) -> FloatArray:
+        return matmul(rows, self._vectors.T if back else self._vectors)
+
+    def solve(self, rows: FloatArray, shifts: FloatArray) -> FloatArray:
+        shifted = self._values + on_device_of(rows, shifts)[:, np.newaxis, np.newaxis]
+        solved: FloatArray = rows / shifted
+        return solved
+
+    def quadratic(self, rows: FloatArray, shifts: FloatArray) -> FloatArray:
+        shifted = self._values[:, np.newaxis] + on_device_of(rows, shifts)
+        return matmul(rows**2, 1.0 / shifted)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray
-from slts.learning._interior import SquaredNormSystem
+from slts.learning._solvers import SquaredNormSystem
 from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
 from slts.learning.hinge import (
     Certified,

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slts._typing import FloatArray
 from slts.errors import warn
-from slts.learning._interior import L1BallSystem
+from slts.learning._solvers import L1BallSystem
 from slts.learning.constraint_generation import QueryStream, solve_in_memory, solve_in_parts
 from slts.learning.hinge import (
     Certified,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray
-from slts.learning._interior import solve_definite
+from slts.learning._solvers import solve_definite
 from slts.learning.hinge import Certified, HingeExamples, Multipliers
 from slts.learning.penalties import Penalty, Smooth
 

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from slts._typing import FloatArray
-from slts.learning._interior import L1BallSystem, SmallestNormSystem
+from slts.learning._solvers import L1BallSystem, SmallestNormSystem
 from slts.learning.hinge import HingeExamples
 
 IndexArray = npt.NDArray[np.intp]

@@ -27,6 +27,11 @@ struct LinearAlgebra {
     void (*dpotrf)(char* uplo, Integer* n, double* a, Integer* lda, Integer* info);
     void (*dpotrs)(char* uplo, Integer* n, Integer* nrhs, double* a, Integer* lda, double* b,
                    Integer* ldb, Integer* info);
+    void (*dsytrd)(char* uplo, Integer* n, double* a, Integer* lda, double* d, double* e,
+                   double* tau, double* work, Integer* lwork, Integer* info);
+    void (*dormtr)(char* side, char* uplo, char* trans, Integer* m, Integer* n, double* a,
+                   Integer* lda, double* tau, double* c, Integer* ldc, double* work, Integer* lwork,
+                   Integer* info);
 };
 inline LinearAlgebra scipy;
 

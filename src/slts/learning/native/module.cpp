@@ -3,9 +3,12 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 
+#include <array>
 #include <chrono>
+#include <utility>
 
 #include "systems.hpp"
+#include "tridiagonal.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -81,6 +84,57 @@ nb::object solve_definite(Input<2> matrix, double diagonal, Input<1> right) {
     return array(solution);
 }
 
+// A new array of NumPy, and where its numbers are.
+template <std::size_t N>
+std::pair<nb::object, double*> new_array(const std::array<std::size_t, N>& shape) {
+    std::size_t size = 1;
+    for (const std::size_t length : shape) size *= length;
+    double* numbers = new double[size];
+    const nb::capsule owner(numbers, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    using View = nb::ndarray<nb::numpy, double, nb::ndim<N>>;
+    return {nb::cast(View(numbers, N, shape.data(), owner)), numbers};
+}
+
+void check_columns(const Tridiagonal& system, const Input<2>& rows) {
+    if (rows.shape(1) != system.size()) throw nb::value_error("The rows have another length.");
+}
+
+nb::object rotate(const Tridiagonal& system, Input<2> rows, bool back) {
+    check_columns(system, rows);
+    const auto [rotated, numbers] = new_array<2>({rows.shape(0), rows.shape(1)});
+    {
+        const nb::gil_scoped_release nogil;
+        std::copy_n(rows.data(), rows.size(), numbers);
+        system.rotate(numbers, rows.shape(0), back);
+    }
+    return rotated;
+}
+
+nb::object solve(const Tridiagonal& system, Input<2> rows, Input<1> shifts) {
+    check_columns(system, rows);
+    const auto [solved, numbers] = new_array<3>({shifts.shape(0), rows.shape(0), rows.shape(1)});
+    {
+        const nb::gil_scoped_release nogil;
+        for (std::size_t k = 0; k < shifts.shape(0); ++k) {
+            double* own = numbers + k * rows.size();
+            std::copy_n(rows.data(), rows.size(), own);
+            system.solve(own, rows.shape(0), shifts.data()[k]);
+        }
+    }
+    return solved;
+}
+
+nb::object quadratic(const Tridiagonal& system, Input<2> rows, Input<1> shifts) {
+    check_columns(system, rows);
+    const auto [values, numbers] = new_array<2>({rows.shape(0), shifts.shape(0)});
+    const Vector copies = copied(shifts);
+    {
+        const nb::gil_scoped_release nogil;
+        system.quadratic(rows.data(), rows.shape(0), copies, numbers);
+    }
+    return values;
+}
+
 // SciPy exports each function as a capsule whose name is its signature.
 template <class F>
 void load(const char* module, const char* name, F& function) {
@@ -111,16 +165,30 @@ void set(RowSystem& system, Input<1> values) {
 }  // namespace
 }  // namespace slts
 
-NB_MODULE(_interior, m) {
+NB_MODULE(_solvers, m) {
     using namespace slts;
     // Models may live until Python ends.
     nb::set_leak_warnings(false);
-    m.doc() = "Interior-point method: steps, and Newton equations of each problem.";
+    m.doc() = "Interior-point method for hinge problems; symmetric matrices of ridge regressions.";
     load("scipy.linalg.cython_blas", "dsyrk", scipy.dsyrk);
     load("scipy.linalg.cython_blas", "dgemv", scipy.dgemv);
     load("scipy.linalg.cython_lapack", "dpotrf", scipy.dpotrf);
     load("scipy.linalg.cython_lapack", "dpotrs", scipy.dpotrs);
+    load("scipy.linalg.cython_lapack", "dsytrd", scipy.dsytrd);
+    load("scipy.linalg.cython_lapack", "dormtr", scipy.dormtr);
     m.def("solve_definite", &solve_definite, "matrix"_a, "diagonal"_a, "right"_a);
+    nb::class_<Tridiagonal>(m, "Tridiagonal")
+        .def(
+            "__init__",
+            [](Tridiagonal* self, Input<2> matrix) {
+                if (matrix.shape(0) != matrix.shape(1))
+                    throw nb::value_error("The matrix is not square.");
+                construct(self, matrix.data(), matrix.shape(0));
+            },
+            "matrix"_a)
+        .def("rotate", &rotate, "rows"_a, nb::kw_only(), "back"_a = false)
+        .def("solve", &solve, "rows"_a, "shifts"_a)
+        .def("quadratic", &quadratic, "rows"_a, "shifts"_a);
     nb::class_<RowSystem>(m, "System")
         .def_prop_rw("primal", &get<&RowSystem::primal>, &set<&RowSystem::primal>)
         .def_prop_rw("dual", &get<&RowSystem::dual>, &set<&RowSystem::dual>)

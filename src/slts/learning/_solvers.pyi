@@ -10,6 +10,16 @@ Features = npt.NDArray[np.floating[Any]]
 
 def solve_definite(matrix: FloatArray, diagonal: float, right: FloatArray) -> FloatArray: ...
 
+# A symmetric matrix Q T Q' with tridiagonal T. Shifts s are added to its diagonal.
+class Tridiagonal:
+    def __init__(self, matrix: FloatArray) -> None: ...
+    # rows Q, or rows Q'.
+    def rotate(self, rows: FloatArray, *, back: bool = False) -> FloatArray: ...
+    # rows (T + s I)^-1, shape (shifts, rows, columns).
+    def solve(self, rows: FloatArray, shifts: FloatArray) -> FloatArray: ...
+    # x (T + s I)^-1 x' of every row x, shape (rows, shifts).
+    def quadratic(self, rows: FloatArray, shifts: FloatArray) -> FloatArray: ...
+
 class System:
     primal: FloatArray
     dual: FloatArray
