@@ -91,7 +91,7 @@ def test_a_report_with_and_without_data(problem, model, tmp_path, run):
     _, test = problem[".csv"]
     out = tmp_path / "report.html"
     code, output, _ = run("report", model, "--out", out)
-    assert (code, output) == (0, f"{out}\n")
+    assert (code, output) == (0, f"report: {out}\n")
     # The second report replaces the first.
     code, output, messages = run("report", model, test, "--out", out, "--title", "Moods", "--json")
     assert code == 0, messages
