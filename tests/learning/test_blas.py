@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from slts.execution import blas_threads
+from slts.execution import use_fit_threads
 from slts.learning import blas
 from slts.learning.blas import (
     add_gram,
@@ -38,7 +38,7 @@ def test_tiles_cover_every_sum_once(rng, monkeypatch, n_threads):
     a, b, total = rng.normal(size=(23, 5)), rng.normal(size=(17, 5)), rng.normal(size=(23, 17))
     gram, before = rng.normal(size=(23, 23)), total.copy()
     expected = np.triu(gram + a @ a.T)
-    with blas_threads(n_threads):
+    with use_fit_threads(n_threads):
         np.testing.assert_allclose(matmul(a, b.T), a @ b.T, atol=1e-12)
         add_products(total, a, b)
         np.testing.assert_allclose(total, before + a @ b.T, atol=1e-12)
@@ -63,7 +63,7 @@ def test_the_number_of_threads_does_not_change_the_tiles(shape, n_tiles):
     found = []
     for n_threads in (1, 3):
         tiles: list[tuple[slice, slice]] = []
-        with blas_threads(n_threads):
+        with use_fit_threads(n_threads):
             blas._map_tiles(lambda *tile, own=tiles: own.append(tile), np.empty(shape), 10**6)
         found.append({(rows.start, columns.start) for rows, columns in tiles})
     assert found[0] == found[1]
@@ -76,7 +76,7 @@ def test_products_have_the_same_bits_for_every_number_of_threads(rng, sizes):
     a, b = rng.normal(size=(n, k)), rng.normal(size=(k, m))
     found = []
     for n_threads in (1, 2, None):
-        with blas_threads(n_threads):
+        with use_fit_threads(n_threads):
             found.append(matmul(a, b))
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_array_equal(found[2], found[0])

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from slts.execution import use_fit_threads
 from slts.learning import loo_ridge
+from slts.learning.anchor_span import AnchorSpan
 from slts.learning.blas import on_host
 from slts.learning.local import FeatureGram, choose_phases, fewer_phases
-from slts.learning.loo_ridge import AnchorSpan, NormalEquations, RidgeFit, fit_loo_ridge
+from slts.learning.loo_ridge import NormalEquations, RidgeFit, fit_loo_ridge
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
 
@@ -35,7 +37,7 @@ def problem(rng):
 
 @pytest.fixture(params=["anchors alone", "span"])
 def fit(request):
-    """Fit all series as anchors: directly, or by their coordinates."""
+    """Fit all series as anchors, whose coordinates are their factor, or are solved for."""
 
     def fit(gram, targets, weights, penalties):
         anchors = gram if request.param == "anchors alone" else gram.copy()
@@ -106,6 +108,43 @@ def test_a_large_mean_of_all_features_does_not_matter(rng, fit):
         np.testing.assert_allclose(found, expected, rtol=2e-11 * mean**2)
 
 
+def test_penalties_may_be_tiny_if_there_are_fewer_features_than_series(rng, fit):
+    features, targets = rng.normal(size=(60, 5)), np.sign(rng.normal(size=(60, 2)))
+    weights = rng.uniform(0.5, 2.0, size=60)
+    gram = features @ features.T
+    for penalty in (1e-4, 1e-8, 1e-12):
+        found = fit(gram, targets, weights, np.array([penalty]))
+        slope, intercept = direct(features, targets, weights, penalty)
+        np.testing.assert_allclose(
+            gram @ found.weights + found.intercept, features @ slope + intercept, atol=1e-12
+        )
+        assert 0 <= found.gap <= 1e-12 * found.objective
+        assert np.abs(found.weights).max() < 1.0
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_few_coordinates_are_solved_alike_in_threads(rng, monkeypatch, n_threads):
+    monkeypatch.setattr(loo_ridge, "_LEFT_OUT", 16)
+    features, targets = rng.normal(size=(600, 12)), np.sign(rng.normal(size=(600, 2)))
+    products, anchors = features @ features[:20].T, features[:20] @ features[:20].T
+    expected = fit_loo_ridge(products, anchors, targets, np.ones(600), PENALTIES)
+    with use_fit_threads(n_threads):
+        for _ in range(20):
+            found = fit_loo_ridge(products, anchors, targets, np.ones(600), PENALTIES)
+            np.testing.assert_array_equal(found.errors, expected.errors)
+            np.testing.assert_array_equal(found.left_out, expected.left_out)
+
+
+@pytest.mark.parametrize("n_bytes", [1, 2000, 10**9])
+def test_the_bytes_of_decisions_do_not_change_errors(problem, monkeypatch, n_bytes):
+    features, targets, weights = problem
+    gram = features @ features.T
+    expected = fit_loo_ridge(gram, gram, targets, weights, PENALTIES).errors
+    monkeypatch.setattr(loo_ridge, "_LEFT_OUT_BYTES", n_bytes)
+    found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES).errors
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_a_series_without_weight_plays_no_part(problem, fit):
     features, targets, weights = problem
     weights = weights.copy()
@@ -146,7 +185,7 @@ def test_sums_of_parts_and_features_are_enough(block, rng, monkeypatch):
         own = NormalEquations(8, 2)
         own.add(features[part] - centre, targets[part], weights[part])
         sums += own
-    span = AnchorSpan(np.eye(8), centre, features[some] - centre)
+    span = AnchorSpan(np.copy, centre, features[some] - centre)
     at_best = PENALTIES[whole.best :][:1]
     found = sums.solve(span, targets[some], weights[some], at_best)
     np.testing.assert_allclose(found.left_out, whole.left_out[some], atol=1e-9)
@@ -308,7 +347,7 @@ def test_a_gpu_sums_and_solves_as_the_cpu(cupy, rng, n_anchors):
     np.testing.assert_allclose(products @ device.weights, products @ host.weights, atol=1e-9)
     # All series of a larger set are summed on the CPU, and solved in the coordinates of a sample.
     for span in (gram.span() for gram in grams):
-        sums = NormalEquations(span.basis.shape[1], 2)
+        sums = NormalEquations(span.coordinates.shape[1], 2)
         sums.add(on_host(span.coordinates), targets, weights)
         found = sums.solve(span, targets, weights, grams[0].absolute(PENALTIES))
         np.testing.assert_allclose(found.left_out, host.left_out, atol=1e-9)

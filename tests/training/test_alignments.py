@@ -3,6 +3,7 @@
 import gc
 import pickle
 import threading
+import time
 import weakref
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,12 +13,13 @@ import pytest
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
-from slts.execution import ThreadRunner, silent
+from slts.execution import StepQueue, ThreadRunner, silent
 from slts.learning import one_vs_rest_features, solve_metric, solve_separator
 from slts.models.row_map import RowMap
 from slts.training import alignments, source
 from slts.training.alignments import SampleAlignments
 from slts.training.memory_plan import LandmarkWork, MemoryPlan
+from slts.training.metric_pipeline import metrics_at_once
 from slts.training.partitioned_alignments import (
     PartAligner,
     PartitionedAlignments,
@@ -239,10 +241,19 @@ def test_problems_are_solved_while_metrics_are_learned(rng, monkeypatch):
     assert values.shape == (len(PAIRS), 10, 3)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_jobs", [1, 3, 4])
 def test_similarities_in_memory_are_those_of_a_group_and_of_running_problems(
     n_jobs, rng, monkeypatch
 ):
+    """Also if a thread waits after it has put the step that begins the next group."""
+    put = StepQueue.put
+
+    def put_slowly(self, step, *, last=False):
+        put(self, step, last=last)
+        if last:
+            time.sleep(0.02)
+
+    monkeypatch.setattr(StepQueue, "put", put_slowly)
     made, freed, most, seen = [], [], [], []
     project = SampleAlignments.projection
 
@@ -261,7 +272,7 @@ def test_similarities_in_memory_are_those_of_a_group_and_of_running_problems(
     data.held_out_decisions([split], PAIRS, lambda *done: seen.append(done))
     # Three classes and 13 strengths in groups of three.
     assert len(most) == 13
-    assert max(most) <= alignments.metrics_at_once(3) + n_jobs - 1
+    assert max(most) <= metrics_at_once(3) + n_jobs - 1
     assert seen == sorted(seen)
     assert seen[-1] == (39, 39)
 

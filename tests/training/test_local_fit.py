@@ -10,7 +10,8 @@ import pytest
 
 from slts import as_series
 from slts.execution import ThreadRunner
-from slts.learning.loo_ridge import AnchorSpan, NormalEquations
+from slts.learning.anchor_span import AnchorSpan
+from slts.learning.loo_ridge import NormalEquations
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS
 from slts.series.dataset import Dataset
 from slts.training import local_fit, local_metrics, partitioned_ridge, snippet_features
@@ -49,7 +50,7 @@ def sampled(n_series, n_classes=4):
 
 OPTIONS = SimpleNamespace(
     metrics="class", n_components=5, metric_rank=2, phases=(1, 3), n_comparisons=2, n_snippets=0,
-    n_jobs=1, owner="it",
+    n_jobs=1, owner="it", n_solutions=lambda n_targets: 22 * n_targets,
 )  # fmt: skip
 
 
@@ -115,7 +116,7 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
     monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 500)
     given = {
         "n_channels": 3, "rank": 2, "n_groups": 4, "n_phases": 2, "n_comparisons": 6,
-        "n_snippets": 0, "n_jobs": 1,
+        "n_snippets": 0, "n_solutions": 9, "n_jobs": 1,
     }  # fmt: skip
     products, chunk, anchors = 6 * 8 * 100 * 20, 8 * 100 * 2 * 3 * 2, 8 * 20 * 4 * 2 * 3 * 2
     found = local_metrics.training_bytes(100, 20, 15, is_sample=False, **given)
@@ -126,12 +127,13 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
     found = local_metrics.training_bytes(100, 20, 15, is_sample=False, **given)
     assert found == products + 2 * 4 * chunk + 6 * anchors
     # Fits to more judges need more than products of all series with the anchors.
-    monkeypatch.setattr(local_metrics, "_FITS_BYTES", 3 * 8 * 8 * 20**2)
+    of_fit = 8 * 20 * (6 * 20 + 2 * 9)
+    monkeypatch.setattr(local_metrics, "_FITS_BYTES", 3 * of_fit)
     for n_jobs, at_once in ((1, 1), (2, 2), (4, 3)):
         own = given | {"n_jobs": n_jobs}
         needed = local_metrics.training_bytes(20, 20, 20, is_sample=False, **own)
         fewer = local_metrics.training_bytes(20, 20, 1, is_sample=False, **own)
-        assert needed - fewer == at_once * 8 * 8 * 20**2 - 6 * 8 * 20**2
+        assert needed - fewer == max(at_once * of_fit, 6 * 8 * 20**2) - 6 * 8 * 20**2
     # Sums over all series come afterwards: they need more if there are many features.
     more = local_metrics.training_bytes(100, 20, 15, is_sample=True, **given)
     assert more == found
@@ -222,7 +224,7 @@ def test_sums_of_a_part_count_series_by_class_and_by_weight(rng):
 
     shared = FirstStep(), np.array(["a", "b"]), np.array([1.0, 3.0]), 1, 5
     x, y = series.values[::3], 2.0 * codes[:, np.newaxis] - 1.0
-    span = AnchorSpan(np.eye(1), np.zeros(1), x)
+    span = AnchorSpan(np.copy, np.zeros(1), x)
     for given in (weights, None):
         own = np.array([1.0, 3.0])[codes] * (1.0 if given is None else given)
         expected = NormalEquations(1, 1)

@@ -31,7 +31,7 @@ from slts.estimators.prediction import (
     apply_with_labels,
 )
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
-from slts.execution import blas_threads, progress_bar, usable_memory
+from slts.execution import progress_bar, usable_memory, use_fit_threads
 from slts.learning.calibration import (
     HeldOutMargins,
     Validation,
@@ -404,7 +404,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
-            with blas_threads(self.n_jobs):
+            with use_fit_threads(self.n_jobs):
                 yield
         except BaseException:
             self.__dict__.clear()

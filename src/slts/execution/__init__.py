@@ -1,8 +1,8 @@
 """Who runs the work: this thread, several threads, or a cluster.
 
 threads.py      how many threads there are, ours and those of BLAS
-task_runner.py  run tasks on the parts of a source, keep what they compute; steps that lead to
-                others; blocks of a grid of work
+task_runner.py  run tasks on the parts of a source, keep what they compute; blocks of a grid of work
+step_queue.py   a queue of steps that may add steps
 dask_runner.py  the same on the workers of a Dask cluster; the client of this process
 memory.py       how much memory this process may use; arrays in temporary files beyond a limit
 progress.py     progress bars, and lines of progress for logs
@@ -13,16 +13,16 @@ Knows nothing of alignments: work is a callable, its size is a number.
 from slts.execution.dask_runner import DaskRunner, dask_client, running_client
 from slts.execution.memory import free_disk, release_memory, usable_memory
 from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
+from slts.execution.step_queue import StepQueue
 from slts.execution.task_runner import (
     Block,
-    StepQueue,
     TaskRunner,
     ThreadRunner,
     check_stopped,
     map_blocks,
     partition,
 )
-from slts.execution.threads import blas_threads, fit_threads, one_blas_thread, thread_count
+from slts.execution.threads import fit_threads, one_blas_thread, thread_count, use_fit_threads
 
 __all__ = [
     "Bar",
@@ -32,7 +32,6 @@ __all__ = [
     "StepQueue",
     "TaskRunner",
     "ThreadRunner",
-    "blas_threads",
     "check_stopped",
     "dask_client",
     "duration",
@@ -48,4 +47,5 @@ __all__ = [
     "silent",
     "thread_count",
     "usable_memory",
+    "use_fit_threads",
 ]

@@ -1,9 +1,8 @@
 """How many threads there are: ours, by `n_jobs`, and those of BLAS.
 
-A fit has the threads of `n_jobs` (`blas_threads`, around a whole fit): for large products, which
-are cut into tiles (`fit_threads`), and in BLAS for the few large factorisations that run one after
-the other. Without `n_jobs`, both have as many as BLAS has already. Wherever this package starts
-threads of its own, each of them has one thread of BLAS (`one_blas_thread`): the two never multiply.
+BLAS has one thread while this package works (`one_blas_thread`): its threads spin while they wait
+for each other, which can take many times as long as the work if other programs use the cores.
+Large products of a fit are cut into tiles for our threads instead (`fit_threads`).
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from numbers import Integral
 from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 # More threads than this only wait for each other; each needs memory for its stack and its batch.
 _THREADS_PER_CORE = 4
 
 _LOCK = threading.Lock()
-# Limits in force, the newest last, and what restores the number before all of them.
-_LIMITS: list[tuple[object, int]] = []
-_ORIGINAL: list[Any] = []
+# How many limits of BLAS are in force, and what restores the numbers of threads before them.
+_LIMITS: list[object] = []
+_ORIGINAL: dict[Any, Any] = {}
 _current = threading.local()
 
 
@@ -43,34 +42,39 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 @contextmanager
-def blas_threads(n_jobs: int | None) -> Iterator[None]:
-    """Give BLAS as many threads as `n_jobs` means, at most one per core; None leaves it as it is.
-
-    Threads of BLAS spin while they wait, so more of them than cores take many times as long.
-    """
-    if n_jobs is None:
-        found = _libraries().select(user_api="blas").info()
-        with _products_in(max([1, *(library["num_threads"] for library in found)])):
-            yield
-        return
-    n_threads = thread_count(n_jobs)
-    own = object(), n_threads if n_threads == 1 else min(n_threads, cpu_count())
-    # Limits hold for the whole process, so those of several threads may overlap in any order.
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, and large products to this thread."""
+    own = object()
+    # The limit holds for the whole process, so those of several threads may overlap in any order.
     with _LOCK:
-        limiter = _libraries().limit(limits=own[1], user_api="blas")
-        if not _LIMITS:
-            _ORIGINAL.append(limiter)
         _LIMITS.append(own)
+        if _libraries() not in _ORIGINAL:
+            with _in_control():
+                _ORIGINAL[_libraries()] = _libraries().limit(limits=1, user_api="blas")
     try:
-        with _products_in(n_threads):
+        with _products_in(1):
             yield
     finally:
         with _LOCK:
             _LIMITS.remove(own)
-            if _LIMITS:
-                _libraries().limit(limits=_LIMITS[-1][1], user_api="blas")
-            else:
-                _ORIGINAL.pop().restore_original_limits()
+            while _ORIGINAL and not _LIMITS:
+                with _in_control():
+                    _ORIGINAL.popitem()[1].restore_original_limits()
+
+
+@contextmanager
+def use_fit_threads(n_jobs: int | None) -> Iterator[None]:
+    """Cut large products of this thread into tiles for the threads of `n_jobs`.
+
+    None is as many as BLAS has: its own threads would multiply otherwise.
+    """
+    if n_jobs is None:
+        found = _libraries().select(user_api="blas").info()
+        n_threads = max([1, *(library["num_threads"] for library in found)])
+    else:
+        n_threads = thread_count(n_jobs)
+    with one_blas_thread(), _products_in(n_threads):
+        yield
 
 
 @contextmanager
@@ -91,9 +95,18 @@ def fit_threads() -> int:
     return entered[-1][1] if entered else 1
 
 
-def one_blas_thread() -> Any:
-    """Limit BLAS to one thread: threads that call BLAS must not start more of them."""
-    return blas_threads(1)
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread set the threads of BLAS, and any other thread afterwards.
+
+    Since threadpoolctl 3.8, the first thread that sets them keeps this right to itself.
+    """
+    clear = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
+    clear(force=True)
+    try:
+        yield
+    finally:
+        clear(force=True)
 
 
 def _libraries() -> Any:

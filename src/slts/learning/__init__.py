@@ -4,7 +4,8 @@ metric.py         hinge loss + penalty: the matrix M of the similarity
 separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
 logdet.py         LDMLT: the step for a triplet, and rankings by distance
 loo_ridge.py      ridge regression on inner products, its penalty by exact leave-one-out
-blas.py           products of large matrices by one library, or on a GPU
+anchor_span.py    coordinates of series in the span of some of them
+blas.py           products of large matrices, in tiles for the threads of a fit, or on a GPU
 local.py          local metrics by that regression, and their number of phases
 calibration.py    accuracy, probabilities and p-values from held-out decision values
 
@@ -13,7 +14,8 @@ Metric and separator, for rows in memory and for rows in parts (on disk, on othe
 hinge.py                  the rows of a hinge loss, problems, points with certificates
 constraint_generation.py  solve on the rows that decide, certify on all rows
 row_queries.py            what is asked about the rows, and the replies
-native/                   interior-point method, in C++: steps, and Newton equations of each problem
+native/                   interior-point method, in C++: steps, and Newton equations of each problem;
+                          matrices of the ridge regression
 vertex.py                 from an interior solution of the LP to a vertex
 
 Metrics under other penalties:

@@ -10,9 +10,16 @@ Features = npt.NDArray[np.floating[Any]]
 
 def solve_definite(matrix: FloatArray, diagonal: float, right: FloatArray) -> FloatArray: ...
 
-# A symmetric matrix Q T Q' with tridiagonal T. Shifts s are added to its diagonal.
+# rows L'^-1, or rows L^-1. L is the lower triangle of as many first rows of the factor, which has
+# Fortran's order, as there are columns.
+def solve_lower(
+    factor: FloatArray, rows: FloatArray, *, transposed: bool = False
+) -> FloatArray: ...
+
+# A symmetric matrix, minus the outer product of `less` with itself: Q T Q' with tridiagonal T.
+# Shifts s are added to its diagonal.
 class Tridiagonal:
-    def __init__(self, matrix: FloatArray) -> None: ...
+    def __init__(self, matrix: FloatArray, less: FloatArray) -> None: ...
     # rows Q, or rows Q'.
     def rotate(self, rows: FloatArray, *, back: bool = False) -> FloatArray: ...
     # rows (T + s I)^-1, shape (shifts, rows, columns).

@@ -1,7 +1,7 @@
 """Products of large matrices, in tiles for the threads of a fit, or on a GPU.
 
-Each tile is a call of BLAS in one thread. On 16 cores this is 13 times as fast as one thread.
-Threads of BLAS are 6 times as fast, and they spin after a call while other threads want to work.
+Each tile is a call of BLAS in one thread. On 16 cores this is 13 times as fast as one thread, and
+threads of BLAS are 6 times as fast.
 Arrays of CuPy stay on their GPU.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.execution import ThreadRunner, fit_threads, one_blas_thread
+from slts.execution import ThreadRunner, fit_threads
 
 Result = TypeVar("Result")
 
@@ -24,7 +24,7 @@ _ROWS, _COLUMNS = 256, 512
 # They are divided by at most four while there are fewer tiles, so that threads end together.
 _FEWEST_TILES = 100
 # Multiplications below which threads take longer than one.
-_FEW = 2e8
+_FEW = 2e7
 # Rows that a thread copies at once.
 _COPIED_ROWS = 256
 # Rows of a sum on a GPU that are added at once: what is added must not be as large as the sum.
@@ -122,9 +122,8 @@ def _map_tiles(task: Callable[[slice, slice], None], product: FloatArray, depth:
         if few or len(rows) * len(columns) >= _FEWEST_TILES:
             break
     runner = ThreadRunner(1 if few else fit_threads())
-    with one_blas_thread():
-        for _ in runner.map(lambda tile, *_: task(*tile), list(itertools.product(rows, columns))):
-            pass
+    for _ in runner.map(lambda tile, *_: task(*tile), list(itertools.product(rows, columns))):
+        pass
 
 
 def eigh(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:

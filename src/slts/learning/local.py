@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
+from slts.learning.anchor_span import AnchorSpan
 from slts.learning.blas import (
     add_gram,
     add_products,
@@ -22,7 +23,7 @@ from slts.learning.blas import (
     take_rows,
 )
 from slts.learning.calibration import two_sided
-from slts.learning.loo_ridge import AnchorSpan, RidgeFit, fit_loo_ridge
+from slts.learning.loo_ridge import RidgeFit, fit_loo_ridge
 
 # Standard errors of the paired difference by which a richer model must be better.
 _SURE = 2.0
@@ -73,7 +74,7 @@ class FeatureGram:
     def __init__(self, anchors: IntArray, n_series: int, arrays: Any = np) -> None:
         self._anchors = anchors
         self._all = np.array_equal(anchors, np.arange(n_series))
-        # Pages of zeros are first touched by the threads of BLAS.
+        # Pages of zeros are first touched by the threads that sum.
         self._zeros = partial(arrays.zeros, (n_series, len(anchors)), dtype=np.float64)
         self._total: FloatArray = self._zeros()
         # Of the current comparison, if it has features yet.

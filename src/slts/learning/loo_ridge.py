@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf, dtrtri
 
 from slts._typing import FloatArray
-from slts.execution import one_blas_thread
 from slts.learning._solvers import Tridiagonal
+from slts.learning.anchor_span import AnchorSpan
 from slts.learning.blas import (
     add_gram,
     eigh,
@@ -32,18 +31,17 @@ from slts.learning.blas import (
 
 # Penalties as multiples of the mean squared norm of the centred features.
 PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
-# Pivots below this share of the largest are rounding.
-_RANK_TOLERANCE = 1e-10
-_EPS = float(np.finfo(np.float64).eps)
 # Errors with a smaller relative difference are equal.
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
-# Series whose coordinates are copied at once: for sums, and by a thread that leaves them out.
-_SUMMED, _LEFT_OUT = 1024, 512
+# Series whose coordinates are copied at once for sums.
+_SUMMED = 1024
+# Series that a thread leaves out at once, and bytes of their decisions.
+_LEFT_OUT, _LEFT_OUT_BYTES = 256, 4 * 2**20
 # Errors of more targets than this are estimated from as many random sums of them: with thousands of
 # classes they would take longer than everything else.
-_MOST_TARGETS = 256
+MOST_TARGETS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +175,9 @@ class NormalEquations:
         total = self._weight
         mean, target_mean = self._first / total, self._targets / total
         gram = on_device_of(span.coordinates, self._gram)
-        gram = gram - on_device_of(gram, np.outer(self._first, mean))
         cross = self._cross - np.outer(self._first, target_mean)
         squares = self._squares - float(self._targets @ target_mean)
-        system = (_Spectral if on_gpu(gram) else Tridiagonal)(gram)
+        system = (_Spectral if on_gpu(gram) else Tridiagonal)(gram, self._first / np.sqrt(total))
         # Targets are rows in what the system takes and returns.
         rotated = system.rotate(on_device_of(gram, cross.T))
         found = system.solve(on_device_of(gram, _summed(on_host(rotated).T).T), penalties)
@@ -189,19 +186,21 @@ class NormalEquations:
 
         def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
             x = system.rotate(span.coordinates[rows] - shift)
-            quadratic = on_host(system.quadratic(x, penalties))
-            return on_host(x @ slopes), sample_weight[rows, np.newaxis] * quadratic
+            leverages = sample_weight[rows, np.newaxis] * on_host(system.quadratic(x, penalties))
+            # The intercept has a share of the leverage, too.
+            leverages += sample_weight[rows, np.newaxis] / total
+            return on_host(x @ slopes), leverages
 
         shares = sample_weight if importance is None else importance
-        errors, best, kept = _leave_out(decide, span.coordinates, y, sample_weight / total, shares)
+        errors, best, kept = _leave_out(decide, span.coordinates, y, shares, len(penalties))
         penalty = float(penalties[best])
         slope = system.rotate(system.solve(rotated, penalties[best : best + 1])[0], back=True).T
         decided, curved = on_host(matmul(span.coordinates, slope)), on_host(matmul(gram, slope))
         slope = on_host(slope)
         residual = y - (decided - mean @ slope)
-        gradient = penalty * slope - cross + curved
+        gradient = penalty * slope - cross + curved - np.outer(self._first, mean @ slope)
         return RidgeFit(
-            weights=matmul(span.basis, slope),
+            weights=span.anchor_weights(slope),
             slope=slope,
             intercept=target_mean - (mean + span.centre) @ slope,
             penalties=np.asarray(penalties, dtype=np.float64),
@@ -217,8 +216,9 @@ class NormalEquations:
 class _Spectral:
     """Does on a GPU what `Tridiagonal` does on the CPU: T has the eigenvalues."""
 
-    def __init__(self, matrix: FloatArray) -> None:
-        values, self._vectors = eigh(matrix)
+    def __init__(self, matrix: FloatArray, less: FloatArray) -> None:
+        column = on_device_of(matrix, less[:, np.newaxis])
+        values, self._vectors = eigh(matrix - column * column.T)
         self._values = np.maximum(values, 0.0)
 
     def rotate(self, rows: FloatArray, *, back: bool = False) -> FloatArray:
@@ -232,65 +232,6 @@ class _Spectral:
     def quadratic(self, rows: FloatArray, shifts: FloatArray) -> FloatArray:
         shifted = self._values[:, np.newaxis] + on_device_of(rows, shifts)
         return matmul(rows**2, 1.0 / shifted)
-
-
-@dataclass(frozen=True, eq=False)
-class AnchorSpan:
-    """Coordinates of series in the span of the centred anchors; they keep inner products.
-
-    Parameters
-    ----------
-    basis
-        Inner products of a series with the anchors, times this, are its coordinates plus `centre`.
-        Shape (anchors, coordinates).
-    centre
-        Shape (coordinates,).
-    coordinates
-        Those of some series; their mean is zero. Shape (series, coordinates). They are on the GPU
-        if the products are.
-    """
-
-    basis: FloatArray
-    centre: FloatArray
-    coordinates: FloatArray
-
-    @classmethod
-    def of(cls, products: FloatArray, anchors: FloatArray) -> AnchorSpan:
-        """Take inner products of series with the anchors, and of the anchors."""
-        centre = anchors.mean(axis=1)
-        gram = anchors - centre
-        gram += anchors.mean() - centre[:, np.newaxis]
-        least = _RANK_TOLERANCE * max(float(gram.diagonal().max()), np.finfo(float).tiny)
-        basis = (_by_spectrum if on_gpu(gram) else _by_pivots)(gram, least)
-        basis -= basis.mean(axis=0)
-        coordinates = matmul(products, basis)
-        share = on_device_of(products, np.full((1, len(products)), 1.0 / len(products)))
-        mean = matmul(share, coordinates)[0]
-        coordinates -= mean
-        return cls(on_host(basis), on_host(mean), coordinates)
-
-
-def _by_pivots(gram: FloatArray, least: float) -> FloatArray:
-    """Return B with B' gram B = I, by Cholesky with pivots: those below `least` are rounding."""
-    # Threads of BLAS gain little here, and would spin during the products that follow.
-    with one_blas_thread():
-        factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
-        basis = np.zeros((len(gram), rank))
-        if rank:
-            inverse, _ = dtrtri(factor[:rank, :rank], lower=True, overwrite_c=True)
-            # LAPACK leaves the other triangle as it was. Columns are contiguous.
-            for k in range(1, rank):
-                inverse[:k, k] = 0.0
-            basis[pivots[:rank] - 1] = inverse.T
-    return basis
-
-
-def _by_spectrum(gram: FloatArray, least: float) -> FloatArray:
-    """Return B with B' gram B = I, by eigenvectors: on a GPU there is no Cholesky with pivots."""
-    values, vectors = eigh(gram)
-    large = values > least
-    basis: FloatArray = vectors[:, large] / np.sqrt(values[large])
-    return basis
 
 
 def fit_loo_ridge(
@@ -321,71 +262,18 @@ def fit_loo_ridge(
     RidgeFit
         Exact in the span of the anchors, hence exact if every series is an anchor.
     """
-    if products is anchors:
-        return _fit_anchors(anchors, targets, sample_weight, penalties)
     span = AnchorSpan.of(products, anchors)
-    equations = NormalEquations(span.basis.shape[1], targets.shape[1])
+    equations = NormalEquations(span.coordinates.shape[1], targets.shape[1])
     equations.add(span.coordinates, targets, sample_weight)
     return equations.solve(span, targets, sample_weight, penalties)
 
 
-def _fit_anchors(
-    products: FloatArray, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
-) -> RidgeFit:
-    """Fit the anchors alone: their inner products are factorised as they are."""
-    total = float(sample_weight.sum())
-    share, root = sample_weight / total, np.sqrt(sample_weight)[:, np.newaxis]
-    target_mean = share @ targets
-    y = targets - target_mean
-    means = matmul(products, on_device_of(products, share[:, np.newaxis]))
-    centred = products - means
-    centred += on_device_of(means, share) @ means - means.T
-    scale = on_device_of(centred, root)
-    spectrum, vectors = eigh(scale * centred * scale.T)
-    spectrum = on_host(spectrum)
-    # The centred anchors depend on each other. Rounding of their products would be leverage.
-    largest = float(products.diagonal().max()) * float(sample_weight.max())
-    spectrum = np.where(spectrum > 10.0 * _EPS * len(products) * largest, spectrum, 0.0)
-    projected = on_host(matmul(vectors.T, on_device_of(vectors, root * y)))
-    shrunk = 1.0 / (spectrum[:, np.newaxis] + penalties)
-    slopes, factors = (
-        on_device_of(vectors, own)
-        for own in (_scaled(_summed(projected), shrunk), spectrum[:, np.newaxis] * shrunk)
-    )
-    coef = scale * matmul(vectors, slopes)
-
-    def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
-        return on_host(centred[rows] @ coef), on_host(vectors[rows] ** 2 @ factors)
-
-    errors, best, kept = _leave_out(decide, centred, y, share, sample_weight)
-    penalty = float(penalties[best])
-    best_slope = on_device_of(vectors, shrunk[:, best, np.newaxis] * projected)
-    own = root * on_host(matmul(vectors, best_slope))
-    decided = on_host(matmul(centred, on_device_of(centred, own)))
-    residual = y - decided
-    gradient = penalty * own - sample_weight[:, np.newaxis] * residual
-    curved = on_host(matmul(centred, on_device_of(centred, gradient)))
-    weights = own - np.outer(share, own.sum(axis=0))
-    squares = float(share @ (residual**2).sum(axis=1))
-    return RidgeFit(
-        weights=weights,
-        slope=weights,
-        intercept=target_mean - on_host(means)[:, 0] @ weights,
-        penalties=np.asarray(penalties, dtype=np.float64),
-        errors=errors,
-        best=best,
-        left_out=targets - residual / kept,
-        objective=squares + penalty * float((own * decided).sum()) / total,
-        gap=max(0.0, float((gradient * curved).sum())) / penalty / total,
-    )
-
-
 def _leave_out(
     decide: Callable[[slice], tuple[FloatArray, FloatArray]],
-    array: FloatArray,
+    coordinates: FloatArray,
     y: FloatArray,
-    shares: FloatArray,
     importance: FloatArray,
+    n_penalties: int,
 ) -> tuple[FloatArray, int, FloatArray]:
     """Choose the penalty by leave-one-out.
 
@@ -393,13 +281,15 @@ def _leave_out(
     ----------
     decide
         Returns decisions (series, penalties * targets) and leverages (series, penalties) of some
-        rows of `array`, which is large.
+        series.
+    coordinates
+        Those of all series.
     y
         Centred targets.
-    shares
-        What the intercept adds to the leverages.
     importance
         Weights of the errors.
+    n_penalties
+        Number of penalties.
 
     Returns
     -------
@@ -411,13 +301,16 @@ def _leave_out(
     y = _summed(y)
 
     def leave_out(rows: slice) -> tuple[FloatArray, FloatArray]:
-        fitted, leverage = decide(rows)
-        kept = np.maximum(1.0 - leverage - shares[rows, np.newaxis], _LEVERAGE_ROOM)
+        fitted, leverages = decide(rows)
+        kept = np.maximum(1.0 - leverages, _LEVERAGE_ROOM)
         residuals = y[rows, np.newaxis] - fitted.reshape(*kept.shape, -1)
         residuals /= kept[:, :, np.newaxis]
         return kept, np.einsum("i,ipt,ipt->p", importance[rows], residuals, residuals)
 
-    kept, by_rows = zip(*map_rows(leave_out, array, _LEFT_OUT), strict=True)
+    # Every thread holds the decisions of its series.
+    n_rows = _LEFT_OUT_BYTES // max(1, 8 * n_penalties * y.shape[1])
+    found = map_rows(leave_out, coordinates, min(max(1, n_rows), _LEFT_OUT))
+    kept, by_rows = zip(*found, strict=True)
     errors = np.sum(by_rows, axis=0)
     # Of equal errors, the largest penalty is chosen.
     best = len(errors) - 1
@@ -427,16 +320,10 @@ def _leave_out(
     return errors, best, np.concatenate(kept)[:, best, np.newaxis]
 
 
-def _scaled(projected: FloatArray, factors: FloatArray) -> FloatArray:
-    """Multiply (coordinates, targets) by (coordinates, penalties): (coordinates, both)."""
-    product = factors[:, :, np.newaxis] * projected[:, np.newaxis]
-    return product.reshape(len(product), factors.shape[1] * projected.shape[1])
-
-
 def _summed(columns: FloatArray) -> FloatArray:
     """Return the columns of all targets, or random sums of them if they are many."""
-    if columns.shape[1] <= _MOST_TARGETS:
+    if columns.shape[1] <= MOST_TARGETS:
         return columns
-    signs = np.random.RandomState(0).randint(2, size=(columns.shape[1], _MOST_TARGETS))
+    signs = np.random.RandomState(0).randint(2, size=(columns.shape[1], MOST_TARGETS))
     # Squared norms keep their expectation.
-    return np.asarray(columns @ ((2.0 * signs - 1.0) / np.sqrt(_MOST_TARGETS)))
+    return np.asarray(columns @ ((2.0 * signs - 1.0) / np.sqrt(MOST_TARGETS)))

@@ -5,18 +5,17 @@ Alignments are computed once. Every class, parameter and validation split is lea
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Generic, TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner
-from slts.execution import Progress, StepQueue, ThreadRunner, one_blas_thread, silent
+from slts.execution import Progress, ThreadRunner, silent
 from slts.learning import (
     MetricSolution,
     SeparatorSolution,
@@ -28,23 +27,13 @@ from slts.learning import (
 from slts.learning.metric import problem_strength
 from slts.series import SeriesBatch
 from slts.training.held_out import Split
+from slts.training.metric_pipeline import MetricPipeline
 
 Item = TypeVar("Item")
 Task = TypeVar("Task")
 
-# Metrics whose similarities are computed together, at least.
-_FEWEST_AT_ONCE = 3
 # Bytes of products that a thread reads at once: after each call of NumPy it waits for the GIL.
 _BLOCK_BYTES = 2**24
-
-
-def metrics_at_once(n_channels: int) -> int:
-    """Return how many metrics T is multiplied with at once.
-
-    Similarities are an eighth as large as T then, or those of a few metrics. The number of threads
-    does not matter, so results have the same bits.
-    """
-    return max(n_channels**2 // 8, _FEWEST_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -208,7 +197,7 @@ class SampleAlignments:
             solved = self._solve(lambda k: solve(k, own), range(len(self.positives)), progress)
         else:
             paths = [iter([metric]) for metric in metrics]
-            solved = _Pipeline(self, paths, 1, lambda k, _, K: solve(k, K)).run(progress)
+            solved = self._with_similarities(paths, 1, lambda k, _, K: solve(k, K), progress)
         return [found for found, _ in solved], any(positive for _, positive in solved)
 
     def held_out_decisions(
@@ -269,7 +258,7 @@ class SampleAlignments:
 
         paths = self._metric_paths([(train, positive) for (train, _), positive in tasks], distinct)
         metrics = [(solution.metric for solution in path) for path in paths]
-        values = _Pipeline(self, metrics, len(distinct), decide).run(progress)
+        values = self._with_similarities(metrics, len(distinct), decide, progress)
         # All tasks of the first strength come first.
         places = [descending.index(s) * len(tasks) for s in strengths]
         return [np.stack([values[place + k] for place in places]) for k in range(len(tasks))]
@@ -290,7 +279,21 @@ class SampleAlignments:
 
         return [path(*task) for task in tasks]
 
-    def row_blocks(self) -> list[slice]:
+    def _with_similarities(
+        self,
+        paths: Sequence[Iterator[FloatArray]],
+        size: int,
+        task: Callable[[int, int, FloatArray], Item],
+        progress: Progress,
+    ) -> list[Item]:
+        """Call a task with the similarities under each metric of some paths; see the pipeline."""
+        assert self.products is not None
+        pipeline = MetricPipeline(
+            paths, size, self.products.shape[-1], self.projection, self._row_blocks(), task
+        )
+        return pipeline.run(self.n_jobs, progress)
+
+    def _row_blocks(self) -> list[slice]:
         """Cut the series into blocks, which do not depend on the number of threads."""
         assert self.products is not None
         step = max(1, _BLOCK_BYTES * len(self.codes) // max(1, self.products.nbytes))
@@ -298,7 +301,7 @@ class SampleAlignments:
 
     def _map_rows(self, task: Callable[[slice], Any]) -> None:
         """Run a task on blocks of the series."""
-        self._solve(task, self.row_blocks())
+        self._solve(task, self._row_blocks())
 
     def _solve(
         self,
@@ -306,103 +309,6 @@ class SampleAlignments:
         tasks: Iterable[Task],
         progress: Progress = silent,
     ) -> list[Item]:
-        """Solve problems in threads, each with one BLAS thread; return the results in order."""
-        # With small matrices, threads of BLAS would mostly wait for each other.
-        with one_blas_thread():
-            runner = ThreadRunner(self.n_jobs)
-            return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))
-
-
-class _Pipeline(Generic[Item]):
-    """Calls a task with the similarities under each metric of some paths, in threads.
-
-    Paths come first. A thread that finds none to continue computes similarities or runs a task,
-    while other paths go on. Similarities are computed for one group of metrics at a time, and only
-    if no task waits for a thread, so that few of them are in memory. The last metrics, whose tasks
-    take longest, come first.
-
-    Parameters
-    ----------
-    data
-        Alignments that are multiplied with the metrics.
-    paths, size
-        Metrics as they become known, and their number in each path.
-    task
-        Called with the number of the path, that of the metric in it, and the similarities.
-    """
-
-    # Functions inside a function that refer to each other would keep the alignments in memory.
-
-    def __init__(
-        self,
-        data: SampleAlignments,
-        paths: Sequence[Iterator[FloatArray]],
-        size: int,
-        task: Callable[[int, int, npt.NDArray[Any]], Item],
-    ) -> None:
-        assert data.products is not None
-        d = data.products.shape[-1]
-        self._data, self._paths, self._task = data, paths, task
-        # The first metrics of all paths, then the second ones.
-        self._metrics, self._step = np.empty((len(paths) * size, d, d)), metrics_at_once(d)
-        firsts = range(0, len(self._metrics), self._step)
-        # Numbers of metrics that each group waits for; groups that wait for their turn.
-        self._unknown = [len(self._group(first)) for first in firsts]
-        self._known, self._is_computing = list[int](), False
-        self._blocks, self._found = data.row_blocks(), dict[int, Item]()
-        self._steps, self._lock = StepQueue(), threading.Lock()
-
-    def run(self, progress: Progress) -> list[Item]:
-        """Return the results: those of the first metrics of all paths, then of the second ones."""
-        for number in reversed(range(len(self._paths))):
-            self._steps.put(partial(self._learn, number))
-        total = len(self._metrics)
-        with one_blas_thread():
-            self._steps.run(self._data.n_jobs, lambda: progress(len(self._found), total))
-        progress(total, total)
-        return [self._found[number] for number in range(total)]
-
-    def _group(self, first: int) -> FloatArray:
-        return self._metrics[first : first + self._step]
-
-    def _learn(self, number: int) -> None:
-        metric = next(self._paths[number % len(self._paths)], None)
-        if metric is None:
-            return
-        self._metrics[number], group = metric, number // self._step
-        with self._lock:
-            self._unknown[group] -= 1
-            if not self._unknown[group]:
-                self._known.append(group)
-                if not self._is_computing:
-                    self._steps.put(self._begin, last=True)
-                    self._is_computing = True
-        self._steps.put(partial(self._learn, number + len(self._paths)))
-
-    def _begin(self) -> None:
-        """Compute the similarities under the metrics of a group, in blocks of series."""
-        with self._lock:
-            self._is_computing = bool(self._known)
-            if not self._is_computing:
-                return
-            first = self._known.pop() * self._step
-        K, project = self._data.projection(self._group(first))
-        left = list(self._blocks)
-        for rows in self._blocks:
-            self._steps.put(partial(self._fill, first, K, left, partial(project, rows)))
-
-    def _fill(
-        self, first: int, K: list[FloatArray], left: list[slice], project: Callable[[], None]
-    ) -> None:
-        project()
-        with self._lock:
-            left.pop()
-            if left:
-                return
-        self._steps.put(self._begin, last=True)
-        while K:
-            self._steps.put(partial(self._solve, first + len(K) - 1, K.pop()))
-
-    def _solve(self, number: int, K: FloatArray) -> None:
-        strength, path = divmod(number, len(self._paths))
-        self._found[number] = self._task(path, strength, K)
+        """Solve problems in threads; return the results in order."""
+        runner = ThreadRunner(self.n_jobs)
+        return list(runner.map(lambda own, _, __: task(own), list(tasks), progress=progress))

@@ -238,6 +238,7 @@ def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: f
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
             n_snippets=options.n_snippets,
+            n_solutions=options.n_solutions(n_classes),
             n_jobs=options.n_jobs,
             is_sample=not first_pass.complete or count < len(sample),
         )

@@ -13,7 +13,7 @@ from slts.alignment import Aligner, AlignmentSettings, array_module
 from slts.execution import ThreadRunner, thread_count
 from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
-from slts.learning.loo_ridge import RidgeFit
+from slts.learning.loo_ridge import MOST_TARGETS, RidgeFit
 from slts.models.comparisons import (
     CHUNK_BYTES,
     Comparison,
@@ -32,8 +32,9 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 _SNIPPET_SHARES = 16.0, 2.0, 0.25
 # Snippets are chosen from this many times as many.
 CANDIDATES = 4
-# Matrices of inner products of the judges that a fit to them holds, and bytes for several fits.
-_MATRICES, _FITS_BYTES = 8, 512 * 2**20
+# Matrices of inner products of the judges, and of solutions, that a fit to them holds; bytes for
+# several fits.
+_MATRICES, _SOLUTIONS, _FITS_BYTES = 6, 2, 512 * 2**20
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
@@ -58,11 +59,19 @@ class LocalOptions(FitOptions):
         """Number of comparisons: representations times objectives."""
         return len(self.representations) * len(self.settings)
 
+    def n_solutions(self, n_targets: int) -> int:
+        """Return for how many penalties times targets a ridge regression is solved."""
+        return len(self.penalties) * min(n_targets, MOST_TARGETS)
 
-def fits_at_once(n_judges: int, n_jobs: int | None) -> int:
+
+def fit_bytes(n_judges: int, n_solutions: int) -> float:
+    """Estimate the memory of a fit to the judges that solves for penalties times targets."""
+    return 8.0 * n_judges * (_MATRICES * n_judges + _SOLUTIONS * n_solutions)
+
+
+def fits_at_once(bytes_of_fit: float, n_jobs: int | None) -> int:
     """Return how many fits to the judges run side by side."""
-    room = _FITS_BYTES // (_MATRICES * 8 * n_judges**2)
-    return max(1, min(thread_count(n_jobs), room))
+    return max(1, min(thread_count(n_jobs), int(_FITS_BYTES // bytes_of_fit)))
 
 
 def training_bytes(
@@ -76,6 +85,7 @@ def training_bytes(
     n_phases: int,
     n_comparisons: int,
     n_snippets: int,
+    n_solutions: int,
     n_jobs: int | None,
     is_sample: bool,
 ) -> float:
@@ -86,7 +96,8 @@ def training_bytes(
     anchors are kept for the metrics. If the series are a sample, the sums over all series come
     afterwards.
     """
-    fits = 8.0 * _MATRICES * n_judges**2 * fits_at_once(n_judges, n_jobs)
+    of_fit = fit_bytes(n_judges, n_solutions)
+    fits = of_fit * fits_at_once(of_fit, n_jobs)
     products = max(6 * 8.0 * n_series * n_anchors, fits)
     n_of_group = n_phases * n_channels * min(rank, n_channels)
     per_group = 8.0 * n_series * n_of_group
@@ -204,7 +215,8 @@ def learn_local_metrics(
         found = _combine(features, counted, gram, n_phases, ridge.weights)
     else:
         penalties, span = gram.absolute(options.penalties), gram.span()
-        found = _combine(features, counted, gram, n_phases, span.basis)
+        basis = span.anchor_weights(np.eye(len(span.centre)))
+        found = _combine(features, counted, gram, n_phases, basis)
         coordinates = Coordinates(
             tuple(comparisons),
             tuple(comparisons.values()),
@@ -376,9 +388,10 @@ def _choose(
         return gram.solve(judges.targets, judges.weights, options.penalties)
 
     candidates = [(n, share) for n in options.phases for share in shares]
-    # Side by side: an eigenvalue problem of this size is hardly faster in many threads.
+    # Side by side: a factorisation of this size is hardly faster in many threads.
     on_gpu = any(gram.on_gpu for gram in grams.values())
-    runner = ThreadRunner(1 if on_gpu else fits_at_once(len(judges.batch), options.n_jobs))
+    of_fit = fit_bytes(len(judges.batch), options.n_solutions(judges.targets.shape[1]))
+    runner = ThreadRunner(1 if on_gpu else fits_at_once(of_fit, options.n_jobs))
     fitted = runner.map(lambda candidate, *_: fit(*candidate), candidates)
     tried = dict(zip(candidates, fitted, strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.

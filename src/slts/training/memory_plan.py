@@ -11,7 +11,7 @@ import numpy as np
 from slts.execution import TaskRunner, free_disk
 from slts.learning import MetricProblem, SeparatorProblem, rows_in_memory
 from slts.quantities import format_bytes
-from slts.training.alignments import metrics_at_once
+from slts.training.metric_pipeline import metrics_at_once
 
 _LOGGER = logging.getLogger("slts")
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from slts._typing import AnyArray, FloatArray
 from slts.alignment import Aligner
-from slts.execution import Bar, Progress, TaskRunner, check_stopped, one_blas_thread, silent
+from slts.execution import Bar, Progress, TaskRunner, check_stopped, silent
 from slts.learning import (
     HingeExamples,
     MetricSolution,
@@ -203,12 +203,10 @@ class PartitionedAlignments:
 
         solved: dict[int, Solution] = {}
         problems = list(solvers)
-        # The matrices are small: threads of BLAS would mostly wait for each other.
-        with one_blas_thread():
-            for begin in range(0, len(problems), self.plan.at_once):
-                group = problems[begin : begin + self.plan.at_once]
-                solved |= solve_together({c: solvers[c] for c in group}, ask)
-                progress(len(solved), len(solvers))
+        for begin in range(0, len(problems), self.plan.at_once):
+            group = problems[begin : begin + self.plan.at_once]
+            solved |= solve_together({c: solvers[c] for c in group}, ask)
+            progress(len(solved), len(solvers))
         return solved
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.execution import Block, map_blocks
-from slts.learning.blas import map_rows
+from slts.learning.blas import map_rows, take_rows
 from slts.models.comparisons import CHUNK_BYTES
 from slts.models.snippets import MOST_KINDS, N_THRESHOLDS, Snippets
 from slts.series import SeriesBatch
@@ -78,8 +78,9 @@ class SnippetFeatures:
             some = self.snippets.subset(np.arange(begin, min(begin + step, len(self.snippets))))
             counts = some.counts(self._batch, self._n_jobs)
             features, centre, spread = self._standardise(counts)
-            self._parts.append((counts[self.anchors], centre, spread))
-            del counts
+            own = counts if self._all else take_rows(counts, self.anchors)
+            self._parts.append((own, centre, spread))
+            del counts, own
             yield features
 
     def _standardise(

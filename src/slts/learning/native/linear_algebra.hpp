@@ -24,14 +24,20 @@ struct LinearAlgebra {
                   Integer* lda, double* beta, double* c, Integer* ldc);
     void (*dgemv)(char* trans, Integer* m, Integer* n, double* alpha, double* a, Integer* lda,
                   double* x, Integer* incx, double* beta, double* y, Integer* incy);
+    void (*dgemm)(char* transa, char* transb, Integer* m, Integer* n, Integer* k, double* alpha,
+                  double* a, Integer* lda, double* b, Integer* ldb, double* beta, double* c,
+                  Integer* ldc);
+    void (*dtrmm)(char* side, char* uplo, char* trans, char* diag, Integer* m, Integer* n,
+                  double* alpha, double* a, Integer* lda, double* b, Integer* ldb);
     void (*dpotrf)(char* uplo, Integer* n, double* a, Integer* lda, Integer* info);
     void (*dpotrs)(char* uplo, Integer* n, Integer* nrhs, double* a, Integer* lda, double* b,
                    Integer* ldb, Integer* info);
+    void (*dtrtrs)(char* uplo, char* trans, char* diag, Integer* n, Integer* nrhs, double* a,
+                   Integer* lda, double* b, Integer* ldb, Integer* info);
     void (*dsytrd)(char* uplo, Integer* n, double* a, Integer* lda, double* d, double* e,
                    double* tau, double* work, Integer* lwork, Integer* info);
-    void (*dormtr)(char* side, char* uplo, char* trans, Integer* m, Integer* n, double* a,
-                   Integer* lda, double* tau, double* c, Integer* ldc, double* work, Integer* lwork,
-                   Integer* info);
+    void (*dlarft)(char* direct, char* storev, Integer* n, Integer* k, double* v, Integer* ldv,
+                   double* tau, double* t, Integer* ldt);
 };
 inline LinearAlgebra scipy;
 

@@ -95,6 +95,30 @@ std::pair<nb::object, double*> new_array(const std::array<std::size_t, N>& shape
     return {nb::cast(View(numbers, N, shape.data(), owner)), numbers};
 }
 
+// Solves L x = b, or L' x = b, for every row b. L is the first part of a triangle that may be
+// larger, in Fortran's order.
+nb::object solve_lower(nb::ndarray<const double, nb::ndim<2>, nb::f_contig, nb::device::cpu> factor,
+                       Input<2> rows, bool transposed) {
+    const std::size_t count = rows.shape(0), size = rows.shape(1), stride = factor.shape(0);
+    if (size > stride || stride != factor.shape(1))
+        throw nb::value_error("The rows are longer than the factor, or it is not square.");
+    const auto [solved, numbers] = new_array<2>({count, size});
+    Integer info = 0;
+    {
+        const nb::gil_scoped_release nogil;
+        std::copy_n(rows.data(), rows.size(), numbers);
+        char lower = 'L', trans = transposed ? 'T' : 'N', plain = 'N';
+        Integer n = static_cast<Integer>(size), m = static_cast<Integer>(count),
+                lda = static_cast<Integer>(stride);
+        // LAPACK declares what it only reads as variable.
+        if (count > 0 && size > 0)
+            scipy.dtrtrs(&lower, &trans, &plain, &n, &m, const_cast<double*>(factor.data()), &lda,
+                         numbers, &n, &info);
+    }
+    if (info != 0) throw nb::value_error("The factor is singular.");
+    return solved;
+}
+
 void check_columns(const Tridiagonal& system, const Input<2>& rows) {
     if (rows.shape(1) != system.size()) throw nb::value_error("The rows have another length.");
 }
@@ -113,13 +137,10 @@ nb::object rotate(const Tridiagonal& system, Input<2> rows, bool back) {
 nb::object solve(const Tridiagonal& system, Input<2> rows, Input<1> shifts) {
     check_columns(system, rows);
     const auto [solved, numbers] = new_array<3>({shifts.shape(0), rows.shape(0), rows.shape(1)});
+    const Vector copies = copied(shifts);
     {
         const nb::gil_scoped_release nogil;
-        for (std::size_t k = 0; k < shifts.shape(0); ++k) {
-            double* own = numbers + k * rows.size();
-            std::copy_n(rows.data(), rows.size(), own);
-            system.solve(own, rows.shape(0), shifts.data()[k]);
-        }
+        system.solve(rows.data(), rows.shape(0), copies, numbers);
     }
     return solved;
 }
@@ -172,20 +193,26 @@ NB_MODULE(_solvers, m) {
     m.doc() = "Interior-point method for hinge problems; symmetric matrices of ridge regressions.";
     load("scipy.linalg.cython_blas", "dsyrk", scipy.dsyrk);
     load("scipy.linalg.cython_blas", "dgemv", scipy.dgemv);
+    load("scipy.linalg.cython_blas", "dgemm", scipy.dgemm);
+    load("scipy.linalg.cython_blas", "dtrmm", scipy.dtrmm);
     load("scipy.linalg.cython_lapack", "dpotrf", scipy.dpotrf);
     load("scipy.linalg.cython_lapack", "dpotrs", scipy.dpotrs);
+    load("scipy.linalg.cython_lapack", "dtrtrs", scipy.dtrtrs);
     load("scipy.linalg.cython_lapack", "dsytrd", scipy.dsytrd);
-    load("scipy.linalg.cython_lapack", "dormtr", scipy.dormtr);
+    load("scipy.linalg.cython_lapack", "dlarft", scipy.dlarft);
     m.def("solve_definite", &solve_definite, "matrix"_a, "diagonal"_a, "right"_a);
+    m.def("solve_lower", &solve_lower, "factor"_a, "rows"_a, nb::kw_only(), "transposed"_a = false);
     nb::class_<Tridiagonal>(m, "Tridiagonal")
         .def(
             "__init__",
-            [](Tridiagonal* self, Input<2> matrix) {
+            [](Tridiagonal* self, Input<2> matrix, Input<1> less) {
                 if (matrix.shape(0) != matrix.shape(1))
                     throw nb::value_error("The matrix is not square.");
-                construct(self, matrix.data(), matrix.shape(0));
+                if (matrix.shape(0) != less.shape(0))
+                    throw nb::value_error("What is subtracted has another length.");
+                construct(self, matrix.data(), copied(less));
             },
-            "matrix"_a)
+            "matrix"_a, "less"_a)
         .def("rotate", &rotate, "rows"_a, nb::kw_only(), "back"_a = false)
         .def("solve", &solve, "rows"_a, "shifts"_a)
         .def("quadratic", &quadratic, "rows"_a, "shifts"_a);
