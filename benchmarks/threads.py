@@ -24,7 +24,7 @@ _CLASSIFIERS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "SLTSClassifier(100)": (slts.SLTSClassifier, {"n_landmarks": 100}),
     "SLTSClassifierCV(cv=0.3)": (slts.SLTSClassifierCV, {"cv": 0.3}),
 }
-# Every how many series are in the run that is not timed. They are more than the local classifier
+# The untimed run uses every third series: those of Arabic digits are more than the local classifier
 # takes as anchors, so that it takes the same steps.
 _WARM = 3
 

@@ -12,6 +12,7 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 import slts
+from slts.learning import blas, loo_ridge
 from slts.models import comparisons, representations
 from slts.training import local_fit, local_metrics, snippet_features
 from tests.estimators.conftest import make_ragged
@@ -176,12 +177,18 @@ def test_threads_that_start_together_share_a_model(fitted):
             np.testing.assert_array_equal(found, expected)
 
 
-def test_threads_change_no_bit_of_snippets(three):
+@pytest.mark.parametrize("n_anchors", [2000, 40])
+@pytest.mark.parametrize("n_jobs", [3, None])
+def test_threads_change_no_bit_of_a_fit(three, n_jobs, n_anchors, monkeypatch):
+    """Blocks and tiles are small, so that there are many of them."""
+    monkeypatch.setattr(local_fit, "_ANCHORS", n_anchors)
+    monkeypatch.setattr(blas, "_FEW", 0.0)
+    monkeypatch.setattr(loo_ridge, "_LEFT_OUT", 16)
     X, y, X_test, _ = three
-    one, two = (slts.LocalSLTSClassifier(random_state=0, n_jobs=n).fit(X, y) for n in (1, 2))
-    np.testing.assert_array_equal(one.snippet_coef_, two.snippet_coef_)
-    np.testing.assert_array_equal(one.snippets_.thresholds, two.snippets_.thresholds)
-    np.testing.assert_array_equal(one.decision_function(X_test), two.decision_function(X_test))
+    one, other = (slts.LocalSLTSClassifier(random_state=0, n_jobs=n).fit(X, y) for n in (1, n_jobs))
+    np.testing.assert_array_equal(one.snippet_coef_, other.snippet_coef_)
+    np.testing.assert_array_equal(one.snippets_.thresholds, other.snippets_.thresholds)
+    np.testing.assert_array_equal(one.decision_function(X_test), other.decision_function(X_test))
 
 
 def test_with_more_snippets_fewer_series_fit_in_memory(monkeypatch, caplog):

@@ -116,6 +116,18 @@ def test_classes_that_were_topped_up_are_weighted_down():
     np.testing.assert_allclose(by_class, np.array([200, 300, 10]) / 510)
 
 
+def test_a_channel_without_values_in_a_sample_may_have_some_elsewhere():
+    values = [np.column_stack([np.arange(3.0), np.full(3, np.nan)]) + k for k in range(80)]
+    X = slts.as_series([own.T for own in values])
+    source = ArraySource(X, np.array(["a", "b"] * 40))
+    for size, where in (
+        (SampleSize(20, np.inf), "a sample of 20 training series"),
+        (SampleSize(), "any training series"),
+    ):
+        with pytest.warns(UserWarning, match=f"channel 1 has no value in {where}"):
+            count_and_sample(source, ThreadRunner(1), size, seed=0)
+
+
 def test_series_are_fetched_by_number_in_the_given_order():
     source = source_of(["a"] * 9, ["b"] * 3, [], ["a"] * 20)
     found = everything(source)

@@ -14,8 +14,8 @@ Metric and separator, for rows in memory and for rows in parts (on disk, on othe
 hinge.py                  the rows of a hinge loss, problems, points with certificates
 constraint_generation.py  solve on the rows that decide, certify on all rows
 row_queries.py            what is asked about the rows, and the replies
-native/                   interior-point method, in C++: steps, and Newton equations of each problem;
-                          matrices of the ridge regression
+native/                   in C++: interior-point method, its steps and the Newton equations of each
+                          problem; matrices of the ridge regression
 vertex.py                 from an interior solution of the LP to a vertex
 
 Metrics under other penalties:

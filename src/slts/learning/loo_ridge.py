@@ -120,9 +120,10 @@ class NormalEquations:
         self._cross += sums[:, :-1]
         self._first += sums[:, -1]
         self._squares += float(np.einsum("ij,ij->", weighted, targets))
+        weigh = bool((sample_weight != 1.0).any())
         root = on_device_of(coordinates, np.sqrt(sample_weight)[:, np.newaxis])
         for rows in row_blocks(coordinates, _SUMMED):
-            self._rows.append(root[rows] * coordinates[rows])
+            self._rows.append(root[rows] * coordinates[rows] if weigh else coordinates[rows])
             self._sum_rows(_SUMMED)
 
     def _sum_rows(self, at_least: int) -> None:

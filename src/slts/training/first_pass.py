@@ -212,7 +212,7 @@ def count_and_sample(
     if sample is None:
         raise no_series(source)
     repeated.check(parts)
-    _warn_about_empty_channels(sample.series)
+    _warn_about_empty_channels(sample.series, is_sample=not reservoir.complete)
     if not in_memory:
         # Readers leave freed memory behind.
         release_memory()
@@ -237,7 +237,7 @@ def count_and_sample(
     )
 
 
-def _warn_about_empty_channels(series: SeriesBatch) -> None:
+def _warn_about_empty_channels(series: SeriesBatch, *, is_sample: bool) -> None:
     names = series.channel_names or tuple(map(str, range(series.n_channels)))
     missing = np.flatnonzero(np.isnan(series.values[0]))
     empty = [names[k] for k in missing if np.isnan(series.values[:, k]).all()]
@@ -245,7 +245,8 @@ def _warn_about_empty_channels(series: SeriesBatch) -> None:
         which = (
             f"channel {empty[0]} has" if len(empty) == 1 else f"channels {', '.join(empty)} have"
         )
-        warn(f"{which} no value in any training series: leave out what is never measured")
+        where = f"a sample of {len(series)} training series" if is_sample else "any training series"
+        warn(f"{which} no value in {where}: leave out what is never measured")
 
 
 def class_weights(given: Any, classes: AnyArray, totals: FloatArray) -> FloatArray:

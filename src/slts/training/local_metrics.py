@@ -10,7 +10,7 @@ import numpy as np
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, array_module
-from slts.execution import ThreadRunner, thread_count
+from slts.execution import ThreadRunner, fit_threads, thread_count, use_fit_threads
 from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import MOST_TARGETS, RidgeFit
@@ -385,13 +385,15 @@ def _choose(
         gram = grams[n_phases]
         if occurring is not None:
             gram = gram.plus(occurring, share)
-        return gram.solve(judges.targets, judges.weights, options.penalties)
+        with use_fit_threads(of_each):
+            return gram.solve(judges.targets, judges.weights, options.penalties)
 
     candidates = [(n, share) for n in options.phases for share in shares]
     # Side by side: a factorisation of this size is hardly faster in many threads.
     on_gpu = any(gram.on_gpu for gram in grams.values())
     of_fit = fit_bytes(len(judges.batch), options.n_solutions(judges.targets.shape[1]))
     runner = ThreadRunner(1 if on_gpu else fits_at_once(of_fit, options.n_jobs))
+    of_each = max(1, fit_threads() // min(runner.n_workers, len(candidates)))
     fitted = runner.map(lambda candidate, *_: fit(*candidate), candidates)
     tried = dict(zip(candidates, fitted, strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.

@@ -88,7 +88,8 @@ class SnippetFeatures:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return features of all series, with the means and standard deviations of the anchors."""
         width = N_THRESHOLDS * self.snippets.n_kinds
-        features = np.empty((len(counts), counts.shape[1] * width))
+        # Columns are contiguous: threads would wait for each other's new pages otherwise.
+        features = np.empty((counts.shape[1] * width, len(counts))).T
         centre, spread = np.empty((2, features.shape[1]))
 
         def task(block: Block) -> None:
