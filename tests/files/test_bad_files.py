@@ -50,7 +50,7 @@ def refused(path, message, **options):
         ("a,1,2,3,4,5,6,7\nb,9,9\n", "line 2: Expected 8 .* end short ones with empty cells"),
         ("id,x\na,1\na,2\nb,NaN\nb,\n", "data.csv: series 'b': the series has no values"),
         ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),
-        ("id,x\na,1\n,2\n", r"line 3: 'id' \(id\) is missing"),
+        ("id,x\na,1\na,2\n,3\n", r"line 4: 'id' \(id\) is missing"),
         ("id,label,x\na,u,1\na,,2\n", r"line 3 \(series 'a'\): 'label' \(label\) is missing"),
         ("id,label,x\na,u,1\na,v,2\n", r"'label' \(label\) varies in series 'a': 'u' and 'v'"),
         ("id,t,x\na,0,1\na,0,2\na,1,3\n", "time 0.0 occurs twice in the series with id 'a'"),

@@ -154,7 +154,7 @@ def open_scan(
     known = training or RequestedColumns()
     if model is not None:
         known = replace(_known_columns(model), classes=model.classes_)
-    requested = _requested(data, common, replace(known, groups=groups))
+    requested = _requested(data, common, replace(known, groups=groups, labelled=labelled))
     messages = common.messages
     scan = scan_source(data, requested)
     if data == STDIN:

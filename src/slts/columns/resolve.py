@@ -41,6 +41,8 @@ _LABEL_KINDS: tuple[Kind, ...] = ("text", "integer", "boolean", "number")
 # Numbers of numbered columns from which a table may have one series per row: if every row has an
 # identifier, and without.
 _FEW_STEPS, _MANY_STEPS = 3, 8
+# Columns that a message lists.
+_MOST_NAMED = 8
 
 
 def resolve_columns(
@@ -269,7 +271,7 @@ class _Resolver(ColumnFacts):
         if absent and given is None:
             owner = self._requested.owner
             whose = "the model was trained with" if owner is None else f"of {owner}"
-            how = f"Name the columns to use for {', '.join(chosen)} with --channels (channels=)"
+            how = f"Name the columns to use for {shortened(chosen)} with --channels (channels=)"
             if owner is not None:
                 # --channels is for both files, so it cannot name other columns in one of them.
                 how = "Rename the columns of one of the two"
@@ -348,7 +350,7 @@ class _Resolver(ColumnFacts):
             return True
         if len(steps) < _MANY_STEPS or has_time:
             return False
-        if requested.n_channels == 1 and not set(blocks) & set(named):
+        if requested.n_channels == 1 and not blocks:
             # These columns cannot be the channels of this model.
             return True
         series = [n for n in blocks if all(self.is_constant(k, self.codes(n)) for k in labels)]
@@ -428,13 +430,13 @@ class _Resolver(ColumnFacts):
                 return candidates[0]
         others = {*named, *self._named_labels()}
         numbers = [name for name in self._in_files(NUMERIC) if name not in others]
-        if named and (self.n_rows == 1 or len(numbers) < _FEW_STEPS or self._requested.expect):
+        if named and (self.n_rows == 1 or self._requested.expect):
             return named[0]
         # Rows with times are steps.
-        steps = [] if any(map(is_time_name, self._free())) else numbers
+        has_time = any(map(is_time_name, self._free()))
+        steps = [] if has_time or len(numbers) < _FEW_STEPS else numbers
         if_wide = (
-            f"If a row is a series, name the columns of its steps: --channels "
-            f"{self._as_requested(steps)} (channels=)"
+            f"If a row is a series, name the columns of its steps: {self._as_requested(steps)}"
         )
         if named:
             otherwise = "Otherwise name" if steps else "Name"
@@ -454,10 +456,14 @@ class _Resolver(ColumnFacts):
         )
 
     def _as_requested(self, names: Sequence[str]) -> str:
-        """Write columns as --channels takes them: the first and last if no other is between."""
+        """Write the option that names columns: the first and last if no other is between."""
         if len(names) > 1 and list(self._expanded(f"{names[0]}..{names[-1]}")) == list(names):
-            return f"{names[0]}..{names[-1]}"
-        return ",".join(names)
+            return f"--channels {names[0]}..{names[-1]} (channels=)"
+        shown, more = names[:_MOST_NAMED], ",..." * (len(names) > _MOST_NAMED)
+        if len(names) > 1 and any("," in name for name in names):
+            # The option separates names by commas.
+            return f"channels=[{','.join(map(repr, shown))}{more}]"
+        return f"--channels {','.join(shown)}{more} (channels=)"
 
     def _refuse_parts_of(self, id: str) -> None:
         """Raise an error if rows of equal identifiers may be several series, such as trials."""
@@ -516,12 +522,14 @@ class _Resolver(ColumnFacts):
         ]
         if rows is not None:
             if named:
-                # Text with such a name is a label even if it varies, which is an error later.
+                # Text with such a name is the label even if it varies: an error later, which does
+                # not matter unless labels are needed.
                 return next(
                     (
                         name
                         for name in named
-                        if self.kinds[name] == "text" or self.is_constant(name, rows.codes)
+                        if (self._requested.labelled and self.kinds[name] == "text")
+                        or self.is_constant(name, rows.codes)
                     ),
                     None,
                 )
@@ -636,13 +644,18 @@ class _Resolver(ColumnFacts):
         if not found:
             left = dict.fromkeys(n for n in (*constant, *time.clocks, time.column) if n is not None)
             texts = [n for n in free if self.kinds[n] == "text" and not self.is_still(n, rows)]
+            numbers = [n for n in texts if re.match(r"\s*[-+]?[.,]?\d", self.first_text(n))]
             hint = ""
-            if texts:
-                hint = f". Convert {texts[0]!r}, which holds {self.example(texts[0])}, to numbers"
+            if numbers:
+                name = numbers[0]
+                hint = f". Convert {name!r}, which holds {self.example(name)}, to numbers"
+            elif texts:
+                named = " or ".join(map(repr, texts[:_MOST_NAMED]))
+                hint = f". If {named} holds measurements, convert them to numbers"
             elif left:
                 hint = (
                     f". Columns that rise like a time, or are constant in every series, are "
-                    f"channels only if they are named: --channels {','.join(left)} (channels=)"
+                    f"channels only if they are named: {self._as_requested(list(left))}"
                 )
             raise DataError(
                 f"{self.file} has no numeric column left for the channels; its columns are "

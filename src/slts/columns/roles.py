@@ -154,6 +154,8 @@ class RequestedColumns:
         Number of channels of a trained model.
     owner
         Whose channels and classes these are, if there is no model yet: the training data.
+    labelled
+        Whether labels are needed. If not, a column that varies within a series is not the label.
     groups
         Name of the column with the groups; None means that there are none.
     every
@@ -174,6 +176,7 @@ class RequestedColumns:
     model_label: str | None = None
     n_channels: int | None = None
     owner: str | None = None
+    labelled: bool = True
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""
