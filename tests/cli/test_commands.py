@@ -601,8 +601,45 @@ def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
     assert "(1 channel, 2 classes)" in output
     code, _, messages = run("fit", walks(tmp_path, code=columns["code"]), *out, path)
     assert code == 1
-    assert "has no label column: name it with --label. It may be --label code." in messages
+    text = "has no label column: name it with --label. It may be --label code. Unused columns: code"
+    assert messages.rstrip().endswith(text)
+    _, _, messages = run("fit", walks(tmp_path), *out, path)
     assert "the label must have one value per series, two or more in all, and no empty" in messages
+
+
+def test_a_wrong_number_of_channels_is_an_error_with_advice_that_works(problem, tmp_path, run):
+    path, (train, test) = tmp_path / "m.slts", problem[".npz"]
+    assert run("fit", train, "--model", path, "--method", "1nn")[0] == 0
+    csv = walks(tmp_path, gait=lambda i: ["high", "low", "mid"][i % 3])
+    _, _, messages = run("predict", path, csv)
+    assert "has 1 channel, but the model was trained on 3: name as many with --chan" in messages
+    # Columns of the training data cannot be named.
+    _, _, messages = run("fit", train, "--test", csv, "--model", path, "--method", "1nn")
+    assert messages.rstrip().endswith(f"has 1 channel, but {train} has 3")
+    wide = tmp_path / "wide.csv"
+    rows = [",".join(map(str, [i, *range(9)])) for i in range(4)]
+    wide.write_text("\n".join([",".join(["id", *(f"v{k}" for k in range(9))]), *rows]))
+    _, _, messages = run("predict", path, wide)
+    assert "trained on 3: a table with one series per row has one channel" in messages
+
+
+def test_a_report_needs_no_labels(problem, model, tmp_path, run):
+    """A column named as in training that varies within series is not the label."""
+    _, test = problem[".csv"]
+    varying = tmp_path / "varying.csv"
+    lines = test.read_text().splitlines()
+    header = lines[0].split(",")
+    at = header.index("speaker")
+    rows = [line.split(",") for line in lines[1:]]
+    for k, row in enumerate(rows):
+        row[at] = ["high", "low"][k % 2]
+    varying.write_text("\n".join(",".join(row) for row in [header, *rows]))
+    code, _, messages = run("report", model, varying, "--out", tmp_path / "r.html")
+    assert code == 0, messages
+    assert "the report has no scores" in messages
+    code, _, messages = run("evaluate", model, varying)
+    assert code == 1
+    assert "'speaker' (label) varies in series" in messages
 
 
 def test_other_channels_replace_those_of_the_model_without_a_warning(model, tmp_path, run):

@@ -25,6 +25,7 @@ from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
 from slts.cli.terminal import CommandError, Messages
 from slts.columns import RequestedColumns
+from slts.columns.roles import shortened
 from slts.columns.rows import same_step
 from slts.errors import DataError
 from slts.extras import import_extra
@@ -144,7 +145,7 @@ def open_scan(
         A fitted model: its channels, classes and label column help to detect columns, labels become
         its classes, and its grid of time is used, unless the option names another.
     training
-        The same of the training data, if there is no model yet.
+        What the training data say, if there is no model yet.
     groups
         Column with the groups, if there are any.
     labelled
@@ -171,16 +172,19 @@ def open_scan(
             raise CommandError(f"{scan.name} has no labels: {HOW_TO_LABEL}")
         options = [f"--label {name}" for name in scan.columns.label_candidates]
         may_be = f" It may be {' or '.join(options)}." if options and known.classes is None else ""
-        unused = ", ".join(scan.columns.ignored) or "none"
+        unused = shortened(scan.columns.ignored) or "none"
         why = "has no label column"
         if known.classes is not None:
             classes = np.asarray(known.classes).tolist()
             names = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
             why = f"has no column that holds the classes of {known.owner or 'the model'} ({names})"
+        rule = (
+            ". Without --label, the label must have one value per series, two or more in all, and "
+            "no empty cells"
+        )
         raise CommandError(
-            f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. Without "
-            f"--label, the label must have one value per series, two or more in all, and no empty "
-            f"cells"
+            f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}"
+            f"{'' if may_be else rule}"
         )
     return CommandScan(scan, messages, known)
 
@@ -402,14 +406,18 @@ def _require_channels(batch: Dataset, known: RequestedColumns) -> None:
     """Raise an error if series have another number of channels than is known."""
     expected = known.n_channels
     if expected is not None and batch.series.n_channels != expected:
-        all_as_long = bool((batch.series.lengths == expected).all())
-        is_swapped = base_suffix(batch.source) == ".npz" and all_as_long
-        swapped = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)" * is_swapped
         whose = "the model was trained on" if known.owner is None else f"{known.owner} has"
-        named = "" if swapped or batch.columns is None else ": name as many with --channels"
+        hint = ""
+        if base_suffix(batch.source) == ".npz" and (batch.series.lengths == expected).all():
+            hint = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)"
+        elif batch.columns is not None and batch.columns.wide:
+            hint = ": a table with one series per row has one channel"
+        elif batch.columns is not None and known.owner is None:
+            # --channels would be for the training data too, if there is no model yet.
+            hint = ": name as many with --channels"
         raise DataError(
             f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but {whose} "
-            f"{expected}{swapped}{named}"
+            f"{expected}{hint}"
         )
 
 
