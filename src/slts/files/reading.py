@@ -40,6 +40,7 @@ from slts.series.flatten import is_frame
 
 pa: Any = LazyModule("pyarrow", "io")
 
+_DATA_SUFFIXES = (*TABLE_SUFFIXES, ".ts", ".npz")
 # How many times larger a compressed text file may be in memory.
 _COMPRESSION = 8
 
@@ -239,18 +240,15 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
             return SeriesScan(name, None, [WholePart(name, None, requested)])
-        folder = path.parent
-        # Names without suffixes: two files with the same one are not alike for that.
-        others = {file.stem: file.name for file in folder.iterdir()} if folder.is_dir() else {}
-        near = get_close_matches(path.stem, others, n=1)
-        hint = f". Did you mean {others[near[0]]}?" if near else ""
+        near = _similar_name(path)
+        hint = "" if near is None else f". Did you mean {near}?"
         raise FileNotFoundError(
             f"{name}: there is no such file, folder or data set (`slts datasets` lists the data "
             f"sets){hint}"
         )
     if path.is_dir():
         return _scan_folder(files, path, requested)
-    if suffix not in (*TABLE_SUFFIXES, ".ts", ".npz"):
+    if suffix not in _DATA_SUFFIXES:
         raise DataError(
             f"{name} has an unknown suffix; expected {_FORMS}. Rename a text file to .csv or .tsv, "
             f"and save other tables as CSV"
@@ -266,6 +264,17 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
         requested.require_none(name)
         return SeriesScan(name, None, [WholePart(name, path, requested)], _size_in_memory([path]))
     return _of_table(FilePart.at(name, path, requested), [path])
+
+
+def _similar_name(path: Path) -> str | None:
+    """Return the name of data in the same folder that is similar, of the same suffix if any is."""
+    if not path.parent.is_dir():
+        return None
+    others = [f for f in path.parent.iterdir() if f.is_dir() or base_suffix(f) in _DATA_SUFFIXES]
+    # Compare stems: a common suffix does not make two names similar.
+    near = get_close_matches(path.stem, {file.stem for file in others}, n=1)
+    names = sorted(file.name for file in others if file.stem in near)
+    return min(names, key=lambda name: base_suffix(name) != base_suffix(path), default=None)
 
 
 def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -> SeriesScan:
