@@ -110,7 +110,9 @@ def test_a_label_that_varies_may_need_one_more_identifier():
     options = r"--id subject --id trial --id \.\.\. \(id=\['subject', 'trial', \.\.\.\]\)"
     with pytest.raises(DataError, match=options):
         scan_series(varying, id=["subject", "trial"], label="speaker").read()
-    with pytest.raises(DataError, match=r"one: --id subject --id \.\.\. \(id=\['subject', \.\.\.\]\)"):
+    with pytest.raises(
+        DataError, match=r"one: --id subject --id \.\.\. \(id=\['subject', \.\.\.\]\)"
+    ):
         scan_series(varying, id="subject", label="speaker", channels=["c1"]).read()
 
 
