@@ -362,13 +362,34 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     assert f"\n{len(own) - 2} others\t\t{values[2]:+.4f}" in output
     sums = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output)
     score, intercept, of_landmarks, of_snippets = map(float, sums.groups())
-    assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=2e-4)
-    assert of_snippets == pytest.approx(sum(values), abs=2e-4)
+    assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=1e-9)
+    assert of_snippets == pytest.approx(sum(values), abs=1e-9)
     # The identifiers of the data.
     assert re.search(r" of r0\d\d, channel", listed)
     assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])
     assert re.search(r"landmark\tplain similarity\tcontribution\n(high|low|mid), r0\d\d\t", output)
     assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\t", output)
+
+
+def test_printed_contributions_add_up(problem, model, run):
+    """To the last digit, for every series; two of three channels leave one other."""
+    _, test = problem[".csv"]
+    for series in range(12):
+        _, output, _ = run("explain", model, test, "--series", series, "--top", "2")
+        assert "\n1 other\t" in output
+        found = re.search(r"score (\S+) = offset (\S+) \+ contributions (\S+)\n", output)
+        score, offset, total = map(float, found.groups())
+        assert score == pytest.approx(offset + total, abs=1e-9)
+        found = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+)\n", output)
+        again, intercept, landmarks = map(float, found.groups())
+        assert again == score == pytest.approx(intercept + landmarks, abs=1e-9)
+        for head, expected in (("channel", total), ("step", total), ("landmark", landmarks)):
+            _, rows = re.split(rf"^{head}\t.*\n", output, maxsplit=1, flags=re.MULTILINE)
+            values = [float(row.split("\t")[-1]) for row in rows.splitlines()[:3]]
+            assert sum(values) == pytest.approx(expected, abs=1e-9)
+        # Three classes: no row without a score.
+        assert output.startswith(f"series r{series:03d}: predicted")
+        assert "\t\t\n" not in output
 
 
 def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, run):
