@@ -188,7 +188,7 @@ def test_channels_are_taken_by_the_names_of_the_model(model, tmp_path, run):
     path.write_text(csv_text(renamed))
     code, _, messages = run("evaluate", model, path)
     assert code == 1
-    assert "no column 'c1', a channel the model was trained with" in messages
+    assert "no column 'c1', a channel of the model" in messages
     code, output, _ = run("evaluate", model, path, "--channels", "x,y,z", "--json")
     assert json.loads(output)["accuracy"] == 1.0
 
@@ -429,11 +429,11 @@ def test_only_fit_warns_of_more_channels_than_steps(tmp_path, run):
     assert run("predict", path, tmp_path / "a.npz")[0] == 0
     code, _, messages = run("predict", path, tmp_path / "swapped.npz")
     assert code == 1
-    assert "but the model was trained on 9. Arrays are (n, channels, time)" in messages
+    assert "but the model has 9. Arrays are (n, channels, time)" in messages
     # One series as long as there are channels says nothing about the axes.
     np.savez(tmp_path / "ragged.npz", values=np.zeros((12, 2)), offsets=[0, 9, 12])
     _, _, messages = run("predict", path, tmp_path / "ragged.npz")
-    assert "ragged.npz has 2 channels, but the model was trained on 9\n" in messages
+    assert "ragged.npz has 2 channels, but the model has 9\n" in messages
     code, _, messages = run("fit", tmp_path / "swapped.npz", "--model", path, "--method", "1nn")
     assert "swapped.npz has no labels. A table has them in a column (--label" in messages
 
@@ -556,8 +556,8 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         (["predict", tmp_path / "no.slts", test], "there is no model file"),
         (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
         (["predict", test, model], "data.csv is not a model file: the model comes before the data"),
-        (["predict", model, narrow], "narrow.npz has 2 channels, but the model was trained on 3"),
-        (["evaluate", model, narrow], "narrow.npz has 2 channels, but the model was trained on 3"),
+        (["predict", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
+        (["evaluate", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
         (["predict", model, f"{test}v"], "Did you mean data.csv?"),
         (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
         (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
@@ -629,11 +629,11 @@ def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
 
 
 def test_a_wrong_number_of_channels_is_an_error_with_advice_that_works(problem, tmp_path, run):
-    path, (train, test) = tmp_path / "m.slts", problem[".npz"]
+    path, (train, _) = tmp_path / "m.slts", problem[".npz"]
     assert run("fit", train, "--model", path, "--method", "1nn")[0] == 0
     csv = walks(tmp_path, gait=lambda i: ["high", "low", "mid"][i % 3])
     _, _, messages = run("predict", path, csv)
-    assert "has 1 channel, but the model was trained on 3: name as many with --chan" in messages
+    assert "has 1 channel, but the model has 3: name as many with --chan" in messages
     # Columns of the training data cannot be named.
     _, _, messages = run("fit", train, "--test", csv, "--model", path, "--method", "1nn")
     assert messages.rstrip().endswith(f"has 1 channel, but {train} has 3")
@@ -641,7 +641,7 @@ def test_a_wrong_number_of_channels_is_an_error_with_advice_that_works(problem, 
     rows = [",".join(map(str, [i, *range(9)])) for i in range(4)]
     wide.write_text("\n".join([",".join(["id", *(f"v{k}" for k in range(9))]), *rows]))
     _, _, messages = run("predict", path, wide)
-    assert "trained on 3: a table with one series per row has one channel" in messages
+    assert "the model has 3: a table with one series per row has one channel" in messages
 
 
 def test_a_report_needs_no_labels(problem, model, tmp_path, run):

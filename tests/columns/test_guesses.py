@@ -8,15 +8,12 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from slts import DataError
-from slts.columns import RequestedColumns, resolve_columns
+from slts.columns import ExpectedColumns, RequestedColumns, resolve_columns
 from slts.columns.rows import Chunk
+from tests.columns.guessing import guess
 
 N_SERIES, LENGTH = 12, 8
 RNG = np.random.default_rng(0)
-
-
-def guess(columns, **wanted):
-    return resolve_columns(Chunk(pa.table(columns), "data.csv"), RequestedColumns(**wanted))
 
 
 def long(**columns):
@@ -283,7 +280,7 @@ def test_series_of_one_step_are_an_error():
     table = {"uuid": list("abcdef"), "time": range(6), "label": list("uvuvuv"), "x": range(6)}
     for columns in (("uuid", "time", "label", "x"), ("uuid", "label", "x")):
         some = {name: table[name] for name in columns}
-        with pytest.raises(DataError, match="'uuid' differs in every row, .*one step. Name the co"):
+        with pytest.raises(DataError, match=r"'uuid' differs in every row, .*one step\. Name the"):
             guess(some)
         # A model has seen such series, or one row is one series.
         assert guess(some, expect=("x",)).id == "uuid"
@@ -365,7 +362,8 @@ def test_text_that_is_not_utf_8_is_the_cause():
     # Parquet files may hold bytes.
     assert guess(table).ignored == ("gait",)
     # It is not needed for predictions.
-    assert resolve_columns(text, RequestedColumns(expect=("x", "z"))).label is None
+    predicts = RequestedColumns(expected=ExpectedColumns(("x", "z")))
+    assert resolve_columns(text, predicts).label is None
     del table["recording"]
     with pytest.raises(DataError, match=r"which column identifies.*'gait' holds text that is not"):
         guess(table)

@@ -23,7 +23,7 @@ from slts.columns.facts import (
     numbered_columns,
     simplified,
 )
-from slts.columns.roles import Columns, RequestedColumns, shortened
+from slts.columns.roles import MODEL, Columns, RequestedColumns, shortened
 from slts.columns.rows import (
     NUMERIC,
     ROW_NUMBERS,
@@ -181,7 +181,7 @@ class _Resolver(ColumnFacts):
         wide: bool = False,
         constant: tuple[str, ...] = (),
     ) -> Columns:
-        requested, expect = self._requested, self._requested.expect
+        requested, expect = self._requested, self._requested.expected.channels
         roles = {"id": id, "time": time.column, "label": label}
         guessed = {
             role
@@ -256,7 +256,8 @@ class _Resolver(ColumnFacts):
         self._taken.add(name)
 
     def _requested_channels(self) -> tuple[str, ...] | None:
-        expect, given = self._requested.expect, self._requested.channels
+        expected, given = self._requested.expected, self._requested.channels
+        expect = expected.channels
         names = expect if given is None else given
         if names is None:
             return None
@@ -269,15 +270,13 @@ class _Resolver(ColumnFacts):
             raise DataError(f"channels must be one or more distinct columns, got {list(names)}")
         absent = [name for name in chosen if name not in self.kinds]
         if absent and given is None:
-            owner = self._requested.owner
-            whose = "the model was trained with" if owner is None else f"of {owner}"
             how = f"Name the columns to use for {shortened(chosen)} with --channels (channels=)"
-            if owner is not None:
+            if expected.owner != MODEL:
                 # --channels is for both files, so it cannot name other columns in one of them.
                 how = "Rename the columns of one of the two"
             raise DataError(
-                f"{self.file} has no column {absent[0]!r}, a channel {whose}; its columns are "
-                f"{self._all_columns()}. {how}"
+                f"{self.file} has no column {absent[0]!r}, a channel of {expected.owner}; its "
+                f"columns are {self._all_columns()}. {how}"
             )
         for name in chosen:
             self._take(name, "channels")
@@ -325,10 +324,10 @@ class _Resolver(ColumnFacts):
 
     def _is_wide(self, steps: Sequence[str]) -> bool:
         """Tell whether every row is a series; raise an error if it may as well be a step."""
-        requested = self._requested
+        requested, expected = self._requested, self._requested.expected
         if not self._has_header:
             return True
-        if len(steps) < _FEW_STEPS or requested.time is not None or requested.expect is not None:
+        if len(steps) < _FEW_STEPS or requested.time is not None or expected.channels is not None:
             return False
         has_time = any(is_time_name(name) and can_be_time(self, name) for name in self._free())
         if len(steps) < _MANY_STEPS and has_time:
@@ -350,7 +349,7 @@ class _Resolver(ColumnFacts):
             return True
         if len(steps) < _MANY_STEPS or has_time:
             return False
-        if requested.n_channels == 1 and not blocks:
+        if expected.n_channels == 1 and not blocks:
             # These columns cannot be the channels of this model.
             return True
         series = [n for n in blocks if all(self.is_constant(k, self.codes(n)) for k in labels)]
@@ -415,7 +414,8 @@ class _Resolver(ColumnFacts):
         # A column with a different value in every row does not identify series.
         repeated = [name for name in named if self.repeats(name)]
         contiguous = [name for name in repeated if self.is_contiguous(name)]
-        labels = {*self._with_name(LABEL_NAMES, ("text", "integer")), self._requested.model_label}
+        expected = self._requested.expected
+        labels = {*self._with_name(LABEL_NAMES, ("text", "integer")), expected.label}
         blocks = [
             name
             for name in self._in_files()
@@ -430,7 +430,7 @@ class _Resolver(ColumnFacts):
                 return candidates[0]
         others = {*named, *self._named_labels()}
         numbers = [name for name in self._in_files(NUMERIC) if name not in others]
-        if named and (self.n_rows == 1 or self._requested.expect):
+        if named and (self.n_rows == 1 or expected.channels):
             return named[0]
         # Rows with times are steps.
         has_time = any(map(is_time_name, self._free()))
@@ -485,7 +485,8 @@ class _Resolver(ColumnFacts):
 
     def _named_labels(self) -> list[str]:
         """Columns that are named like the label of the model, or like any label."""
-        known = [name for name in self._free(_LABEL_KINDS) if name == self._requested.model_label]
+        expected = self._requested.expected
+        known = [name for name in self._free(_LABEL_KINDS) if name == expected.label]
         # x, y, z are coordinates.
         has_x = any(simplified(name) == "x" for name in self.kinds)
         usual = [
@@ -503,8 +504,8 @@ class _Resolver(ColumnFacts):
         label = requested.label
         if label is None and (self._has_header or requested.channels is None):
             label = self._guess_label(rows, steps)
-            if requested.classes is not None:
-                known = {_comparable(name) for name in requested.classes}
+            if requested.expected.classes is not None:
+                known = {_comparable(name) for name in requested.expected.classes}
                 label = self._label_of_model(known, label, rows, steps, channels is not None)
         self._taken.add(label)
         return label
@@ -694,8 +695,8 @@ class _Resolver(ColumnFacts):
 
         Predictions need no label. Files other than text hold bytes on purpose.
         """
-        requested = self._requested
-        predicts = requested.expect is not None and requested.classes is None
+        expected = self._requested.expected
+        predicts = expected.channels is not None and expected.classes is None
         if label is not None or predicts or self._sample.unit != "line":
             return
         for name in ignored:

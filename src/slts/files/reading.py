@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns import Columns, ExpectedColumns, RequestedColumns, resolve_columns
 from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
 from slts.datasets import list_datasets
 from slts.errors import DataError
@@ -95,9 +95,9 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return scan_source(
-        source, RequestedColumns(id, time, label, channels, expect, classes, groups, every)
-    )
+    expected = ExpectedColumns(expect, classes)
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=expected)
+    return scan_source(source, requested)
 
 
 def read_series(
@@ -167,7 +167,8 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every)
+    expected = ExpectedColumns(expect, classes)
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=expected)
     return scan_source(path, requested).read(labels=labels)
 
 
@@ -206,8 +207,8 @@ def iter_series(
     Dataset
         The next series.
     """
-    skip = on_error == "skip"
-    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every, skip)
+    skip, expected = on_error == "skip", ExpectedColumns(expect, classes)
+    requested = RequestedColumns(id, time, label, channels, groups, every, skip, expected=expected)
     yield from scan_source(path, requested).batches(labels=labels, batch_size=batch_size)
 
 

@@ -223,8 +223,7 @@ class CsvTable:
     def resolve(self, requested: RequestedColumns) -> Columns:
         """Find the role of each column of a table."""
         if not self.has_header:
-            # The names of columns are numbers, which no model knows.
-            requested = replace(requested, expect=None, model_label=None)
+            requested = requested.without_names()
         sample = self.sample
         if len(self.names) == 1:
             by = (

@@ -166,8 +166,8 @@ def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
         more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
         raise DataError(
             f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "
-            f"for {_name_of(wrong, X)}. The model knows {model.classes_.tolist()}; leave out series of "
-            f"other classes."
+            f"for {_name_of(wrong, X)}. The model knows {model.classes_.tolist()}; leave out "
+            f"series of other classes."
         )
     return labels.astype(model.classes_.dtype) if labels.dtype == object else labels
 

@@ -110,8 +110,8 @@ def copies_sentence(n_copies: int, n: int) -> str:
     Examples
     --------
     >>> from slts.guarantees.overlap import copies_sentence
-    >>> copies_sentence(1, 40), copies_sentence(3, 40)
-    ('1 of 40 series is a copy of a training series', '3 of 40 series are copies of training series')
+    >>> copies_sentence(1, 40)
+    '1 of 40 series is a copy of a training series'
     """
     are = "is a copy of a training series" if n_copies == 1 else "are copies of training series"
     return f"{n_copies:,} of {n:,} series {are}"
