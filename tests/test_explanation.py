@@ -14,9 +14,11 @@ from slts.explanation import (
     even_choice,
     explain,
     landmark_effects,
+    snippet_strength,
     snippets_to_show,
     summarize,
 )
+from slts.models.snippets import SnippetForm
 
 FEW = {"n_snippets": 60, "n_phases": 3, "n_components": 7, "max_length": 7}
 MODELS = {
@@ -333,6 +335,21 @@ def test_a_snippet_counts_for_a_class_if_it_adds_more_where_it_occurs(with_snipp
     assert varies.mean() > 0.8
     expected = np.where(varies, np.array([[1.0], [-1.0], [-1.0]]), 0.0)
     np.testing.assert_array_equal(np.sign(found.snippet_effect) * varies, expected)
+
+
+def test_a_snippet_occurs_closely_where_it_meets_one_of_two_thresholds(with_snippets, monkeypatch):
+    model, _ = with_snippets
+    snippets = model.snippets_.subset(np.array([0]))
+    # Close occurrences are more in the first series, others in the second.
+    counts = np.array([[[0, 4, 4, 4]], [[1, 1, 7, 9]]], dtype=np.int32)
+    monkeypatch.setattr(type(snippets), "counts", lambda *arguments: counts)
+    coef = np.zeros((2, 1, 4, snippets.n_kinds))
+    coef[0, 0, :, 0], coef[1, 0, :, 0] = (1.0, 1.0, -1.0, -1.0), (-1.0, -1.0, 1.0, 1.0)
+    batch = slts.as_series(np.zeros((2, model.n_channels_in_, 10)))
+    strength, effect = snippet_strength(SnippetForm(model.classes_[:2], snippets, coef), batch)
+    # The first adds 4 - 8, the second 2 - 16, each of ten steps.
+    np.testing.assert_allclose(strength[:, 0], 0.5)
+    np.testing.assert_allclose(effect[:, 0], (0.5, -0.5))
 
 
 def test_snippets_are_shown_in_the_series_where_they_add_most(with_snippets):

@@ -35,8 +35,7 @@ __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
 
 # Series that are averaged over, if each of them takes long.
 _MOST_EXPLAINED = 100
-# A snippet occurs closely where a step meets one of its smallest thresholds, so many of them. How
-# often it does so says most about what it adds.
+# Number of smallest thresholds that count as a close occurrence.
 _CLOSE = 2
 
 
@@ -562,9 +561,10 @@ def snippet_strength(
     See `ModelSummary`. The mean of what a snippet adds has no useful sign: compared with a mean
     training series, it is nearly zero.
     """
-    terms = form.contributions(batch, n_jobs)
+    counts = form.snippets.counts(batch, n_jobs)
+    terms = form.contributions(counts, batch.lengths)
     terms -= terms.mean(axis=0)
-    close = form.snippets.counts(batch, n_jobs)[:, :, :_CLOSE].sum(axis=2)
+    close = counts[:, :, :_CLOSE].sum(axis=2)
     shares = close / batch.lengths[:, np.newaxis]
     shares -= shares.mean(axis=0)
     strength = np.abs(terms).mean(axis=0)
@@ -602,7 +602,8 @@ def snippets_to_show(
     _, weights = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
     batch = landmarks if batch is None else batch
     places = even_choice(len(batch))
-    added = form.contributions(batch[places], model.n_jobs)
+    some = batch[places]
+    added = form.contributions(form.snippets.counts(some, model.n_jobs), some.lengths)
 
     def side(decision: int, sign: float) -> list[ShownSnippet]:
         own, terms = weights[decision], added[:, decision]

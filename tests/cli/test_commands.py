@@ -188,7 +188,7 @@ def test_channels_are_taken_by_the_names_of_the_model(model, tmp_path, run):
     path.write_text(csv_text(renamed))
     code, _, messages = run("evaluate", model, path)
     assert code == 1
-    assert "no column 'c1', a channel the model was trained with" in messages
+    assert "no column 'c1', a channel of the model" in messages
     code, output, _ = run("evaluate", model, path, "--channels", "x,y,z", "--json")
     assert json.loads(output)["accuracy"] == 1.0
 
@@ -362,13 +362,34 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     assert f"\n{len(own) - 2} others\t\t{values[2]:+.4f}" in output
     sums = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output)
     score, intercept, of_landmarks, of_snippets = map(float, sums.groups())
-    assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=2e-4)
-    assert of_snippets == pytest.approx(sum(values), abs=2e-4)
+    assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=1e-9)
+    assert of_snippets == pytest.approx(sum(values), abs=1e-9)
     # The identifiers of the data.
     assert re.search(r" of r0\d\d, channel", listed)
     assert all(re.fullmatch(r"(high|low|mid), r0\d\d", name) for name in found["landmark_names"])
     assert re.search(r"landmark\tplain similarity\tcontribution\n(high|low|mid), r0\d\d\t", output)
     assert re.search(r"\nstep\ttime\tcontribution\n(\d+)\t\1\t", output)
+
+
+def test_printed_contributions_add_up(problem, model, run):
+    """To the last digit, for every series; two of three channels leave one other."""
+    _, test = problem[".csv"]
+    for series in range(12):
+        _, output, _ = run("explain", model, test, "--series", series, "--top", "2")
+        assert "\n1 other\t" in output
+        found = re.search(r"score (\S+) = offset (\S+) \+ contributions (\S+)\n", output)
+        score, offset, total = map(float, found.groups())
+        assert score == pytest.approx(offset + total, abs=1e-9)
+        found = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+)\n", output)
+        again, intercept, landmarks = map(float, found.groups())
+        assert again == score == pytest.approx(intercept + landmarks, abs=1e-9)
+        for head, expected in (("channel", total), ("step", total), ("landmark", landmarks)):
+            _, rows = re.split(rf"^{head}\t.*\n", output, maxsplit=1, flags=re.MULTILINE)
+            values = [float(row.split("\t")[-1]) for row in rows.splitlines()[:3]]
+            assert sum(values) == pytest.approx(expected, abs=1e-9)
+        # Three classes: no row without a score.
+        assert output.startswith(f"series r{series:03d}: predicted")
+        assert "\t\t\n" not in output
 
 
 def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, run):
@@ -408,11 +429,11 @@ def test_only_fit_warns_of_more_channels_than_steps(tmp_path, run):
     assert run("predict", path, tmp_path / "a.npz")[0] == 0
     code, _, messages = run("predict", path, tmp_path / "swapped.npz")
     assert code == 1
-    assert "but the model was trained on 9. Arrays are (n, channels, time)" in messages
+    assert "but the model has 9. Arrays are (n, channels, time)" in messages
     # One series as long as there are channels says nothing about the axes.
     np.savez(tmp_path / "ragged.npz", values=np.zeros((12, 2)), offsets=[0, 9, 12])
     _, _, messages = run("predict", path, tmp_path / "ragged.npz")
-    assert "ragged.npz has 2 channels, but the model was trained on 9\n" in messages
+    assert "ragged.npz has 2 channels, but the model has 9\n" in messages
     code, _, messages = run("fit", tmp_path / "swapped.npz", "--model", path, "--method", "1nn")
     assert "swapped.npz has no labels. A table has them in a column (--label" in messages
 
@@ -535,8 +556,8 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
         (["predict", tmp_path / "no.slts", test], "there is no model file"),
         (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
         (["predict", test, model], "data.csv is not a model file: the model comes before the data"),
-        (["predict", model, narrow], "narrow.npz has 2 channels, but the model was trained on 3"),
-        (["evaluate", model, narrow], "narrow.npz has 2 channels, but the model was trained on 3"),
+        (["predict", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
+        (["evaluate", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
         (["predict", model, f"{test}v"], "Did you mean data.csv?"),
         (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
         (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
@@ -601,8 +622,45 @@ def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
     assert "(1 channel, 2 classes)" in output
     code, _, messages = run("fit", walks(tmp_path, code=columns["code"]), *out, path)
     assert code == 1
-    assert "has no label column: name it with --label. It may be --label code." in messages
+    text = "has no label column: name it with --label. It may be --label code. Unused columns: code"
+    assert messages.rstrip().endswith(text)
+    _, _, messages = run("fit", walks(tmp_path), *out, path)
     assert "the label must have one value per series, two or more in all, and no empty" in messages
+
+
+def test_a_wrong_number_of_channels_is_an_error_with_advice_that_works(problem, tmp_path, run):
+    path, (train, _) = tmp_path / "m.slts", problem[".npz"]
+    assert run("fit", train, "--model", path, "--method", "1nn")[0] == 0
+    csv = walks(tmp_path, gait=lambda i: ["high", "low", "mid"][i % 3])
+    _, _, messages = run("predict", path, csv)
+    assert "has 1 channel, but the model has 3: name as many with --chan" in messages
+    # Columns of the training data cannot be named.
+    _, _, messages = run("fit", train, "--test", csv, "--model", path, "--method", "1nn")
+    assert messages.rstrip().endswith(f"has 1 channel, but {train} has 3")
+    wide = tmp_path / "wide.csv"
+    rows = [",".join(map(str, [i, *range(9)])) for i in range(4)]
+    wide.write_text("\n".join([",".join(["id", *(f"v{k}" for k in range(9))]), *rows]))
+    _, _, messages = run("predict", path, wide)
+    assert "the model has 3: a table with one series per row has one channel" in messages
+
+
+def test_a_report_needs_no_labels(problem, model, tmp_path, run):
+    """A column named as in training that varies within series is not the label."""
+    _, test = problem[".csv"]
+    varying = tmp_path / "varying.csv"
+    lines = test.read_text().splitlines()
+    header = lines[0].split(",")
+    at = header.index("speaker")
+    rows = [line.split(",") for line in lines[1:]]
+    for k, row in enumerate(rows):
+        row[at] = ["high", "low"][k % 2]
+    varying.write_text("\n".join(",".join(row) for row in [header, *rows]))
+    code, _, messages = run("report", model, varying, "--out", tmp_path / "r.html")
+    assert code == 0, messages
+    assert "the report has no scores" in messages
+    code, _, messages = run("evaluate", model, varying)
+    assert code == 1
+    assert "'speaker' (label) varies in series" in messages
 
 
 def test_other_channels_replace_those_of_the_model_without_a_warning(model, tmp_path, run):

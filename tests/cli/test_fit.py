@@ -74,7 +74,7 @@ def test_groups_are_held_out_as_a_whole(tmp_path, run, split_scans):
 
 
 def test_held_out_series_certify_the_model(tmp_path, run):
-    """Later commands cannot tell them from training series in the same file."""
+    """Later commands do not leave out the training series of the same file."""
     data, _ = write(tmp_path / "data.csv")
     test, _ = write(tmp_path / "test.csv", seed=1)
     arguments = ["fit", data, "--model", tmp_path / "m.slts", *FEW]

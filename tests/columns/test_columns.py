@@ -6,17 +6,12 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from slts import DataError
-from slts.columns import RequestedColumns, resolve_columns
-from slts.columns.rows import Chunk
 from slts.files import Columns
+from tests.columns.guessing import guess
 
 
 def frame(**columns):
     return pa.table(columns)
-
-
-def guess(table, **wanted):
-    return resolve_columns(Chunk(table, "data.csv"), RequestedColumns(**wanted))
 
 
 IDS = ["a"] * 3 + ["b"] * 3 + ["c"] * 3
@@ -110,7 +105,7 @@ def test_channels_of_a_model_have_its_order():
     # In another order they are the same channels; other columns replace them one by one.
     assert guess(table, expect=("a", "b"), channels=["b", "a"]).channels == ("a", "b")
     assert guess(table, expect=("a", "b"), channels=["extra", "a"]).channels == ("extra", "a")
-    with pytest.raises(DataError, match="no column 'c', a channel the model was trained with"):
+    with pytest.raises(DataError, match="no column 'c', a channel of the model"):
         guess(table, expect=("a", "c"))
 
 

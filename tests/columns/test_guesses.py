@@ -8,15 +8,12 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from slts import DataError
-from slts.columns import RequestedColumns, resolve_columns
+from slts.columns import ExpectedColumns, RequestedColumns, resolve_columns
 from slts.columns.rows import Chunk
+from tests.columns.guessing import guess
 
 N_SERIES, LENGTH = 12, 8
 RNG = np.random.default_rng(0)
-
-
-def guess(columns, **wanted):
-    return resolve_columns(Chunk(pa.table(columns), "data.csv"), RequestedColumns(**wanted))
 
 
 def long(**columns):
@@ -266,6 +263,59 @@ def test_steps_without_numbers_in_their_names_must_be_named():
     assert "--channels" not in str(raised.value)
 
 
+def test_channels_that_an_error_lists_can_be_requested():
+    """An error about many columns is short, and a name may hold a comma."""
+    names = [name for k in range(100) for name in (f"c{k}", f"note{k}")]
+    many = {name: range(6) if name[0] == "c" else list("uvwxyz") for name in names}
+    with pytest.raises(DataError, match=r"--channels c0,c1,.*,c7,\.\.\. \(channels=\)") as raised:
+        guess({"id": range(6), **many})
+    assert len(str(raised.value)) < 400
+    odd = {"id": range(6), "a,b": range(6), "note": list("uvwxyz"), "c": range(6), "d": range(6)}
+    with pytest.raises(DataError, match=r"steps: channels=\['a,b','c','d'\]\. Otherwise"):
+        guess(odd)
+    assert guess(odd, channels=["a,b", "c", "d"]).wide
+
+
+def test_series_of_one_step_are_an_error():
+    table = {"uuid": list("abcdef"), "time": range(6), "label": list("uvuvuv"), "x": range(6)}
+    for columns in (("uuid", "time", "label", "x"), ("uuid", "label", "x")):
+        some = {name: table[name] for name in columns}
+        with pytest.raises(DataError, match=r"'uuid' differs in every row, .*one step\. Name the"):
+            guess(some)
+        # A model has seen such series, or one row is one series.
+        assert guess(some, expect=("x",)).id == "uuid"
+        assert guess({name: values[:1] for name, values in some.items()}).id == "uuid"
+
+
+@pytest.mark.parametrize(
+    ("texts", "hint"),
+    [
+        (
+            {"note": lambda i: np.array(list("abcdefgh")), "u": lambda i: np.array(["-2 V"] * 8)},
+            r"\. If 'note' holds measurements, convert them",
+        ),
+        (
+            {"note": lambda i: np.array(list("abcdefgh")), "u": lambda i: np.array(
+                [f"{k} V" for k in range(8)])},
+            r"\. Convert 'u', which holds text such as '0 V', to numbers",
+        ),
+    ],
+)  # fmt: skip
+def test_text_that_begins_like_a_number_may_be_a_channel(texts, hint):
+    table = long(**texts)
+    del table["x"], table["z"]
+    with pytest.raises(DataError, match="no numeric column left.*" + hint):
+        guess(table)
+
+
+def test_a_label_that_varies_within_series_matters_only_if_labels_are_needed():
+    gait = lambda i: np.array(["walk", "run"] * 4)  # noqa: E731
+    assert guess(long(gait=gait), model_label="gait").label == "gait"
+    assert guess(long(gait=gait), model_label="gait", labelled=False).label is None
+    constant_gait = constant(["walk", "run"])
+    assert guess(long(gait=constant_gait), model_label="gait", labelled=False).label == "gait"
+
+
 def test_missing_values_do_not_make_a_column_vary():
     ages = lambda i: np.where(np.arange(LENGTH) == 3, np.nan, 30.0 + i)  # noqa: E731
     assert guess(long(age=ages)).constant == ("age",)
@@ -312,7 +362,8 @@ def test_text_that_is_not_utf_8_is_the_cause():
     # Parquet files may hold bytes.
     assert guess(table).ignored == ("gait",)
     # It is not needed for predictions.
-    assert resolve_columns(text, RequestedColumns(expect=("x", "z"))).label is None
+    predicts = RequestedColumns(expected=ExpectedColumns(("x", "z")))
+    assert resolve_columns(text, predicts).label is None
     del table["recording"]
     with pytest.raises(DataError, match=r"which column identifies.*'gait' holds text that is not"):
         guess(table)
@@ -382,8 +433,11 @@ def test_classes_one_after_the_other_are_rows_if_the_columns_are_named_like_time
     assert not guess(classes | {"take": np.repeat(np.arange(4), 5)} | steps, label="gait").wide
     with pytest.raises(DataError, match="rename the steps to time_0"):
         guess(classes | STEPS, label="gait")
-    # Or if a model has one channel.
-    assert guess(classes | STEPS, n_channels=1).wide
+    # Or if a model has one channel, unless another column may identify the series.
+    assert guess(classes | STEPS, n_channels=1, model_label="gait").wide
+    takes = {"take": np.repeat(np.arange(4), 5)}
+    found = guess(takes | classes | STEPS, n_channels=1, model_label="gait")
+    assert (found.wide, found.id) == (False, "take")
     # Temperatures, perhaps.
     with pytest.raises(DataError, match="whether a row is one step"):
         guess(classes | {f"t{k}": v for k, v in enumerate(STEPS.values())}, label="gait")

@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 
 import slts
 from slts.estimators.parameters import PARAMETERS
+from slts.report import collect
 from slts.series.dataset import Dataset
 from tests.estimators.kinds import LANDMARKED, TUNED, every, every_kind, quick
 
@@ -318,9 +319,21 @@ def test_labels_of_another_type_are_named(two, wrong, known):
     right = int if wrong is str else str
     model = slts.OneNNClassifier().fit(X, [right(label) for label in y])
     labels = [wrong(label) for label in y_test]
-    for work in (model.score, partial(slts.certify, model)):
+    for work in (model.score, partial(slts.certify, model), partial(collect, model)):
         with pytest.raises(slts.DataError, match=rf"of type {known}.*\[{known}\(label\) for label"):
             work(X_test, labels)
     # Other classes are unknown whatever their type is.
     with pytest.raises(slts.DataError, match="not trained on"):
         slts.certify(model, X_test, [f"{label}?" for label in y_test])
+
+
+def test_advice_about_labels_of_another_type_can_be_followed(two):
+    X, y, X_test, y_test = two
+    model = slts.OneNNClassifier().fit(X, y == y[0])
+    right = y_test == y[0]
+    labels = [str(label) for label in right.tolist()]
+    with pytest.raises(slts.DataError, match=r"Convert them: \[.* for label in y\]") as raised:
+        model.score(X_test, labels)
+    advice = str(raised.value).partition("Convert them: ")[2].rstrip(".")
+    converted = eval(advice, {"model": model, "y": labels})
+    assert model.score(X_test, converted) == model.score(X_test, right)

@@ -261,8 +261,20 @@ def test_channels_are_found_by_their_names(kind, two, fitted):
     turned = slts.SeriesBatch(test.values[:, [2, 0, 1]], test.offsets, ["w", "u", "v"])
     np.testing.assert_array_equal(model.predict_proba(turned), expected)
     other = slts.SeriesBatch(test.values, test.offsets, ["u", "v", "z"])
-    with pytest.raises(slts.DataError, match=r"channels u, v, z, but .* fitted on u, v, w"):
+    with pytest.raises(slts.DataError, match=r"u, v, z, but .* on u, v, w: X has no 'w'"):
         model.predict(other)
+
+
+def test_messages_about_many_channels_are_short():
+    values, names = np.random.default_rng(0).normal(size=(24, 300)), [f"u{k}" for k in range(300)]
+    offsets = np.arange(0, 25, 4)
+    model = slts.OneNNClassifier().fit(slts.SeriesBatch(values, offsets, names), [0, 1] * 3)
+    fewer = names[:-1]
+    for others, message in ((fewer, "u7 and 291 more;"), ([*fewer, "z"], "X has no 'u299'")):
+        batch = slts.SeriesBatch(values[:, : len(others)], offsets, others)
+        with pytest.raises(slts.DataError, match=message) as raised:
+            model.predict(batch)
+        assert len(str(raised.value)) < 250
 
 
 def test_channels_of_entirely_other_names_are_taken_by_position_with_a_warning(three):

@@ -45,12 +45,16 @@ def refused(path, message, **options):
         ("id,x\ra,1\rb,2\r", "first line of .* is not CSV: lines must end with a line feed"),
         ("id,x\na,1 m\na,2 m\nb,3 m\n", "Convert 'x', which holds text such as '1 m', to numbers"),
         ("1,2\n3,4\n", "begins with numbers, '1,2': its first line must name"),
-        ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1"),
+        # Advice that fits: cells are too many, too few of many, or too few.
+        ("id,x\na,1\na,1,5\n", "got 3: a,1,5. Put text .* in quotes, and write numbers with a dec"),
+        ("id;x\na;1\na;1;5\n", "got 3: a;1;5. Put text that holds the delimiter in quotes$"),
+        ("id,x\na,1\na\n", "line 3: Expected 2 columns, got 1: a$"),
+        ("a,1,2,3,4,5,6,7\nb,1,2,3,4,5,6,7,8\n", "Expected 8 .*, got 9.* in quotes"),
         ("id x\na 1\na 2\n", "has one column, 'id x'. If .*, separate cells by comma"),
         ("a,1,2,3,4,5,6,7\nb,9,9\n", "line 2: Expected 8 .* end short ones with empty cells"),
         ("id,x\na,1\na,2\nb,NaN\nb,\n", "data.csv: series 'b': the series has no values"),
         ("id,x\na,1\na,inf\n", r"line 3 \(series 'a'\): 'x' is infinite"),
-        ("id,x\na,1\n,2\n", r"line 3: 'id' \(id\) is missing"),
+        ("id,x\na,1\na,2\n,3\n", r"line 4: 'id' \(id\) is missing"),
         ("id,label,x\na,u,1\na,,2\n", r"line 3 \(series 'a'\): 'label' \(label\) is missing"),
         ("id,label,x\na,u,1\na,v,2\n", r"'label' \(label\) varies in series 'a': 'u' and 'v'"),
         ("id,t,x\na,0,1\na,0,2\na,1,3\n", "time 0.0 occurs twice in the series with id 'a'"),
@@ -444,6 +448,20 @@ def test_unknown_paths_and_suffixes(tmp_path):
         read_series(tmp_path)
     with pytest.raises(DataError, match="expected train or test after the colon, not 'dev'"):
         read_series("japanese_vowels:dev")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("trian.csv", "train.csv"), ("trian.parquet", "train.parquet"), ("tests", "test"),
+     ("trial.xls", "train.csv"), ("model.slst", None)],
+)  # fmt: skip
+def test_similar_names_of_data_are_suggested(wrong, near, tmp_path):
+    for name in ("train.html", "train.slts", "train.parquet", "train.csv", "model.slts"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "test").mkdir()
+    hint = r"data sets\)$" if near is None else rf"Did you mean {near}\?$"
+    with pytest.raises(FileNotFoundError, match=hint):
+        read_series(tmp_path / wrong)
 
 
 @pytest.mark.parametrize("form", [".ts", ".npz"])

@@ -104,6 +104,18 @@ def test_several_columns_identify_a_series_together(form, tmp_path, tables_in_pa
         scan_series(source, id=["subject", "nope"])
 
 
+def test_a_label_that_varies_may_need_one_more_identifier():
+    table = trials(BATCH, LABELS)
+    varying = replaced(table, "speaker", pa.array(np.arange(table.num_rows) % 2))
+    options = r"--id subject --id trial --id \.\.\. \(id=\['subject', 'trial', \.\.\.\]\)"
+    with pytest.raises(DataError, match=options):
+        scan_series(varying, id=["subject", "trial"], label="speaker").read()
+    with pytest.raises(
+        DataError, match=r"one: --id subject --id \.\.\. \(id=\['subject', \.\.\.\]\)"
+    ):
+        scan_series(varying, id="subject", label="speaker", channels=["c1"]).read()
+
+
 def test_frames_and_rows_of_lists_have_several_identifiers_too():
     frame = trials(BATCH, LABELS).to_pandas()
     found, labels = as_series(

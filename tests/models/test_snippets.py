@@ -123,9 +123,11 @@ def test_features_are_those_of_the_reference(case):
 def test_decisions_are_linear_in_the_features(case):
     batch, drawn = case
     coef = coefficients(drawn)
-    features = drawn.features(drawn.counts(batch), batch.lengths)
+    counts = drawn.counts(batch)
+    features = drawn.features(counts, batch.lengths)
     expected = np.einsum("iktf,cktf->ick", features, coef)
-    np.testing.assert_allclose(drawn.contributions(batch, coef), expected, atol=1e-12)
+    found = drawn.contributions(counts, batch.lengths, coef)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
     form = SnippetForm(np.arange(2), drawn, coef)
     np.testing.assert_allclose(form.decide(batch), expected.sum(axis=2), atol=1e-12)
 
@@ -133,10 +135,11 @@ def test_decisions_are_linear_in_the_features(case):
 def test_no_series_have_no_counts(case):
     batch, drawn = case
     coef = coefficients(drawn)
-    assert drawn.counts(batch[:0]).shape == (0, *drawn.thresholds.shape)
+    counts, lengths = drawn.counts(batch[:0]), batch.lengths[:0]
+    assert counts.shape == (0, *drawn.thresholds.shape)
     form = SnippetForm(np.arange(2), drawn, coef)
     assert form.decide(batch[:0]).shape == (0, 2)
-    assert drawn.contributions(batch[:0], coef).shape == (0, 2, COUNT)
+    assert drawn.contributions(counts, lengths, coef).shape == (0, 2, COUNT)
 
 
 def test_a_subset_is_some_of_the_snippets(case):
@@ -186,7 +189,8 @@ def test_contributions_are_those_of_the_reference(case):
         terms, by_snippet = form.attribute(x)
         np.testing.assert_allclose(terms, windows.attribution(batch[p].T, drawn, coef), atol=1e-12)
         usual = drawn.features(n * drawn.shares, np.array([n]))[0]
-        expected = drawn.contributions(x, coef)[0] - np.einsum("ktf,cktf->ck", usual, coef)
+        added = drawn.contributions(drawn.counts(x), x.lengths, coef)[0]
+        expected = added - np.einsum("ktf,cktf->ck", usual, coef)
         np.testing.assert_allclose(by_snippet, expected, atol=1e-12)
         total = form.baseline(n) + terms.sum(axis=(1, 2))
         np.testing.assert_allclose(total, form.decide(x)[0], atol=1e-9)

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import slts
 from slts.plots import plot_alignment, plot_contributions, plot_similarity_space
@@ -89,6 +92,21 @@ def test_models_without_landmarks_have_a_similarity_space_too(fitted):
     _, X, y = fitted
     ax = plot_similarity_space(slts.OneNNClassifier().fit(X, y), X, y)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kind", ["pipeline", "search"])
+def test_searches_and_pipelines_have_a_similarity_space_too(kind, fitted):
+    _, X, y = fitted
+    bbs = slts.BBSClassifier(10, random_state=0)
+    model = make_pipeline(FunctionTransformer(np.negative), bbs)
+    if kind == "search":
+        model = GridSearchCV(bbs, {"gamma": [0.01, 0.1]}, cv=2)
+    # The first step takes arrays only.
+    X = np.stack(X)
+    ax = plot_similarity_space(model.fit(X, y), X, y)
+    assert sum(len(points.get_offsets()) for points in ax.collections) == len(X)
+    with pytest.raises(slts.DataError, match="45 series and 2 labels"):
+        plot_similarity_space(model, X, y[:2])
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_snippets_are_drawn_strongest_first_in_the_units_of_the_data(waves):
 def test_each_snippet_is_shown_in_the_series_where_it_adds_most(waves):
     model, X = waves
     form = model.linear_forms()[-1]
-    added = form.contributions(X)[:, 0]
+    added = form.contributions(form.snippets.counts(X), X.lengths)[:, 0]
     for text, axes in blocks(plot_snippets(model, "wave", X=X)):
         k = position(model, text)
         best = int(np.argmax(added[:, k] if text.startswith("for") else -added[:, k]))

@@ -6,7 +6,9 @@ import re
 import numpy as np
 import pytest
 
+import slts
 from slts.report import collect, render, write_report
+from slts.report.markup import resource
 from slts.series import SeriesBatch
 from tests.report.conftest import DATA, NASTY, fitted
 from tests.report.test_page import contrast
@@ -349,6 +351,47 @@ def test_a_table_that_is_cut_off_says_so(open_page, content, tmp_path):
     assert "cut-right" not in matrix.get_attribute("class")
     wide = open_page(target, width=1920).get_by_label("Series by class")
     assert wide.locator("xpath=following-sibling::p").is_hidden()
+
+
+def test_both_ends_of_a_range_have_one_notation_and_differ(open_page, page_file):
+    source = resource("page.js")
+    begin, end = (source.index(f"// {words}") for words in ("---- numbers ----", "Packed arrays"))
+    cases = {
+        (950, 1000): "950 to 1000",
+        (0, 3000): "0 to 3000",
+        (0.001, 0.012): "0.001 to 0.012",
+        (-1e-5, 0.5): "0.00 to 0.50",
+        (-0.4, 0.31): "\N{MINUS SIGN}0.40 to 0.31",
+        (1013.2, 1013.9): "1013.20 to 1013.90",
+        (1e7, 3.5e7): "1.0e7 to 3.5e7",
+        (0, 3e7): "0 to 3.0e7",
+        (1e-5, 3e-5): "1.0e-5 to 3.0e-5",
+        (1e7, 1e7 + 300): "10000000 to 10000300",
+        (101325.2, 101325.9): "101325 + 0.20 to 0.90",
+        (-101325.9, -101325.2): "\N{MINUS SIGN}101326 + 0.10 to 0.80",
+        (1700000123.2, 1700000123.9): "1700000123 + 0.20 to 0.90",
+        (101325, 101325): "101325",
+        (0, 0): "0",
+    }
+    code = f"(cases) => {{ {source[begin:end]} return cases.map((ends) => range(...ends)); }}"
+    found = open_page(page_file).evaluate(code, list(map(list, cases)))
+    assert found == list(cases.values())
+
+
+def test_ranges_of_snippets_are_not_cut(open_page, three, tmp_path):
+    shift = np.array([1.7e9, -101325.0, 0.0, 1e-6])
+    X, X_test = (
+        SeriesBatch(batch.values + shift, batch.offsets, ["time of day in seconds", *"abc"])
+        for batch in (three.X, three.X_test)
+    )
+    model = slts.LocalSLTSClassifier(12, n_snippets=60, random_state=0).fit(X, three.y)
+    page = open_page(write_report(model, tmp_path / "r.html", X=X_test))
+    names = page.locator("#snippet-gallery .row-name")
+    assert any("1700000" in text or "1699999" in text for text in names.all_inner_texts())
+    cut = names.evaluate_all(
+        "(nodes) => nodes.filter((node) => node.scrollWidth > node.clientWidth).length"
+    )
+    assert cut == 0
 
 
 def test_snippets_are_drawn_with_examples(open_page, local_file):

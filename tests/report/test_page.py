@@ -206,7 +206,7 @@ def lede(text):
 
 def test_the_first_sentence_about_training_data_says_so(model, three):
     seen = lede(render(collect(model, three.X, three.y)))
-    words = "48 of the 48 series in this report are copies of training series"
+    words = "48 of 48 series are copies of training series"
     assert seen.startswith(f"<strong>{words}</strong>, so the figures do not show")
     assert lede(render(collect(model, three.X_test))).startswith("This model distinguishes")
 

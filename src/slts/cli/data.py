@@ -24,7 +24,8 @@ from slts.alignment import require_device
 from slts.atomic_files import is_stream
 from slts.cli.options import CommonOptions
 from slts.cli.terminal import CommandError, Messages
-from slts.columns import RequestedColumns
+from slts.columns import ExpectedColumns, RequestedColumns
+from slts.columns.roles import MODEL, shortened
 from slts.columns.rows import same_step
 from slts.errors import DataError
 from slts.extras import import_extra
@@ -130,7 +131,7 @@ def open_scan(
     common: CommonOptions,
     *,
     model: Any = None,
-    training: RequestedColumns | None = None,
+    training: ExpectedColumns | None = None,
     groups: str | None = None,
     labelled: bool = True,
 ) -> CommandScan:
@@ -144,17 +145,17 @@ def open_scan(
         A fitted model: its channels, classes and label column help to detect columns, labels become
         its classes, and its grid of time is used, unless the option names another.
     training
-        The same of the training data, if there is no model yet.
+        What the training data say, if there is no model yet.
     groups
         Column with the groups, if there are any.
     labelled
         Raise an error for a table without a label column.
     """
     _keep_signals()
-    known = training or RequestedColumns()
+    expected = training or ExpectedColumns()
     if model is not None:
-        known = replace(_known_columns(model), classes=model.classes_)
-    requested = _requested(data, common, replace(known, groups=groups))
+        expected = replace(_expected_columns(model), classes=model.classes_)
+    requested = _requested(data, common, expected, model, groups=groups, labelled=labelled)
     messages = common.messages
     scan = scan_source(data, requested)
     if data == STDIN:
@@ -170,19 +171,24 @@ def open_scan(
         if isinstance(scan.parts()[0], FolderPart):
             raise CommandError(f"{scan.name} has no labels: {HOW_TO_LABEL}")
         options = [f"--label {name}" for name in scan.columns.label_candidates]
-        may_be = f" It may be {' or '.join(options)}." if options and known.classes is None else ""
-        unused = ", ".join(scan.columns.ignored) or "none"
-        why = "has no label column"
-        if known.classes is not None:
-            classes = np.asarray(known.classes).tolist()
-            names = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-            why = f"has no column that holds the classes of {known.owner or 'the model'} ({names})"
-        raise CommandError(
-            f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}. Without "
-            f"--label, the label must have one value per series, two or more in all, and no empty "
-            f"cells"
+        may_be = (
+            f" It may be {' or '.join(options)}." if options and expected.classes is None else ""
         )
-    return CommandScan(scan, messages, known)
+        unused = shortened(scan.columns.ignored) or "none"
+        why = "has no label column"
+        if expected.classes is not None:
+            classes = np.asarray(expected.classes).tolist()
+            names = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+            why = f"has no column that holds the classes of {expected.owner} ({names})"
+        rule = (
+            ". Without --label, the label must have one value per series, two or more in all, and "
+            "no empty cells"
+        )
+        raise CommandError(
+            f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}"
+            f"{'' if may_be else rule}"
+        )
+    return CommandScan(scan, messages, expected)
 
 
 def read_batches(
@@ -198,13 +204,13 @@ def read_batches(
         See `slts.files.iter_series`.
     """
     _keep_signals()
-    missing, known = MissingCounts(), _known_columns(model)
-    requested = _requested(data, common, replace(known, skip=on_error == "skip"))
+    missing, expected = MissingCounts(), _expected_columns(model)
+    requested = _requested(data, common, expected, model, skip=on_error == "skip")
     _say_other_grid(data, common, requested.every, model)
     for batch in scan_source(data, requested).batches(labels=False, batch_size=batch_size):
         if batch.columns is not None:
             common.messages.say_once(f"columns: {batch.columns}")
-        _require_channels(batch, known)
+        _require_channels(batch, expected)
         missing.add(batch.series)
         for note in batch.notes:
             common.messages.say_once(f"{batch.source}: {note}")
@@ -212,22 +218,24 @@ def read_batches(
     missing.say(common.messages)
 
 
-def _known_columns(model: Any) -> RequestedColumns:
+def _expected_columns(model: Any) -> ExpectedColumns:
     """Return what a model says about columns; predictions need no classes."""
-    return RequestedColumns(
-        expect=model.channel_names_in_,
-        every=model.every_,
-        model_label=model.label_column_,
+    return ExpectedColumns(
+        channels=model.channel_names_in_,
+        label=model.label_column_,
         n_channels=model.n_channels_in_,
     )
 
 
-def _requested(data: str, common: CommonOptions, known: RequestedColumns) -> RequestedColumns:
-    """Add the options; without --every, the grid of the model is used."""
+def _requested(
+    data: str, common: CommonOptions, expected: ExpectedColumns, model: Any, **others: Any
+) -> RequestedColumns:
+    """Return the columns that the options name; without --every, the grid of a model is used."""
     given = common.columns
-    if given["every"] is None and base_suffix(data) not in (".npz", ".ts"):
-        given |= {"every": known.every}
-    return replace(known, **given)
+    is_table = base_suffix(data) not in (".npz", ".ts")
+    if model is not None and given["every"] is None and is_table:
+        given |= {"every": model.every_}
+    return RequestedColumns(**given, **others, expected=expected)
 
 
 def _say_other_grid(data: str, common: CommonOptions, every: Any, model: Any) -> None:
@@ -298,7 +306,7 @@ class CommandScan:
     ----------
     scan, messages
         The scan, and where notes are printed.
-    known
+    expected
         Channels and classes of a model or of training data: other numbers of channels are an error,
         and classes replace equal labels, as the integer 1 replaces "1".
     kept
@@ -309,7 +317,7 @@ class CommandScan:
 
     scan: SeriesScan
     messages: Messages
-    known: RequestedColumns
+    expected: ExpectedColumns
     kept: Sequence[AnyArray] | None = None
     missing: dict[int, MissingCounts] = field(default_factory=dict)
 
@@ -363,12 +371,12 @@ class CommandScan:
         """Print the notes of a batch, and return it with labels that are classes of the model."""
         for note in batch.notes:
             self.messages.say_once(f"{batch.source}: {note}")
-        known = self.known
-        _require_channels(batch, known)
-        if batch.labels is None or known.classes is None:
+        expected = self.expected
+        _require_channels(batch, expected)
+        if batch.labels is None or expected.classes is None:
             return batch
-        owner, classes = known.owner or "the model", np.asarray(known.classes)
-        return replace(batch, labels=_matched(batch, batch.labels, classes, owner))
+        classes = np.asarray(expected.classes)
+        return replace(batch, labels=_matched(batch, batch.labels, classes, expected.owner))
 
 
 @dataclass(frozen=True)
@@ -398,18 +406,21 @@ class _CommandPart:
             self.scan.all_missing.say(self.scan.messages)
 
 
-def _require_channels(batch: Dataset, known: RequestedColumns) -> None:
-    """Raise an error if series have another number of channels than is known."""
-    expected = known.n_channels
-    if expected is not None and batch.series.n_channels != expected:
-        all_as_long = bool((batch.series.lengths == expected).all())
-        is_swapped = base_suffix(batch.source) == ".npz" and all_as_long
-        swapped = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)" * is_swapped
-        whose = "the model was trained on" if known.owner is None else f"{known.owner} has"
-        named = "" if swapped or batch.columns is None else ": name as many with --channels"
+def _require_channels(batch: Dataset, expected: ExpectedColumns) -> None:
+    """Raise an error if series have another number of channels than is expected."""
+    n_channels = expected.n_channels
+    if n_channels is not None and batch.series.n_channels != n_channels:
+        hint = ""
+        if base_suffix(batch.source) == ".npz" and (batch.series.lengths == n_channels).all():
+            hint = ". Arrays are (n, channels, time): save X.transpose(0, 2, 1)"
+        elif batch.columns is not None and batch.columns.wide:
+            hint = ": a table with one series per row has one channel"
+        elif batch.columns is not None and expected.owner == MODEL:
+            # --channels would be for the training data too, if there is no model yet.
+            hint = ": name as many with --channels"
         raise DataError(
-            f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but {whose} "
-            f"{expected}{swapped}{named}"
+            f"{batch.source} has {count(batch.series.n_channels, 'channel')}, but "
+            f"{expected.owner} has {n_channels}{hint}"
         )
 
 

@@ -19,6 +19,7 @@ from slts.errors import DataError
 from slts.guarantees import Certificate, certify
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut
+from slts.guarantees.overlap import copies_sentence
 from slts.learning.calibration import Validation
 from slts.quantities import count
 
@@ -181,8 +182,8 @@ def describe_accuracy(scores: dict[str, Any]) -> str:
 def copies_warning(n_copies: int, n: int) -> str:
     """Return a warning about training series in data that should be held out."""
     return (
-        f"warning: {n_copies} of {n} series {'is a copy' if n_copies == 1 else 'are copies'} of "
-        f"training series. The accuracy does not show how the model does on new series."
+        f"warning: {copies_sentence(n_copies, n)}. The accuracy does not show how the model does "
+        f"on new series."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from slts.cli.data import check_output_path, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
 from slts.explanation import Explanation, explain
 from slts.extras import import_extra
+from slts.quantities import count
 from slts.series import SeriesBatch
 from slts.series.naming import time_texts
 
@@ -161,22 +162,22 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
     for c in np.argsort(-scores, kind="stable")[:top]:
         name = str(labels[c])
         rows.append([name, f"{scores[c]:.4f}", f"{chances[name]:.3f}" if chances else ""])
-    if len(labels) > top:
-        rows.append([f"{len(labels) - top} others", "", ""])
     show_table(["class", "score", "probability"], rows)
     c = labels.index(chosen)
     against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
     of_class = f"class {chosen}{against}: score {scores[c]:.4f} ="
 
     def show_largest(
-        header: list[str], cells: Callable[[int], list[str]], values: FloatArray
+        header: list[str], cells: Callable[[int], list[str]], values: FloatArray, total: float
     ) -> None:
         """Show the largest contributions in absolute value, and the sum of the others."""
         order = np.argsort(-np.abs(values), kind="stable").tolist()
-        rows = [[*cells(i), f"{values[i]:+.4f}"] for i in order[:top]]
+        rows, parts = [cells(i) for i in order[:top]], values[order[:top]].tolist()
         if others := order[top:]:
-            empty = [""] * (len(header) - 1)
-            rows.append([f"{len(others)} others", *empty, f"{values[others].sum():+.4f}"])
+            rows.append([count(len(others), "other"), *[""] * (len(header) - 1)])
+            parts.append(values[others].sum())
+        shown = _adding_up(total, parts)
+        rows = [[*row, f"{part:+.4f}"] for row, part in zip(rows, shown, strict=True)]
         show_table([*header, "contribution"], rows)
 
     def landmark(j: int) -> list[str]:
@@ -190,14 +191,34 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
 
     terms, times = found["contributions"][c], explanation.series.times
     texts = [] if times is None else time_texts(times)
-    typer.echo(f"{of_class} offset {found['offset'][c]:.4f} + contributions {terms.sum():.4f}")
-    show_largest(["channel"], lambda u: [found["channels"][u]], terms.sum(axis=0))
+    offset, total = _adding_up(scores[c], [found["offset"][c], terms.sum()])
+    typer.echo(f"{of_class} offset {offset:.4f} + contributions {total:.4f}")
+    show_largest(["channel"], lambda u: [found["channels"][u]], terms.sum(axis=0), total)
     head = ["step", "time"] if texts else ["step"]
-    show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1))
+    show_largest(head, lambda i: [str(i), *texts[i : i + 1]], terms.sum(axis=1), total)
     of_landmarks, of_snippets = found["by_landmark"][c], found["by_snippet"][c]
-    sums = f" + landmarks {of_landmarks.sum():.4f}"
-    sums += f" + snippets {of_snippets.sum():.4f}" if len(of_snippets) else ""
-    typer.echo(f"{of_class} intercept {found['intercept'][c]:.4f}{sums}")
-    show_largest(["landmark", "plain similarity"], landmark, of_landmarks)
+    intercept, *sums = _adding_up(
+        scores[c], [found["intercept"][c], of_landmarks.sum(), of_snippets.sum()]
+    )
+    also = f" + snippets {sums[1]:.4f}" if len(of_snippets) else ""
+    typer.echo(f"{of_class} intercept {intercept:.4f} + landmarks {sums[0]:.4f}{also}")
+    show_largest(["landmark", "plain similarity"], landmark, of_landmarks, sums[0])
     if len(of_snippets):
-        show_largest(["snippet", "number of steps where it occurs"], snippet, of_snippets)
+        show_largest(["snippet", "number of steps where it occurs"], snippet, of_snippets, sums[1])
+
+
+def _adding_up(total: float, parts: Sequence[float]) -> list[float]:
+    """Round to four decimals, each part up or down, so that the parts sum to the rounded total.
+
+    Examples
+    --------
+    >>> from slts.cli.explain import _adding_up
+    >>> _adding_up(1.0, [-0.70406, 1.70406])
+    [-0.7041, 1.7041]
+    """
+    units = 1e4 * np.asarray(parts, dtype=np.float64)
+    whole = np.floor(units)
+    n_up = round(1e4 * round(total, 4)) - int(whole.sum())
+    whole[np.argsort(whole - units, kind="stable")[:n_up]] += 1.0
+    # Without the sign of a zero.
+    return [float(value) for value in whole / 1e4 + 0.0]

@@ -25,7 +25,7 @@ from slts.cli.data import (
 )
 from slts.cli.evaluate import accuracy, copies_warning, describe_accuracy, validation_accuracy
 from slts.cli.terminal import CommandError, Messages, show_json
-from slts.columns import RequestedColumns
+from slts.columns import ExpectedColumns
 from slts.execution import duration
 from slts.guarantees import Certificate
 from slts.guarantees.held_out import HeldOut
@@ -160,10 +160,10 @@ def _open_test(
     """Return a scan of test data, which must have the channels and classes of the training data."""
     known = read_labels(training)
     columns = training.columns
-    expected = RequestedColumns(
-        expect=training.scan.channel_names,
+    expected = ExpectedColumns(
+        channels=training.scan.channel_names,
         classes=np.unique(known.labels),
-        model_label=columns.label if columns is not None and columns.has_header else None,
+        label=columns.label if columns is not None and columns.has_header else None,
         n_channels=known.n_channels,
         owner=training.name,
     )

@@ -381,11 +381,15 @@ class ColumnFacts:
         cells = [cell for cell in self._rows[name].to_pylist() if cell and cell not in MISSING]
         return bool(cells) and all(map(is_number, cells))
 
+    def first_text(self, name: str) -> str:
+        """Return the first cell of a text column that is not missing; nothing if all are."""
+        column = self._rows[name].drop_null()
+        return str(column[0].as_py()) if len(column) else ""
+
     def example(self, name: str) -> str:
         """Describe the values of a column."""
-        column = self._rows[name].drop_null()
-        if self.kinds[name] == "text" and len(column):
-            return f"text such as {column[0].as_py()!r}"
-        if not len(column):
+        if not len(self._rows[name].drop_null()):
             return "no value in its first rows"
+        if self.kinds[name] == "text":
+            return f"text such as {self.first_text(name)!r}"
         return f"values of type {self._rows.schema.field(name).type}"

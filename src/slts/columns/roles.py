@@ -1,15 +1,20 @@
-"""`Columns`: the role of each column of a table; `RequestedColumns`: the roles that are known."""
+"""`Columns`: the role of each column of a table; `RequestedColumns`: the roles that are known.
+
+`ExpectedColumns` is what a model says about them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slts._typing import AnyArray
 from slts.columns.rows import ROW_NUMBERS, TimeForm, joined_identifier, plain_column
 from slts.errors import DataError
+
+MODEL = "the model"
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,31 @@ class Columns:
 
 
 @dataclass(frozen=True)
+class ExpectedColumns:
+    """What a trained model, or its training data, say about the columns of other tables.
+
+    Attributes
+    ----------
+    channels
+        Names of the channels; they are read in this order, unless others are requested.
+    classes
+        The labels; they tell the label from other columns that are not channels.
+    label
+        Label column of the training data; other tables may have none.
+    n_channels
+        Number of channels.
+    owner
+        Whose columns these are, for messages: the model, or the training data if there is none yet.
+    """
+
+    channels: Sequence[str] | None = None
+    classes: Sequence[object] | AnyArray | None = None
+    label: str | None = None
+    n_channels: int | None = None
+    owner: str = MODEL
+
+
+@dataclass(frozen=True)
 class RequestedColumns:
     """What the caller says about the columns.
 
@@ -144,36 +174,31 @@ class RequestedColumns:
         Names of columns; None means that they are guessed. Several columns may be the id.
     channels
         Names of the channels; ``"c1..c12"`` means all columns from the first to the second.
-    expect
-        Channels of a trained model; they are read in this order, unless `channels` names others.
-    classes
-        Labels of a trained model; they tell its label from other columns that are not channels.
-    model_label
-        Label column of the table that the model was trained on; other tables may have none.
-    n_channels
-        Number of channels of a trained model.
-    owner
-        Whose channels and classes these are, if there is no model yet: the training data.
     groups
         Name of the column with the groups; None means that there are none.
     every
         Distance of the steps on a grid of time; None keeps the steps.
     skip
         See `Columns`.
+    labelled
+        Whether labels are needed. If not, a column that varies within a series is not the label.
+    expected
+        What a model or its training data say.
     """
 
     id: str | Sequence[str] | None = None
     time: str | None = None
     label: str | None = None
     channels: str | Sequence[str] | None = None
-    expect: Sequence[str] | None = None
-    classes: Sequence[object] | AnyArray | None = None
     groups: str | None = None
     every: str | float | None = None
     skip: bool = False
-    model_label: str | None = None
-    n_channels: int | None = None
-    owner: str | None = None
+    labelled: bool = True
+    expected: ExpectedColumns = ExpectedColumns()
+
+    def without_names(self) -> RequestedColumns:
+        """Return what is known about a table without header: no model knows its column names."""
+        return replace(self, expected=replace(self.expected, channels=None, label=None))
 
     def require_none(self, source: str) -> None:
         """Raise an error if a column of a source without named columns is requested."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from threading import RLock
@@ -303,8 +303,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         if not is_source(X):
             if y is None:
                 raise DataError("y is None: score needs the label of every series.")
-            known, given = self.classes_.tolist(), np.asarray(y, dtype=object).ravel().tolist()
-            check_label_type([label for label in given if label not in known], known)
+            unknown_labels(labels_as_given(y), self.classes_)
             return float(super().score(X, y, sample_weight))
         if y is not None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
@@ -452,9 +451,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         batch = as_series(X)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        # NumPy would turn a list of 1 and "a" into texts.
-        is_list = isinstance(y, list | tuple)
-        _check_comparable(np.array(y, dtype=object).reshape(-1) if is_list else labels)
+        _check_comparable(labels_as_given(y))
         check_classification_targets(labels)
         advice = f" Every series has one label.{shown}"
         check_one_per_series(len(batch), labels, "y", "labels", advice)
@@ -532,15 +529,32 @@ def _representable(weights: FloatArray) -> FloatArray:
     return weights / largest
 
 
-def check_label_type(unknown: Sequence[object], classes: Sequence[object]) -> None:
-    """Raise an error if labels that are no classes differ from them only in type, as 1 and "1"."""
-    if unknown and {*map(str, unknown)} <= {*map(str, classes)}:
-        found, known = (type(labels[0]).__name__ for labels in (unknown, classes))
+def labels_as_given(y: Any) -> AnyArray:
+    """Return labels as an array; in a list they keep their types, as 1 and "a"."""
+    labels: AnyArray = column_or_1d(np.array(y, dtype=object) if isinstance(y, list | tuple) else y)
+    return labels
+
+
+def unknown_labels(labels: AnyArray, classes: AnyArray) -> list[Any]:
+    """Return the different labels that are no classes of a model.
+
+    Raise an error if they differ from classes only in type, as 1 and "1".
+    """
+    names = classes.tolist()
+    known = set(names)
+    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in known]
+    if unknown and {*map(str, unknown)} <= {*map(str, names)}:
+        given, expected = type(unknown[0]).__name__, type(names[0]).__name__
+        convert = f"{expected}(label)"
+        if expected not in ("int", "float", "str"):
+            # bool("False") is True.
+            convert = "{str(c): c for c in model.classes_}[str(label)]"
         raise DataError(
-            f"y has labels of type {found}, such as {unknown[0]!r}, but the model was trained on "
-            f"labels of type {known}, such as {classes[0]!r}. Labels from text files are text. "
-            f"Convert them: [{known}(label) for label in y]."
+            f"y has labels of type {given}, such as {unknown[0]!r}, but the model was trained on "
+            f"labels of type {expected}, such as {names[0]!r}. Labels from text files are text. "
+            f"Convert them: [{convert} for label in y]."
         )
+    return unknown
 
 
 def check_groups(groups: Any, n_series: int) -> AnyArray:

@@ -252,7 +252,9 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         shares[:, :, :n_landmarks] /= np.bincount(self.groups_)[self.groups_]
         form = self._snippet_form()
         if form is not None:
-            shares[:, :, n_landmarks:] = form.snippets.contributions(batch, form.coef, self.n_jobs)
+            counts = form.snippets.counts(batch, self.n_jobs)
+            added = form.snippets.contributions(counts, batch.lengths, form.coef)
+            shares[:, :, n_landmarks:] = added
         return shares.reshape(len(batch), shares.shape[1] * shares.shape[2])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:

@@ -63,7 +63,7 @@ class WholePart:
             whole = _read_npz(self.path, self.name, requested, labels=labels)
         else:
             whole = _read_ts(self.path, self.name, skip=requested.skip)
-        whole = replace(_in_order(whole, requested.expect), share=1.0)
+        whole = replace(_in_order(whole, requested.expected.channels), share=1.0)
         return whole.batches(labels=labels, batch_size=batch_size)
 
 
@@ -124,7 +124,7 @@ def _read_npz(path: Path, name: str, requested: RequestedColumns, *, labels: boo
         reason = "" if "pickle" in str(error) else f": {error}"
         raise DataError(f"{name} is not an .npz file, or is damaged{reason}") from error
     try:
-        series = _npz_series(arrays, requested.n_channels)
+        series = _npz_series(arrays, requested.expected.n_channels)
     except (DataError, TypeError) as error:
         raise DataError(f"{name}: {error}") from error
     classes = _one_per_series(arrays, "y", len(series), name) if labels else None

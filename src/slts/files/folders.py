@@ -89,10 +89,8 @@ class FolderPart(TablePart):
                     f"{given} has no {_LABEL_FILE}, so it has no {role} {name!r}: {how}"
                 )
         sample, has_header = _sample(given, folder, files)
-        # Without a header, the names of columns are numbers, which no model knows.
-        expect = requested.expect if has_header else None
-        in_files = replace(requested, id=_ID, label=None, groups=None, expect=expect)
-        found = resolve_columns(sample, in_files)
+        known = requested if has_header else requested.without_names()
+        found = resolve_columns(sample, replace(known, id=_ID, label=None, groups=None))
         columns = replace(
             found,
             label=_LABEL if has_labels else label,

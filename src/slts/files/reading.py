@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from slts.columns import Columns, RequestedColumns, resolve_columns
+from slts.columns import Columns, ExpectedColumns, RequestedColumns, resolve_columns
 from slts.columns.rows import SAMPLE_ROWS, Chunk, arrow_table
 from slts.datasets import list_datasets
 from slts.errors import DataError
@@ -40,6 +40,7 @@ from slts.series.flatten import is_frame
 
 pa: Any = LazyModule("pyarrow", "io")
 
+_DATA_SUFFIXES = (*TABLE_SUFFIXES, ".ts", ".npz")
 # How many times larger a compressed text file may be in memory.
 _COMPRESSION = 8
 
@@ -94,9 +95,9 @@ def scan_series(
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) == STDIN:
         raise DataError("standard input can be read only once: save it to a file to scan it")
-    return scan_source(
-        source, RequestedColumns(id, time, label, channels, expect, classes, groups, every)
-    )
+    expected = ExpectedColumns(expect, classes)
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=expected)
+    return scan_source(source, requested)
 
 
 def read_series(
@@ -166,7 +167,8 @@ def read_series(
     --------
     iter_series : Read a source in batches.
     """
-    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every)
+    expected = ExpectedColumns(expect, classes)
+    requested = RequestedColumns(id, time, label, channels, groups, every, expected=expected)
     return scan_source(path, requested).read(labels=labels)
 
 
@@ -205,8 +207,8 @@ def iter_series(
     Dataset
         The next series.
     """
-    skip = on_error == "skip"
-    requested = RequestedColumns(id, time, label, channels, expect, classes, groups, every, skip)
+    skip, expected = on_error == "skip", ExpectedColumns(expect, classes)
+    requested = RequestedColumns(id, time, label, channels, groups, every, skip, expected=expected)
     yield from scan_source(path, requested).batches(labels=labels, batch_size=batch_size)
 
 
@@ -239,18 +241,15 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
         if name.partition(":")[0] in list_datasets():
             requested.require_none(name)
             return SeriesScan(name, None, [WholePart(name, None, requested)])
-        folder = path.parent
-        # Names without suffixes: two files with the same one are not alike for that.
-        others = {file.stem: file.name for file in folder.iterdir()} if folder.is_dir() else {}
-        near = get_close_matches(path.stem, others, n=1)
-        hint = f". Did you mean {others[near[0]]}?" if near else ""
+        near = _similar_name(path)
+        hint = "" if near is None else f". Did you mean {near}?"
         raise FileNotFoundError(
             f"{name}: there is no such file, folder or data set (`slts datasets` lists the data "
             f"sets){hint}"
         )
     if path.is_dir():
         return _scan_folder(files, path, requested)
-    if suffix not in (*TABLE_SUFFIXES, ".ts", ".npz"):
+    if suffix not in _DATA_SUFFIXES:
         raise DataError(
             f"{name} has an unknown suffix; expected {_FORMS}. Rename a text file to .csv or .tsv, "
             f"and save other tables as CSV"
@@ -266,6 +265,17 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
         requested.require_none(name)
         return SeriesScan(name, None, [WholePart(name, path, requested)], _size_in_memory([path]))
     return _of_table(FilePart.at(name, path, requested), [path])
+
+
+def _similar_name(path: Path) -> str | None:
+    """Return the name of data in the same folder that is similar, of the same suffix if any is."""
+    if not path.parent.is_dir():
+        return None
+    others = [f for f in path.parent.iterdir() if f.is_dir() or base_suffix(f) in _DATA_SUFFIXES]
+    # Compare stems: a common suffix does not make two names similar.
+    near = get_close_matches(path.stem, {file.stem for file in others}, n=1)
+    names = sorted(file.name for file in others if file.stem in near)
+    return min(names, key=lambda name: base_suffix(name) != base_suffix(path), default=None)
 
 
 def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -> SeriesScan:

@@ -223,8 +223,7 @@ class CsvTable:
     def resolve(self, requested: RequestedColumns) -> Columns:
         """Find the role of each column of a table."""
         if not self.has_header:
-            # The names of columns are numbers, which no model knows.
-            requested = replace(requested, expect=None, model_label=None)
+            requested = requested.without_names()
         sample = self.sample
         if len(self.names) == 1:
             by = (
@@ -312,17 +311,24 @@ class CsvTable:
             problem = _describe(str(error), line - 1, self.names)
             if len(self.names) == 1:
                 problem += f". The first line, {self.names[0][:60]!r}, must name the columns"
-            elif len(self.names) >= _LEAST_STEPS and " columns, got " in problem:
-                problem += (
-                    ". If every row is a series, all rows must have the same number of cells: end "
-                    "short ones with empty cells, or save the table with one row per step"
-                )
-            elif " columns, got " in problem:
-                problem += ". Put text that holds the delimiter in quotes"
+            elif found := re.search(r"Expected (\d+) columns, got (\d+)", problem):
+                problem += self._advice(*map(int, found.groups()))
             raise DataError(f"{self._file.name}{problem}") from error
         if len(names) < len(self.names):
             table = table.select(list(names))
         return Chunk(table, self._file.name, line, "line", self._file.share)
+
+    def _advice(self, expected: int, got: int) -> str:
+        """Return what to do about a row with a wrong number of cells, if that is clear."""
+        if got > expected:
+            decimals = ", and write numbers with a decimal point" * (self._delimiter == ",")
+            return f". Put text that holds the delimiter in quotes{decimals}"
+        if expected < _LEAST_STEPS:
+            return ""
+        return (
+            ". If every row is a series, all rows must have the same number of cells: end short "
+            "ones with empty cells, or save the table with one row per step"
+        )
 
     def _type(self, name: str, columns: Columns) -> Any:
         """Return the type of a column, which must fit later blocks too."""

@@ -7,11 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.estimators.base import SeriesClassifier, check_groups, check_label_type
+from slts.estimators.base import SeriesClassifier, check_groups, labels_as_given, unknown_labels
 from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
@@ -40,7 +39,7 @@ class HeldOut:
     labels, predicted
         True and predicted label of every series.
     decisions, probabilities
-        Decision values and probabilities; None if the classifier is not one of slts.
+        Decision values and probabilities; None if they are not known.
     overlap
         Copies of training series and of each other; None if the classifier is not one of slts.
     groups
@@ -158,24 +157,19 @@ def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
     """Labels as an array. All must be classes of the model. `X` is used for messages."""
     if y is None:
         raise DataError("y is None: the label of every series is needed.")
-    # Labels of mixed type stay what they are: NumPy would turn 1 and "a" into texts.
-    is_list = isinstance(y, list | tuple)
-    labels: AnyArray = column_or_1d(np.array(y, dtype=object) if is_list else y)
+    labels = labels_as_given(y)
     if len(labels) == 0:
         raise DataError("y is empty: at least one labelled series is needed.")
-    classes = model.classes_.tolist()
-    known, found = set(classes), labels.tolist()
-    wrong = next((i for i, label in enumerate(found) if label not in known), None)
-    if wrong is not None:
-        unseen = list(dict.fromkeys(label for label in found if label not in known))
-        check_label_type(unseen, classes)
+    unseen = unknown_labels(labels, model.classes_)
+    if unseen:
+        wrong = labels.tolist().index(unseen[0])
         more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
         raise DataError(
             f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "
-            f"for {_name_of(wrong, X)}. The model knows {classes}; leave out series of other "
-            f"classes."
+            f"for {_name_of(wrong, X)}. The model knows {model.classes_.tolist()}; leave out "
+            f"series of other classes."
         )
-    return labels.astype(model.classes_.dtype) if is_list else labels
+    return labels.astype(model.classes_.dtype) if labels.dtype == object else labels
 
 
 def check_batch(model: SeriesClassifier, X: Any, labels: AnyArray) -> SeriesBatch:

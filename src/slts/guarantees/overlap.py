@@ -104,6 +104,19 @@ class Overlap:
         return checked, unchecked
 
 
+def copies_sentence(n_copies: int, n: int) -> str:
+    """Return how many series are copies of training series.
+
+    Examples
+    --------
+    >>> from slts.guarantees.overlap import copies_sentence
+    >>> copies_sentence(1, 40)
+    '1 of 40 series is a copy of a training series'
+    """
+    are = "is a copy of a training series" if n_copies == 1 else "are copies of training series"
+    return f"{n_copies:,} of {n:,} series {are}"
+
+
 def joined_draws(draws: IntArray, groups: AnyArray) -> IntArray:
     """Return draws of whole groups; groups that share a draw of series are one draw."""
     _, which = np.unique(groups, return_inverse=True)

@@ -254,11 +254,11 @@ class Snippets:
         return np.asarray(found)
 
     def contributions(
-        self, batch: SeriesBatch, coef: FloatArray, n_jobs: int | None = None
+        self, counts: npt.NDArray[np.int32], lengths: IntArray, coef: FloatArray
     ) -> FloatArray:
         """Return the terms of `SnippetForm.decide`, shape (series, problems, snippets)."""
-        counts, values = self.counts(batch, n_jobs), np.zeros((len(batch), *coef.shape[:2]))
-        for kind, divisors in enumerate(self.divisors(batch.lengths).T):
+        values = np.zeros((len(counts), *coef.shape[:2]))
+        for kind, divisors in enumerate(self.divisors(lengths).T):
             for threshold in range(counts.shape[2]):
                 shares = counts[:, :, threshold] / divisors[:, np.newaxis]
                 values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
@@ -377,15 +377,15 @@ class SnippetForm:
         divisors = snippets.divisors(batch.lengths)[:, :, np.newaxis]
         return np.asarray((by_kind / divisors).sum(axis=1))
 
-    def contributions(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
+    def contributions(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
         """Return what each snippet adds in each series, compared with a mean training series.
 
         Shape (series, problems, snippets).
         """
         # Shape (series, kinds): steps over the divisors.
-        steps = batch.lengths[:, np.newaxis] / self.snippets.divisors(batch.lengths)
+        steps = lengths[:, np.newaxis] / self.snippets.divisors(lengths)
         usual = np.tensordot(steps, self._usual_by_kind, axes=1).swapaxes(1, 2)
-        return np.asarray(self.snippets.contributions(batch, self.coef, n_jobs) - usual)
+        return np.asarray(self.snippets.contributions(counts, lengths, self.coef) - usual)
 
     def occurrences(self, series: SeriesBatch, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
         """Yield some snippets, and how many of their thresholds are met at each step.

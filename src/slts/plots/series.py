@@ -189,8 +189,8 @@ def plot_similarity_space(
     Parameters
     ----------
     model
-        A fitted classifier: its `transform` gives the similarities to landmarks, or `nearness`
-        those to the training series.
+        A fitted classifier, or a search or pipeline that contains one: its `transform` gives the
+        similarities to landmarks, or `nearness` those to the training series.
     X, y
         Series and their labels.
     highlight
@@ -205,10 +205,12 @@ def plot_similarity_space(
         that the two components explain.
     """
     features = model.transform if hasattr(model, "transform") else model.nearness
-    labels, batch = np.asarray(y), model.check_series(X)
+    # A pipeline may accept only the form of X that it was fitted on.
+    direct = hasattr(model, "check_series")
+    labels, batch = np.asarray(y), model.check_series(X) if direct else as_series(X)
     check_one_per_series(len(batch), labels, "y", "labels")
     pca = PCA(2, random_state=0)
-    points = pca.fit_transform(np.asarray(features(batch), dtype=np.float64))
+    points = pca.fit_transform(np.asarray(features(batch if direct else X), dtype=np.float64))
     ax = axes_or_new(ax)
     rings, ring_labels = np.empty((0, 2)), labels[:0]
     if hasattr(model, "landmarks_"):

@@ -28,17 +28,31 @@
   };
   /** Decimals so that rows of a sum have three digits at the largest value. */
   const decimalsFor = (size) => (size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4);
-  /** A few digits, in the shorter of both notations: 0.21, 101320, 2.9e6. */
+  /** A few digits, with an exponent if that is shorter than six characters or more: 0.21, 1000, 2.9e6. */
   const brief = (value, digits = 2) => {
     const near = Number(Math.abs(value).toPrecision(digits));
     const [plain, power] = [String(near), near.toExponential().replace("+", "")];
-    return (value < 0 ? "−" : "") + (power.length < plain.length ? power : plain);
+    return (value < 0 ? "−" : "") + (plain.length > 5 && power.length < plain.length ? power : plain);
   };
-  /** Two digits are enough for a range, unless its ends would be equal. */
+  const fixed = (value, decimals) => {
+    const text = value.toFixed(Math.min(100, Math.max(0, decimals)));
+    return text.replace("-", /[1-9]/.test(text) ? "−" : "");
+  };
+  /** Two digits of the span, both ends in one notation: 950 to 1000, 1.0e7 to 3.5e7, 101325 + 0.20 to 0.90. */
   const range = (low, high) => {
-    let digits = 2;
-    while (digits < 7 && high > low && brief(low, digits) === brief(high, digits)) digits += 1;
-    return `${brief(low, digits)} to ${brief(high, digits)}`;
+    const [size, span] = [Math.max(Math.abs(low), Math.abs(high)), high - low];
+    if (span <= 1e-10 * size) return brief(low, 6);
+    const [power, last] = [Math.floor(Math.log10(size)), Math.floor(Math.log10(span)) - 1];
+    const plain = [low, high].map((value) => fixed(value, -last));
+    const scaled = [low, high].map((value) => fixed(value / 10 ** power, power - last))
+      .map((text) => (/[1-9]/.test(text) ? `${text}e${power}` : "0"));
+    const length = (texts) => Math.max(...texts.map((text) => text.length));
+    if (span < size / 1000 && length(plain) > 8) {
+      const unit = 10 ** (last + 2);
+      const level = Math.floor(low / unit) * unit;
+      return `${fixed(level, -last - 2)} + ${range(low - level, high - level)}`;
+    }
+    return (length(plain) > 5 && length(scaled) < length(plain) ? scaled : plain).join(" to ");
   };
   const plus = (value) => (value > 0 ? "+" : "") + number(value);
   const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`);

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from slts.atomic_files import write_whole
+from slts.guarantees.overlap import copies_sentence
 from slts.quantities import count
 from slts.report.card import card_section
 from slts.report.collect import collect
@@ -166,9 +167,8 @@ def _lede(content: Content) -> str:
     sentences = []
     if summary["n_seen"]:
         sentences.append(
-            f"<strong>{summary['n_seen']:,} of the {summary['n_series']:,} series in this report "
-            f"{'is a copy' if summary['n_seen'] == 1 else 'are copies'} of training "
-            f"series</strong>, so the figures do not show how the model does on new series."
+            f"<strong>{copies_sentence(summary['n_seen'], summary['n_series'])}</strong>, so the "
+            f"figures do not show how the model does on new series."
         )
     sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:

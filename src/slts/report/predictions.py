@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
-from slts.estimators.base import check_groups
+from slts.estimators.base import check_groups, unknown_labels
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval, mean_over_groups
 from slts.guarantees.held_out import HeldOut, Predicted, check_labels, find_overlap
 from slts.guarantees.overlap import Overlap
@@ -121,7 +121,7 @@ def predict_series(
     if y is not None:
         labels = column_or_1d(y)
         check_one_per_series(len(batch), labels, "y", "labels")
-        unknown = [c for c in np.unique(labels).tolist() if c not in set(classes)]
+        unknown = unknown_labels(np.unique(labels), model.classes_)
         position = {c: k for k, c in enumerate([*classes, *unknown])}
         truth = np.array([position[c] for c in labels.tolist()], dtype=np.int64)
     predicted, decisions, probabilities = outputs = _outputs(model, given)

@@ -136,12 +136,14 @@ def assemble(
             column, each = rows[name], rows[name].take(steps.order[offsets[:-1]])
             row = first_true(compute.not_equal(column, each.take(codes)))
             if row is not None:
+                known = columns.id_columns or (columns.id,)
                 raise DataError(
                     f"{source}: {name!r} ({role}) varies in series {ids[codes[row]]!r}: "
                     f"{each[int(codes[row])].as_py()!r} and {column[row].as_py()!r}; it must be "
                     f"the same in all rows of a series. If rows of equal {columns.id!r} are "
-                    f"several series, name all columns that identify one: --id {columns.id} --id "
-                    f"... (id=[{columns.id!r}, ...])"
+                    f"several series, name all columns that identify one: "
+                    f"{' '.join(f'--id {name}' for name in known)} --id ... "
+                    f"(id=[{', '.join(map(repr, known))}, ...])"
                 )
             of_series[role] = plain_array(each)
     for name in columns.constant:

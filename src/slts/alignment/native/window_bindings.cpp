@@ -261,7 +261,7 @@ void add_to_seen(const std::vector<double>& centred, std::int64_t dilation, std:
     const std::int64_t apart = std::min(dilation, steps), half = length / 2;
     for (std::int64_t i = 0; i < steps; ++i) {
         const double* added = centred.data() + i * row;
-        // Different steps before and after the centre: at most one of them lies beyond an end.
+        // Different steps on each side of the centre, at most one of which lies beyond an end.
         const std::int64_t before = std::min(half, (i + apart - 1) / apart);
         const std::int64_t after = std::min(length - 1 - half, (steps - 2 - i + apart) / apart);
         const double share = 1.0 / static_cast<double>(before + 1 + after);
