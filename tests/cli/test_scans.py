@@ -387,4 +387,4 @@ def test_other_channels_are_found_before_anything_is_read(files, model, monkeypa
     columns = ["--label", "speaker", "--channels", "c1,c2"]
     arguments = ["evaluate", model, files["parquet"], *columns, "--quiet"]
     assert slts.cli.main(list(map(str, arguments))) == 1
-    assert "was scanned with the channels c1, c2" in capsys.readouterr().err
+    assert "was scanned with 2 channels, but the model has" in capsys.readouterr().err

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -83,6 +82,7 @@ def test_parts_and_batches_give_the_same_steps(tmp_path, tables_in_parts):
         ),
         ("fast", "must be a number such as 0.02, .*; got fast"),
         (0, "must be a number such as 0.02, .*; got 0"),
+        ("1e400", "must be a number such as 0.02, .*; got 1e400"),
         (
             1e-9,
             r"the data frame: --every \(every=\) 1e-09 is too small for the time 't': 83 rows",
@@ -94,8 +94,14 @@ def test_distances_that_cannot_be_used(every, message):
         scan_series(table(), every=every).read()
 
 
+def test_a_distance_may_be_longer_than_all_series():
+    whole = table().set_column(1, "t", pa.array(np.arange(83)))
+    for data, every in ((table(), 1e300), (whole, 1e300), (moments(), "1e290h")):
+        assert set(scan_series(data, every=every).read().series.lengths) == {1}
+
+
 def test_distances_of_moments_need_a_unit():
-    for every in ("0.02", "3 weeks"):
+    for every in ("0.02", "3 weeks", "1e300h"):
         with pytest.raises(DataError, match=f"such as 20ms, 1s or 5min, .* moments; got {every}"):
             scan_series(moments(), every=every)
 

@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import io
 import linecache
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -467,11 +468,17 @@ def tables(rng, folder):
 # -- command lines
 
 
+def some_model(rng, folder):
+    """Copy a model file, because commands may overwrite it."""
+    given = pick(rng, [path for path in GOLDEN if "names" in path.name] + GOLDEN)
+    return shutil.copy(given, folder / given.name)
+
+
 def some_value(rng, folder, data):
     files = [
         data,
         folder / "m.slts",
-        pick(rng, GOLDEN),
+        some_model(rng, folder),
         folder,
         folder / "out.csv",
         folder / "out.html",
@@ -512,9 +519,7 @@ def commands(rng, folder):
         known = []
     else:
         known = [p for p in load_command(command).params if p.param_type_name == "option"]
-        model = str(
-            pick(rng, [p for p in GOLDEN if "names" in p.name] + [folder / "m.slts", *GOLDEN])
-        )
+        model = str(pick(rng, [folder / "m.slts", *[some_model(rng, folder)] * 9]))
         words = {
             "fit": ["fit", str(data), "--model", str(folder / "m.slts")],
             "report": ["report", model, "--out", str(folder / "r.html")],

@@ -209,12 +209,13 @@ def grid_step(every: str, source: str, *, moments: bool) -> float:
     """
     number, unit = _number_and_unit(every)
     example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
-    if number <= 0.0 or (unit not in _NANOSECONDS if moments else unit):
+    step = number * (_NANOSECONDS.get(unit, math.nan) if moments else 1.0)
+    if not 0.0 < step < math.inf or (unit and not moments):
         held = "holds moments" if moments else "holds numbers, whose unit is not known"
         raise DataError(
             f"{source}: --every (every=) must be {example}, because the time {held}; got {every}"
         )
-    return number * _NANOSECONDS[unit] if moments else number
+    return step
 
 
 def same_step(one: str | None, other: str | None) -> bool:
@@ -234,7 +235,7 @@ def same_step(one: str | None, other: str | None) -> bool:
 
 
 def _number_and_unit(every: str) -> tuple[float, str]:
-    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*([a-z]*)\s*", every)
+    match = re.fullmatch(r"\s*(\d*\.?\d+(?:e[+-]?\d+)?)\s*([a-z]*)\s*", every)
     return (0.0, "") if match is None else (float(match[1]), match[2])
 
 

@@ -224,7 +224,7 @@ def _on_grid(
             f"{source}: --every (every=) {columns.every} is too small for the time "
             f"{columns.time!r}: {len(times):,} rows would become {lengths.sum():,}"
         )
-    is_whole = times.dtype.kind in "iu" and step == int(step)
+    is_whole = times.dtype.kind in "iu" and step < 2.0**62 and step == int(step)
     passed = [np.arange(n) * (int(step) if is_whole else step) for n in lengths]
     found = [
         np.column_stack(

@@ -23,7 +23,7 @@ from slts.execution import (
 from slts.files import Dataset
 from slts.files.dask_collections import is_collection
 from slts.files.paths import is_path_like
-from slts.quantities import parse_bytes
+from slts.quantities import count, parse_bytes
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
@@ -126,8 +126,8 @@ def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str 
     found = None if columns is None else columns.channel_names
     if expected is not None and found is not None and len(found) != len(expected):
         raise DataError(
-            f"{source.name} was scanned with the channels {', '.join(found)}, but the "
-            f"model was fitted on {', '.join(expected)}: name as many with --channels (channels=)."
+            f"{source.name} was scanned with {count(len(found), 'channel')}, but the model has "
+            f"{len(expected)}: name as many with --channels (channels=)."
         )
 
 
