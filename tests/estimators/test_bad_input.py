@@ -172,7 +172,7 @@ WRONG = {
     "normalize": ["yes", None, 2],
     "objective": ["distance", None, 5, (), ("cost", "cost"), ("cost", "best")],
     "penalties": [*_NOT_GRIDS, ["a"]],
-    "random_state": [-1, 1.5, "x", np.random.default_rng(0)],
+    "random_state": [-1, 2**32, 1.5, "x", np.random.default_rng(0)],
     "ranking_limit": [1, 2.5],
     "regularizer": ["ridge", "L1", None, 1],
     "representations": ["colours", (), ("values", "values"), 5],

@@ -191,6 +191,7 @@ _INDICES = Kind("distinct indices of training series", _are_indices)
 _RANDOM_STATE = Kind(
     "a RandomState", lambda v: v is np.random or isinstance(v, np.random.RandomState)
 )
+_SEED = Kind("an integer from 0 to 2**32 - 1", lambda v: _is_integer(v) and 0 <= v < 2**32)
 SEVERAL_COUNTS = NOTHING | _COUNT | list_of(_COUNT)
 PARAMETERS: Mapping[str, Kind] = {
     "C": POSITIVE | one_of("auto"),
@@ -228,7 +229,7 @@ PARAMETERS: Mapping[str, Kind] = {
     "normalize": SWITCH,
     "objective": one_of("affinity", "cost"),
     "penalties": list_of(POSITIVE),
-    "random_state": NOTHING | at_least(0) | _RANDOM_STATE,
+    "random_state": NOTHING | _SEED | _RANDOM_STATE,
     "ranking_limit": NOTHING | at_least(2),
     "regularizer": one_of(*REGULARIZERS),
     "representations": some_of(*REPRESENTATIONS),
