@@ -183,7 +183,7 @@ def test_channels_are_found_by_name(fitted, data, batch, tmp_path):
     found = scan_of(tmp_path / "turned.parquet", channels=["z", "x", "y"])
     np.testing.assert_array_equal(fitted.predict(found), fitted.predict(batch))
     more = scan_of(tmp_path / "turned.parquet", channels=["x", "y", "z", "w"])
-    message = r"with the channels x, y, z, w, but the model was fitted on x, y, z: name as many"
+    message = r"was scanned with 4 channels, but the model has 3: name as many"
     for work in (fitted.predict, fitted.score):
         with pytest.raises(DataError, match=message):
             work(more)
