@@ -19,7 +19,7 @@ from measure import describe_machine, load, write_json
 
 import slts
 
-_CLASSIFIERS: dict[str, tuple[type[Any], dict[str, Any]]] = {
+CLASSIFIERS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "LocalSLTSClassifier()": (slts.LocalSLTSClassifier, {}),
     "SLTSClassifier(100)": (slts.SLTSClassifier, {"n_landmarks": 100}),
     "SLTSClassifierCV(cv=0.3)": (slts.SLTSClassifierCV, {"cv": 0.3}),
@@ -43,7 +43,7 @@ def main() -> None:
     report: dict[str, Any] = {"machine": describe_machine(), "data": name}
     print(f"{name}: {len(X)} + {len(X_test)} series, seconds")
     print(f"{'classifier':<26}{'device':<7}{'threads':>7}{'fit':>8}{'predict':>9}{'accuracy':>10}")
-    for title, (kind, settings) in _CLASSIFIERS.items():
+    for title, (kind, settings) in CLASSIFIERS.items():
         first = None
         for device, jobs in runs:
             model = kind(**settings, device=device, n_jobs=jobs, random_state=0)
