@@ -1,8 +1,9 @@
 """Calculate how a fit would share its work among many threads, on a machine with few cores.
 
 Tasks run one after the other and are timed. A virtual clock shares them out among the threads, as
-`ThreadRunner` and `StepQueue` do. The result is a lower bound on the time: threads of a real
-machine also wait for memory and for the GIL. The table shows which steps gain least.
+`ThreadRunner` and `StepQueue` do. The result is an estimate: threads of a real machine also wait
+for memory and for the GIL, and threads that tasks start themselves are not counted. The table shows
+which steps gain least.
 
     python benchmarks/schedule.py --threads 16
 """

@@ -10,9 +10,11 @@ from threading import Barrier
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import slts
-from slts.learning import blas, loo_ridge
+from slts.execution import fit_threads
+from slts.learning import blas, local, loo_ridge
 from slts.models import comparisons, representations
 from slts.training import local_fit, local_metrics, snippet_features
 from tests.estimators.conftest import make_ragged
@@ -175,6 +177,42 @@ def test_threads_that_start_together_share_a_model(fitted):
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(decide, range(4)):
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3, None])
+def test_a_fit_has_one_thread_of_blas_and_shares_its_own(three, n_jobs, monkeypatch):
+    solve, seen = local.FeatureGram.solve, []
+
+    def recorded(self, *args):
+        own = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+        seen.append((own, fit_threads()))
+        return solve(self, *args)
+
+    monkeypatch.setattr(local.FeatureGram, "solve", recorded)
+    X, y = three[:2]
+    with threadpool_limits(2, user_api="blas"):
+        slts.LocalSLTSClassifier(random_state=0, n_jobs=n_jobs).fit(X, y)
+    assert all(own == {1} for own, _ in seen)
+    *candidates, last = [threads for _, threads in seen]
+    assert set(candidates) == {{1: 1, 3: 1, None: 2}[n_jobs]}
+    assert last == {1: 1, 3: 3, None: 2}[n_jobs]
+
+
+@pytest.mark.parametrize("n_jobs", [2, 8])
+def test_threads_do_not_change_the_sample(n_jobs, monkeypatch, caplog):
+    monkeypatch.setattr(local_fit, "_FEWEST", 10)
+    monkeypatch.setattr(local_fit, "_PER_CLASS_DRAWN", 5)
+    caplog.set_level(logging.INFO, logger="slts")
+    X, y = make_ragged(3, 60, seed=0)
+
+    def fit(n):
+        return slts.LocalSLTSClassifier(
+            n_snippets=20, memory_limit="5MB", random_state=0, n_jobs=n
+        ).fit(X, y)
+
+    one, several = fit(1).decision_function(X), fit(n_jobs).decision_function(X)
+    assert "from a sample of" in caplog.text
+    np.testing.assert_allclose(several, one, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_anchors", [2000, 40])

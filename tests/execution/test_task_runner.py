@@ -275,16 +275,19 @@ def test_an_error_of_a_task_is_raised_and_the_others_stop(n_jobs, error):
 
 
 def test_results_before_an_error_are_yielded():
-    received = []
+    received, three = [], threading.Event()
 
     def task(part, shared, own):
         if part == 3:
+            assert three.wait(PATIENCE)
             raise RuntimeError("broken")
         return part
 
     def run():
         for result in ThreadRunner(2).map(task, range(10)):
             received.append(result)
+            if len(received) == 3:
+                three.set()
 
     with pytest.raises(RuntimeError, match="broken"):
         run()

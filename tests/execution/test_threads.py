@@ -1,5 +1,6 @@
 """BLAS has one thread while there are threads of ours, and its own number afterwards."""
 
+import os
 import threading
 
 import pytest
@@ -38,8 +39,57 @@ def test_without_n_jobs_products_have_the_threads_of_blas():
     with use_fit_threads(None):
         assert (fit_threads(), now()) == (2, {1})
         with use_fit_threads(None):
+            assert fit_threads() == 2
+        with one_blas_thread(), use_fit_threads(None):
             assert fit_threads() == 1
+        # Another thread does not see our limit.
+        found = []
+        other = threading.Thread(target=lambda: found.append(product_threads_without_n_jobs()))
+        other.start()
+        other.join()
+        assert found == [2]
     assert fit_threads() == 1
+
+
+def product_threads_without_n_jobs():
+    with use_fit_threads(None):
+        return fit_threads()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_while_blas_is_limited_leaves_no_limit(monkeypatch, when):
+    class Interrupted:
+        def limit(self, **given):
+            if when == "after":
+                libraries.limit(**given)
+            raise KeyboardInterrupt
+
+        def select(self, **given):
+            return libraries.select(**given)
+
+    libraries = threads._libraries()
+    with monkeypatch.context() as patched:
+        own = Interrupted()
+        patched.setattr(threads, "_libraries", lambda: own)
+        with pytest.raises(KeyboardInterrupt), one_blas_thread():
+            pass
+    assert not threads._LIMITS
+    # What BLAS itself has done at an interrupt is restored here for the other tests.
+    libraries.limit(limits=2, user_api="blas")
+    with one_blas_thread():
+        assert now() == {1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_that_is_forked_inside_restores_the_threads():
+    with one_blas_thread():
+        child = os.fork()
+        if child == 0:
+            with one_blas_thread():
+                pass
+            os._exit(0 if now() == {2} else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_limits_that_overlap_in_any_order_restore_the_first_number():
@@ -80,10 +130,13 @@ def test_every_thread_may_limit_blas_and_restore_it():
 
 def test_a_blas_that_is_loaded_later_is_limited_too(monkeypatch):
     libraries = ThreadpoolController()
-    none = libraries.select(filepath="no library")
-    monkeypatch.setattr(threads, "_libraries", lambda: none)
+    paths = [own.filepath for own in libraries.select(user_api="blas").lib_controllers]
+    if len(paths) < 2:
+        pytest.skip("needs two libraries")
+    first = libraries.select(filepath=paths[0])
+    monkeypatch.setattr(threads, "_libraries", lambda: first)
     with one_blas_thread():
-        assert now() == {2}
+        assert now() == {1, 2}
         monkeypatch.setattr(threads, "_libraries", lambda: libraries)
         with one_blas_thread():
             assert now() == {1}

@@ -135,14 +135,36 @@ def test_few_coordinates_are_solved_alike_in_threads(rng, monkeypatch, n_threads
             np.testing.assert_array_equal(found.left_out, expected.left_out)
 
 
-@pytest.mark.parametrize("n_bytes", [1, 2000, 10**9])
-def test_the_bytes_of_decisions_do_not_change_errors(problem, monkeypatch, n_bytes):
+@pytest.mark.parametrize(("n_bytes", "n_rows"), [(1, 1), (8 * 3 * 3 * 10, 10), (10**9, 256)])
+def test_the_bytes_of_decisions_limit_the_rows_and_do_not_change_errors(
+    problem, monkeypatch, n_bytes, n_rows
+):
+    """25 series with three targets and three penalties."""
     features, targets, weights = problem
-    gram = features @ features.T
+    gram, seen, map_rows = features @ features.T, [], loo_ridge.map_rows
     expected = fit_loo_ridge(gram, gram, targets, weights, PENALTIES).errors
+
+    def recorded(task, array, n_rows):
+        seen.append(n_rows)
+        return map_rows(task, array, n_rows)
+
     monkeypatch.setattr(loo_ridge, "_LEFT_OUT_BYTES", n_bytes)
+    monkeypatch.setattr(loo_ridge, "map_rows", recorded)
     found = fit_loo_ridge(gram, gram, targets, weights, PENALTIES).errors
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert seen == [n_rows]
+
+
+def test_sums_do_not_refer_to_what_was_added(problem):
+    features, targets, _ = problem
+    gram = features @ features.T
+    span = AnchorSpan.of(gram, gram)
+    expected = fit_loo_ridge(gram, gram, targets, np.ones(25), PENALTIES)
+    sums, given = NormalEquations(span.coordinates.shape[1], 3), span.coordinates.copy()
+    sums.add(given, targets, np.ones(25))
+    given[:] = 0.0
+    found = sums.solve(span, targets, np.ones(25), PENALTIES)
+    np.testing.assert_allclose(found.left_out, expected.left_out, atol=1e-9)
 
 
 def test_a_series_without_weight_plays_no_part(problem, fit):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from slts.learning._solvers import Tridiagonal, solve_lower
+from slts.learning._solvers import Tridiagonal, factorise_pivoted, solve_lower
 
 SHIFTS = np.logspace(-3.0, 2.0, 11)
 
@@ -110,3 +110,25 @@ def test_a_factor_must_be_square_and_large_enough(rng):
             solve_lower(np.asfortranarray(factor), rows)
     with pytest.raises(ValueError, match="singular"):
         solve_lower(np.zeros((2, 2), order="F"), np.ones((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("size", "rank"), [(0, 0), (1, 1), (1, 0), (2, 2), (5, 2), (70, 70), (70, 9)]
+)
+def test_a_factor_with_pivots_gives_the_matrix(rng, size, rank):
+    half = rng.normal(size=(size, rank))
+    matrix = np.asfortranarray(half @ half.T)
+    factor = matrix.copy(order="F")
+    order, found = factorise_pivoted(factor, 1e-10)
+    assert found == rank
+    assert sorted(order) == list(range(size))
+    own = np.tril(factor)[:, :rank]
+    np.testing.assert_allclose(own @ own.T, matrix[np.ix_(order, order)], atol=1e-10)
+    assert (np.diff(own.diagonal()) <= 0.0).all()
+
+
+def test_a_matrix_with_pivots_must_be_square_and_finite():
+    with pytest.raises(ValueError, match="not square"):
+        factorise_pivoted(np.ones((2, 3), order="F"), 1e-10)
+    with pytest.raises(ValueError, match="not finite"):
+        factorise_pivoted(np.diag([1.0, np.nan]).copy(order="F"), 1e-10)

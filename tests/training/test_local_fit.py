@@ -50,7 +50,7 @@ def sampled(n_series, n_classes=4):
 
 OPTIONS = SimpleNamespace(
     metrics="class", n_components=5, metric_rank=2, phases=(1, 3), n_comparisons=2, n_snippets=0,
-    n_jobs=1, owner="it", n_solutions=lambda n_targets: 22 * n_targets,
+    n_jobs=1, owner="it", penalties=np.ones(22),
 )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
     monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 500)
     given = {
         "n_channels": 3, "rank": 2, "n_groups": 4, "n_phases": 2, "n_comparisons": 6,
-        "n_snippets": 0, "n_solutions": 9, "n_jobs": 1,
+        "n_snippets": 0, "bytes_of_fits": 0.0,
     }  # fmt: skip
     products, chunk, anchors = 6 * 8 * 100 * 20, 8 * 100 * 2 * 3 * 2, 8 * 20 * 4 * 2 * 3 * 2
     found = local_metrics.training_bytes(100, 20, 15, is_sample=False, **given)
@@ -126,14 +126,11 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
     monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 1 << 20)
     found = local_metrics.training_bytes(100, 20, 15, is_sample=False, **given)
     assert found == products + 2 * 4 * chunk + 6 * anchors
-    # Fits to more judges need more than products of all series with the anchors.
-    of_fit = 8 * 20 * (6 * 20 + 2 * 9)
-    monkeypatch.setattr(local_metrics, "_FITS_BYTES", 3 * of_fit)
-    for n_jobs, at_once in ((1, 1), (2, 2), (4, 3)):
-        own = given | {"n_jobs": n_jobs}
-        needed = local_metrics.training_bytes(20, 20, 20, is_sample=False, **own)
-        fewer = local_metrics.training_bytes(20, 20, 1, is_sample=False, **own)
-        assert needed - fewer == max(at_once * of_fit, 6 * 8 * 20**2) - 6 * 8 * 20**2
+    # Fits to the judges come before.
+    more = local_metrics.training_bytes(
+        100, 20, 15, is_sample=False, **given | {"bytes_of_fits": 1e6}
+    )
+    assert more - found == 1e6 - products
     # Sums over all series come afterwards: they need more if there are many features.
     more = local_metrics.training_bytes(100, 20, 15, is_sample=True, **given)
     assert more == found
@@ -144,6 +141,13 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
     sampled = local_metrics.training_bytes(2000, 1000, 1000, is_sample=True, **many)
     assert sampled == pytest.approx(summing)
     assert local_metrics.training_bytes(2000, 1000, 1000, is_sample=False, **many) < summing
+
+
+def test_estimates_of_fits_count_inner_products_solutions_and_targets():
+    assert local_metrics.fit_bytes(50, 3, 22) == 8 * 50 * (6 * 50 + 2 * 22 * 3 + 10 * 3)
+    assert local_metrics.fit_bytes(50, 999, 22) == 8 * 50 * (6 * 50 + 2 * 22 * 256 + 10 * 999)
+    assert local_metrics.bytes_for_fits(8e6) == 1e6
+    assert local_metrics.bytes_for_fits(1e12) == 512 * 2**20
 
 
 def test_features_of_some_snippets_exist_twice_and_counts_are_kept(monkeypatch):

@@ -326,7 +326,7 @@ def test_the_local_classifier_learns_from_all_parts(more, tmp_path, local_in_par
         np.testing.assert_allclose(
             model.held_out_margins_.margins, models[0].held_out_margins_.margins, atol=1e-9
         )
-    (training, representations, options), found = local_in_parts[0]
+    (training, representations, options, _), found = local_in_parts[0]
     source = ArraySource(slts.as_series(more[0]), more[1])
     every = count_and_sample(source, ThreadRunner(1), SampleSize(), seed=options.seed)
     known = {x.tobytes(): k for k, x in enumerate(every.sample.series)}

@@ -15,6 +15,7 @@ from typing import Any
 from slts.execution.memory import ArrayBlock
 from slts.execution.progress import Progress, silent
 from slts.execution.task_runner import Result, Start, Task, TaskRunner
+from slts.execution.threads import one_blas_thread
 
 # Tasks submitted ahead of the next result, for every thread of the cluster.
 _AHEAD = 4
@@ -210,9 +211,9 @@ class DaskRunner(TaskRunner):
         key = self._key(getattr(named, "__name__", type(named).__name__))
         payload = getattr(part, "payload", None)
         if payload is None:
-            return self._client.submit(task, part, shared, mine, key=key, pure=False)
+            return self._client.submit(_limited, task, part, shared, mine, key=key, pure=False)
         return self._client.submit(
-            _with_payload, task, dataclasses.replace(part, payload=None),
+            _limited, _with_payload, task, dataclasses.replace(part, payload=None),
             self._client.compute(payload), shared, mine, key=key, pure=False,
         )  # fmt: skip
 
@@ -228,6 +229,12 @@ def _listed(task: Task[Iterator[ArrayBlock]], part: Any, shared: Any, own: Any) 
 
 def _given(value: Any) -> Any:
     return value
+
+
+def _limited(task: Callable[..., Result], *args: Any) -> Result:
+    """Run a task on a worker, with one thread of BLAS."""
+    with one_blas_thread():
+        return task(*args)
 
 
 def _with_payload(task: Task[Any], part: Any, payload: Any, shared: Any, own: Any) -> Any:

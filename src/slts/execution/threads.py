@@ -7,6 +7,7 @@ Large products of a fit are cut into tiles for our threads instead (`fit_threads
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -21,11 +22,16 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 # More threads than this only wait for each other; each needs memory for its stack and its batch.
 _THREADS_PER_CORE = 4
 
-_LOCK = threading.Lock()
-# How many limits of BLAS are in force, and what restores the numbers of threads before them.
+# Reentrant: the garbage collector may end a map in a thread that holds it.
+_LOCK = threading.RLock()
+# The limits of BLAS that are in force; what restores the threads before them, and their number.
 _LIMITS: list[object] = []
 _ORIGINAL: dict[Any, Any] = {}
+_before = 1
 _current = threading.local()
+if hasattr(os, "register_at_fork"):
+    # The first limit of a forked process that ends restores the threads.
+    os.register_at_fork(after_in_child=_LIMITS.clear)
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -46,17 +52,21 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread, and large products to this thread."""
     own = object()
     # The limit holds for the whole process, so those of several threads may overlap in any order.
-    with _LOCK:
-        _LIMITS.append(own)
-        if _libraries() not in _ORIGINAL:
-            with _in_control():
-                _ORIGINAL[_libraries()] = _libraries().limit(limits=1, user_api="blas")
     try:
+        with _LOCK:
+            if not _LIMITS:
+                global _before
+                _before = _blas_threads()
+            if _libraries() not in _ORIGINAL:
+                with _in_control():
+                    _ORIGINAL[_libraries()] = _libraries().limit(limits=1, user_api="blas")
+            _LIMITS.append(own)
         with _products_in(1):
             yield
     finally:
         with _LOCK:
-            _LIMITS.remove(own)
+            if own in _LIMITS:
+                _LIMITS.remove(own)
             while _ORIGINAL and not _LIMITS:
                 with _in_control():
                     _ORIGINAL.popitem()[1].restore_original_limits()
@@ -66,15 +76,22 @@ def one_blas_thread() -> Iterator[None]:
 def use_fit_threads(n_jobs: int | None) -> Iterator[None]:
     """Cut large products of this thread into tiles for the threads of `n_jobs`.
 
-    None is as many as BLAS has: its own threads would multiply otherwise.
+    None means as many as BLAS has without our limit or, inside of another context, as that has.
     """
-    if n_jobs is None:
-        found = _libraries().select(user_api="blas").info()
-        n_threads = max([1, *(library["num_threads"] for library in found)])
-    else:
+    if n_jobs is not None:
         n_threads = thread_count(n_jobs)
+    elif getattr(_current, "entered", ()):
+        n_threads = fit_threads()
+    else:
+        with _LOCK:
+            n_threads = _before if _LIMITS else _blas_threads()
     with one_blas_thread(), _products_in(n_threads):
         yield
+
+
+def _blas_threads() -> int:
+    found = _libraries().select(user_api="blas").info()
+    return max([1, *(int(library["num_threads"]) for library in found)])
 
 
 @contextmanager

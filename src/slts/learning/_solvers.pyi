@@ -10,16 +10,20 @@ Features = npt.NDArray[np.floating[Any]]
 
 def solve_definite(matrix: FloatArray, diagonal: float, right: FloatArray) -> FloatArray: ...
 
-# rows L'^-1, or rows L^-1. L is the lower triangle of as many first rows of the factor, which has
-# Fortran's order, as there are columns.
+# Overwrites the lower triangle of a matrix in Fortran's order with its Cholesky factor with pivots.
+# Returns the order of the rows and the rank.
+def factorise_pivoted(matrix: FloatArray, least: float) -> tuple[list[int], int]: ...
+
+# rows L'^-1, or rows L^-1. L is the leading k x k lower triangle of the factor, which has Fortran's
+# order; k is the number of columns of the rows.
 def solve_lower(
     factor: FloatArray, rows: FloatArray, *, transposed: bool = False
 ) -> FloatArray: ...
 
-# A symmetric matrix, minus the outer product of `less` with itself: Q T Q' with tridiagonal T.
+# A symmetric matrix, minus the outer product of a vector with itself: Q T Q' with tridiagonal T.
 # Shifts s are added to its diagonal.
 class Tridiagonal:
-    def __init__(self, matrix: FloatArray, less: FloatArray) -> None: ...
+    def __init__(self, matrix: FloatArray, subtracted: FloatArray) -> None: ...
     # rows Q, or rows Q'.
     def rotate(self, rows: FloatArray, *, back: bool = False) -> FloatArray: ...
     # rows (T + s I)^-1, shape (shifts, rows, columns).

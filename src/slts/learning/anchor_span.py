@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
 
 from slts._typing import FloatArray
-from slts.learning._solvers import solve_lower
+from slts.learning._solvers import factorise_pivoted, solve_lower
 from slts.learning.blas import eigh, map_rows, matmul, on_device_of, on_gpu, on_host
 
 # Pivots below this share of the largest are rounding.
@@ -58,8 +57,10 @@ class _PivotedAxes:
     """Orthonormal axes of the anchors, by Cholesky with pivots: small ones are rounding."""
 
     def __init__(self, gram: FloatArray, least: float) -> None:
-        self._factor, pivots, rank, _ = dpstrf(gram.T, tol=least, lower=True, overwrite_a=True)
-        self._order, self._pivots = pivots - 1, pivots[:rank] - 1
+        # The matrix is symmetric, so its transpose is the same in Fortran's order.
+        self._factor = gram.T
+        order, rank = factorise_pivoted(self._factor, least)
+        self._order, self._pivots = np.array(order), np.array(order[:rank], dtype=np.intp)
 
     def of_anchors(self) -> FloatArray:
         # LAPACK leaves the other triangle as it was.

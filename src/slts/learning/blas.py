@@ -127,10 +127,8 @@ def _map_tiles(task: Callable[[slice, slice], None], product: FloatArray, depth:
 
 
 def eigh(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues and eigenvectors of a symmetric matrix."""
-    # NumPy's, unlike SciPy's, lets other threads of Python work.
-    arrays = sys.modules["cupy"] if on_gpu(symmetric) else np
-    values, vectors = arrays.linalg.eigh(symmetric)
+    """Eigenvalues and eigenvectors of a symmetric matrix on a GPU."""
+    values, vectors = sys.modules["cupy"].linalg.eigh(symmetric)
     return values, vectors
 
 

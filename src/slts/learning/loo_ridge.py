@@ -35,7 +35,7 @@ PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
 _TIE = 1e-9
 # Smallest 1 - leverage: a series of leverage one determines its own fit.
 _LEVERAGE_ROOM = 1e-9
-# Series whose coordinates are copied at once for sums.
+# Series whose coordinates are summed at once.
 _SUMMED = 1024
 # Series that a thread leaves out at once, and bytes of their decisions.
 _LEFT_OUT, _LEFT_OUT_BYTES = 256, 4 * 2**20
@@ -54,8 +54,7 @@ class RidgeFit:
         f = intercept + sum_s weights[s] <features of anchor s, features of x>, shape (anchors,
         targets).
     slope
-        The same in the coordinates of an `AnchorSpan`, shape (coordinates, targets); the weights
-        if all series are anchors.
+        The same in the coordinates of an `AnchorSpan`, shape (coordinates, targets).
     intercept
         Shape (targets,).
     penalties
@@ -123,7 +122,9 @@ class NormalEquations:
         weigh = bool((sample_weight != 1.0).any())
         root = on_device_of(coordinates, np.sqrt(sample_weight)[:, np.newaxis])
         for rows in row_blocks(coordinates, _SUMMED):
-            self._rows.append(root[rows] * coordinates[rows] if weigh else coordinates[rows])
+            some = coordinates[rows]
+            # What is not summed at once must be a copy.
+            self._rows.append(root[rows] * some if weigh or len(some) < _SUMMED else some)
             self._sum_rows(_SUMMED)
 
     def _sum_rows(self, at_least: int) -> None:
@@ -217,8 +218,8 @@ class NormalEquations:
 class _Spectral:
     """Does on a GPU what `Tridiagonal` does on the CPU: T has the eigenvalues."""
 
-    def __init__(self, matrix: FloatArray, less: FloatArray) -> None:
-        column = on_device_of(matrix, less[:, np.newaxis])
+    def __init__(self, matrix: FloatArray, subtracted: FloatArray) -> None:
+        column = on_device_of(matrix, subtracted[:, np.newaxis])
         values, self._vectors = eigh(matrix - column * column.T)
         self._values = np.maximum(values, 0.0)
 

@@ -40,6 +40,8 @@ from slts.training.local_metrics import (
     LocalOptions,
     LocalSolution,
     LocalTraining,
+    bytes_for_fits,
+    fit_bytes,
     learn_local_metrics,
     training_bytes,
 )
@@ -165,6 +167,7 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
             ),
             representations,
             options,
+            bytes_for_fits(limit),
         )
     # Snippets name their series by their numbers in the source.
     named, from_sample = solution.snippets, np.empty(0, dtype=np.int64)
@@ -238,8 +241,10 @@ def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: f
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
             n_snippets=options.n_snippets,
-            n_solutions=options.n_solutions(n_classes),
-            n_jobs=options.n_jobs,
+            bytes_of_fits=max(
+                bytes_for_fits(limit),
+                fit_bytes(min(count, _judge_count(n_classes)), n_classes, len(options.penalties)),
+            ),
             is_sample=not first_pass.complete or count < len(sample),
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)

@@ -32,9 +32,11 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 _SNIPPET_SHARES = 16.0, 2.0, 0.25
 # Snippets are chosen from this many times as many.
 CANDIDATES = 4
-# Matrices of inner products of the judges, and of solutions, that a fit to them holds; bytes for
-# several fits.
-_MATRICES, _SOLUTIONS, _FITS_BYTES = 6, 2, 512 * 2**20
+# Arrays that a fit to the judges holds: inner products, solutions for all penalties, targets.
+_MATRICES, _SOLUTIONS, _TARGETS = 6, 2, 10
+# Most memory for fits that run side by side, and its share of the limit. How many threads there are
+# must not matter: the sample depends on it.
+_FITS_BYTES, _FITS_SHARE = 512 * 2**20, 1 / 8
 # Bytes of anchor features that are kept for the metrics; beyond that they are computed again.
 _KEPT_BYTES = 512 * 2**20
 
@@ -59,19 +61,16 @@ class LocalOptions(FitOptions):
         """Number of comparisons: representations times objectives."""
         return len(self.representations) * len(self.settings)
 
-    def n_solutions(self, n_targets: int) -> int:
-        """Return for how many penalties times targets a ridge regression is solved."""
-        return len(self.penalties) * min(n_targets, MOST_TARGETS)
+
+def fit_bytes(n_judges: int, n_targets: int, n_penalties: int) -> float:
+    """Estimate the memory of a fit to the judges."""
+    solutions = _SOLUTIONS * n_penalties * min(n_targets, MOST_TARGETS)
+    return 8.0 * n_judges * (_MATRICES * n_judges + solutions + _TARGETS * n_targets)
 
 
-def fit_bytes(n_judges: int, n_solutions: int) -> float:
-    """Estimate the memory of a fit to the judges that solves for penalties times targets."""
-    return 8.0 * n_judges * (_MATRICES * n_judges + _SOLUTIONS * n_solutions)
-
-
-def fits_at_once(bytes_of_fit: float, n_jobs: int | None) -> int:
-    """Return how many fits to the judges run side by side."""
-    return max(1, min(thread_count(n_jobs), int(_FITS_BYTES // bytes_of_fit)))
+def bytes_for_fits(limit: float) -> float:
+    """Return the memory for all fits to the judges that run side by side."""
+    return min(_FITS_BYTES, _FITS_SHARE * limit)
 
 
 def training_bytes(
@@ -85,8 +84,7 @@ def training_bytes(
     n_phases: int,
     n_comparisons: int,
     n_snippets: int,
-    n_solutions: int,
-    n_jobs: int | None,
+    bytes_of_fits: float,
     is_sample: bool,
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
@@ -96,9 +94,7 @@ def training_bytes(
     anchors are kept for the metrics. If the series are a sample, the sums over all series come
     afterwards.
     """
-    of_fit = fit_bytes(n_judges, n_solutions)
-    fits = of_fit * fits_at_once(of_fit, n_jobs)
-    products = max(6 * 8.0 * n_series * n_anchors, fits)
+    products = max(6 * 8.0 * n_series * n_anchors, bytes_of_fits)
     n_of_group = n_phases * n_channels * min(rank, n_channels)
     per_group = 8.0 * n_series * n_of_group
     chunk = min(n_groups * per_group, max(CHUNK_BYTES, per_group))
@@ -185,18 +181,21 @@ class LocalSolution:
 
 
 def learn_local_metrics(
-    training: LocalTraining, representations: Sequence[Representation], options: LocalOptions
+    training: LocalTraining,
+    representations: Sequence[Representation],
+    options: LocalOptions,
+    bytes_of_fits: float = np.inf,
 ) -> LocalSolution:
     """Choose phases and snippets on the judges, then fit all series.
 
     Every representation is compared with every objective. The largest number of phases is a
-    multiple of the others.
+    multiple of the others. Fits to the judges use at most `bytes_of_fits`, or run one by one.
     """
     comparisons = _compare(training.landmarks, representations, options)
     judges = training.restricted_to_judges()
     judged = {n: _empty_gram(judges, options) for n in options.phases}
     kept = _align("Aligning some series", judges, comparisons, options, judged)
-    chosen = _choose(judges, options, judged)
+    chosen = _choose(judges, options, judged, bytes_of_fits)
     gram = judged[chosen.n_phases]
     if len(judges.batch) < len(training.batch):
         gram = _empty_gram(training, options)
@@ -366,7 +365,10 @@ class _Chosen(NamedTuple):
 
 
 def _choose(
-    judges: LocalTraining, options: LocalOptions, grams: Mapping[int, FeatureGram]
+    judges: LocalTraining,
+    options: LocalOptions,
+    grams: Mapping[int, FeatureGram],
+    bytes_of_fits: float,
 ) -> _Chosen:
     """Choose by fits to the judges that have all candidates for snippets.
 
@@ -381,19 +383,23 @@ def _choose(
         _count("Choosing snippets", counted, occurring, 1.0, options)
         shares = [share * options.n_comparisons for share in _SNIPPET_SHARES]
 
+    candidates = [(n, share) for n in options.phases for share in shares]
+    # Side by side: a factorisation of this size is hardly faster in many threads.
+    at_once = 1
+    if not any(gram.on_gpu for gram in grams.values()):
+        n_judges, n_targets = judges.targets.shape
+        bytes_per_fit = fit_bytes(n_judges, n_targets, len(options.penalties))
+        room = max(1.0, bytes_of_fits / bytes_per_fit)
+        at_once = int(min(thread_count(options.n_jobs), len(candidates), room))
+    runner, threads_per_fit = ThreadRunner(at_once), max(1, fit_threads() // at_once)
+
     def fit(n_phases: int, share: float) -> RidgeFit:
         gram = grams[n_phases]
         if occurring is not None:
             gram = gram.plus(occurring, share)
-        with use_fit_threads(of_each):
+        with use_fit_threads(threads_per_fit):
             return gram.solve(judges.targets, judges.weights, options.penalties)
 
-    candidates = [(n, share) for n in options.phases for share in shares]
-    # Side by side: a factorisation of this size is hardly faster in many threads.
-    on_gpu = any(gram.on_gpu for gram in grams.values())
-    of_fit = fit_bytes(len(judges.batch), options.n_solutions(judges.targets.shape[1]))
-    runner = ThreadRunner(1 if on_gpu else fits_at_once(of_fit, options.n_jobs))
-    of_each = max(1, fit_threads() // min(runner.n_workers, len(candidates)))
     fitted = runner.map(lambda candidate, *_: fit(*candidate), candidates)
     tried = dict(zip(candidates, fitted, strict=True))
     # Each number of phases with its own weight: phases may need a smaller weight of the snippets.

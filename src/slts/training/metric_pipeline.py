@@ -30,8 +30,8 @@ def metrics_at_once(n_channels: int) -> int:
 class MetricPipeline(Generic[Item]):
     """Calls a task with the similarities under each metric of some paths, in threads.
 
-    Paths come first. A thread that finds none to continue computes similarities or runs a task,
-    while other paths go on. Similarities are computed for one group of metrics at a time, and only
+    Steps that learn metrics run before all others. A thread that finds none computes similarities or
+    runs a task, while others learn metrics. Similarities are computed for one group of metrics at a time, and only
     if no task waits for a thread, so that few of them are in memory. The last metrics, whose tasks
     take longest, come first.
 
@@ -41,9 +41,11 @@ class MetricPipeline(Generic[Item]):
         Metrics as they become known, and their number in each path.
     n_channels
         Number of rows and columns of a metric.
-    projection, blocks
-        Returns the similarities under some metrics, and what computes them in a block of series;
-        all blocks.
+    projection
+        Returns arrays for the similarities under some metrics, and a function that fills a block of
+        their rows.
+    blocks
+        All blocks of rows.
     task
         Called with the number of the path, that of the metric in it, and the similarities.
     """

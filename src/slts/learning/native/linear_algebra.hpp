@@ -32,6 +32,8 @@ struct LinearAlgebra {
     void (*dpotrf)(char* uplo, Integer* n, double* a, Integer* lda, Integer* info);
     void (*dpotrs)(char* uplo, Integer* n, Integer* nrhs, double* a, Integer* lda, double* b,
                    Integer* ldb, Integer* info);
+    void (*dpstrf)(char* uplo, Integer* n, double* a, Integer* lda, Integer* piv, Integer* rank,
+                   double* tol, double* work, Integer* info);
     void (*dtrtrs)(char* uplo, char* trans, char* diag, Integer* n, Integer* nrhs, double* a,
                    Integer* lda, double* b, Integer* ldb, Integer* info);
     void (*dsytrd)(char* uplo, Integer* n, double* a, Integer* lda, double* d, double* e,

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <utility>
+#include <vector>
 
 #include "systems.hpp"
 #include "tridiagonal.hpp"
@@ -93,6 +95,35 @@ std::pair<nb::object, double*> new_array(const std::array<std::size_t, N>& shape
     const nb::capsule owner(numbers, [](void* p) noexcept { delete[] static_cast<double*>(p); });
     using View = nb::ndarray<nb::numpy, double, nb::ndim<N>>;
     return {nb::cast(View(numbers, N, shape.data(), owner)), numbers};
+}
+
+// Overwrites the lower triangle of a semidefinite matrix (in Fortran's order) with its Cholesky
+// factor with pivots. Returns the order of the rows and the rank: smaller pivots than `least` are
+// rounding.
+nb::tuple factorise_pivoted(nb::ndarray<double, nb::ndim<2>, nb::f_contig, nb::device::cpu> matrix,
+                            double least) {
+    const std::size_t size = matrix.shape(0);
+    if (size != matrix.shape(1)) throw nb::value_error("The matrix is not square.");
+    for (std::size_t j = 0; j < size; ++j)
+        if (!std::isfinite(matrix.data()[j * size + j]))
+            throw nb::value_error("The matrix is not finite.");
+    std::vector<Integer> order(size);
+    Integer n = static_cast<Integer>(size), rank = 0, info = 0;
+    {
+        const nb::gil_scoped_release nogil;
+        char lower = 'L';
+        Vector work(2 * size);
+        if (size > 0)
+            scipy.dpstrf(&lower, &n, matrix.data(), &n, order.data(), &rank, &least, work.data(),
+                         &info);
+    }
+    // Integers of 32 bits fill half of the memory: the first number is then followed by another.
+    const bool is_short = size > 1 && (order[0] >> 32) != 0;
+    const auto* shorts = reinterpret_cast<const std::int32_t*>(order.data());
+    nb::list rows;
+    for (std::size_t j = 0; j < size; ++j)
+        rows.append((is_short ? static_cast<Integer>(shorts[j]) : order[j]) - 1);
+    return nb::make_tuple(rows, rank);
 }
 
 // Solves L x = b, or L' x = b, for every row b. L is the first part of a triangle that may be
@@ -197,22 +228,24 @@ NB_MODULE(_solvers, m) {
     load("scipy.linalg.cython_blas", "dtrmm", scipy.dtrmm);
     load("scipy.linalg.cython_lapack", "dpotrf", scipy.dpotrf);
     load("scipy.linalg.cython_lapack", "dpotrs", scipy.dpotrs);
+    load("scipy.linalg.cython_lapack", "dpstrf", scipy.dpstrf);
     load("scipy.linalg.cython_lapack", "dtrtrs", scipy.dtrtrs);
     load("scipy.linalg.cython_lapack", "dsytrd", scipy.dsytrd);
     load("scipy.linalg.cython_lapack", "dlarft", scipy.dlarft);
     m.def("solve_definite", &solve_definite, "matrix"_a, "diagonal"_a, "right"_a);
+    m.def("factorise_pivoted", &factorise_pivoted, "matrix"_a.noconvert(), "least"_a);
     m.def("solve_lower", &solve_lower, "factor"_a, "rows"_a, nb::kw_only(), "transposed"_a = false);
     nb::class_<Tridiagonal>(m, "Tridiagonal")
         .def(
             "__init__",
-            [](Tridiagonal* self, Input<2> matrix, Input<1> less) {
+            [](Tridiagonal* self, Input<2> matrix, Input<1> subtracted) {
                 if (matrix.shape(0) != matrix.shape(1))
                     throw nb::value_error("The matrix is not square.");
-                if (matrix.shape(0) != less.shape(0))
+                if (matrix.shape(0) != subtracted.shape(0))
                     throw nb::value_error("What is subtracted has another length.");
-                construct(self, matrix.data(), copied(less));
+                construct(self, matrix.data(), copied(subtracted));
             },
-            "matrix"_a, "less"_a)
+            "matrix"_a, "subtracted"_a)
         .def("rotate", &rotate, "rows"_a, nb::kw_only(), "back"_a = false)
         .def("solve", &solve, "rows"_a, "shifts"_a)
         .def("quadratic", &quadratic, "rows"_a, "shifts"_a);

@@ -7,9 +7,10 @@ namespace slts {
 
 class Tridiagonal {
    public:
-    // Takes a symmetric matrix, of which the upper triangle of its rows is read, minus less' less.
-    Tridiagonal(const double* matrix, const Vector& less)
-        : size_(less.size()),
+    // Takes a symmetric matrix, of which the upper triangle of its rows is read, minus the outer
+    // product of a vector with itself.
+    Tridiagonal(const double* matrix, const Vector& subtracted)
+        : size_(subtracted.size()),
           reflectors_(size_ * size_),
           scales_(size_ > 0 ? size_ - 1 : 0),
           diagonal_(size_),
@@ -17,7 +18,7 @@ class Tridiagonal {
         if (size_ == 0) return;
         for (std::size_t i = 0; i < size_; ++i)
             for (std::size_t j = i; j < size_; ++j)
-                reflectors_[i * size_ + j] = matrix[i * size_ + j] - less[i] * less[j];
+                reflectors_[i * size_ + j] = matrix[i * size_ + j] - subtracted[i] * subtracted[j];
         char lower = 'L';
         Integer n = static_cast<Integer>(size_), length = kBlock * n, info = 0;
         Vector work(kBlock * size_);
