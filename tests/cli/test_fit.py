@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import slts
 from slts.cli import data as command_data
+from slts.cli import fit as fit_command
 from slts.guarantees.bounds import accuracy_interval, group_accuracy_interval
 from tests.cli.conftest import draw
 from tests.files.forms import csv_text, long_table
@@ -164,6 +165,20 @@ def test_without_test_data_the_accuracy_of_the_fit_is_printed(method, text, kind
         kind, stored.n_series, pytest.approx(stored.accuracy),
     )  # fmt: skip
     assert found["interval"] == list(accuracy_interval(found["right"], found["n"]))
+
+
+def test_a_leave_one_out_below_chance_is_explained(tmp_path, run, monkeypatch):
+    """Labels without information and balanced classes can give 0%."""
+    data, _ = write(tmp_path / "data.csv")
+    arguments = "fit", data, "--model", tmp_path / "m.slts", "--method", "1nn"
+    _, output, _ = run(*arguments)
+    assert "no better than guessing" not in output
+    useless = {"kind": "leave-one-out", "n": 60, "right": 0, "accuracy": 0.0, "interval": [0, 0.06]}
+    monkeypatch.setattr(fit_command, "validation_accuracy", lambda _: useless)
+    code, output, messages = run(*arguments)
+    assert code == 0, messages
+    assert "leave-one-out: accuracy 0.0%" in output
+    assert "no better than guessing" in output
 
 
 def test_groups_of_the_search_give_its_interval(tmp_path, run):

@@ -2,12 +2,15 @@
 
 import copy
 import pickle
+import threading
+import time
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 import slts
+from slts.execution import ThreadRunner
 from slts.models import snippets as snippets_module
 from slts.models.snippets import LENGTH, SnippetForm, Snippets
 from tests.oracles import windows
@@ -98,6 +101,30 @@ def test_thresholds_are_quantiles_of_the_distances_within_the_class():
         found = windows.distances(batch[drawn.series[k]].T, drawn, k)
         expected = np.quantile(found, snippets_module._QUANTILES)
         np.testing.assert_allclose(drawn.thresholds[k], expected, rtol=1e-9, atol=1e-8)
+
+
+def test_a_draw_ends_early_if_its_result_is_not_needed():
+    """Another task fails once the draw has begun; the draw looks at that between series."""
+    batch, begun = make_batch([30] * 40, 2), threading.Event()
+    distances, seen = Snippets.distances, []
+
+    def watched(self, series, which):
+        seen.append(1)
+        begun.set()
+        time.sleep(0.02)
+        return distances(self, series, which)
+
+    def task(part, *_):
+        if part == 1:
+            assert begun.wait(60)
+            raise RuntimeError("broken")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Snippets, "distances", watched)
+            Snippets.draw(batch, np.arange(40) % 2, 400, 0)
+
+    with pytest.raises(RuntimeError, match="broken"):
+        list(ThreadRunner(2).map(task, range(2)))
+    assert len(seen) < 40
 
 
 def test_a_draw_depends_on_its_seed():

@@ -289,6 +289,11 @@ def _summary(found: dict[str, Any], certificate: Certificate | None) -> str:
         if measured["kind"] == "held-out":
             how = "on training series that were held out"
     lines = [trained] if measured is None else [trained, f"{how}: {describe_accuracy(measured)}"]
+    if how == "leave-one-out" and measured["interval"][1] < 1 / len(found["classes"]):
+        lines.append(
+            "no better than guessing: if labels have nothing to do with the series, leaving one out "
+            "favours the other classes"
+        )
     if certificate is not None:
         lines.append(certificate.headline.sentence)
     return "\n".join([*lines, f"model: {found['model']}"])

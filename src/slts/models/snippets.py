@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment.cpu import native, selected_target
-from slts.execution import Block, map_blocks, partition, thread_count
+from slts.execution import Block, check_stopped, map_blocks, partition, thread_count
 from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale
 from slts.series.missing import fill_gaps, give_to_observed
@@ -305,6 +305,7 @@ class Snippets:
         target = selected_target().index
         step = max(1, _DISTANCES // series.n_steps)
         for begin in range(0, len(which), step):
+            check_stopped()
             part = which[begin : begin + step]
             out = np.empty((len(part), series.n_steps))
             native.window_distances(self._windows, part, series.values, out, target)

@@ -30,10 +30,10 @@ def metrics_at_once(n_channels: int) -> int:
 class MetricPipeline(Generic[Item]):
     """Calls a task with the similarities under each metric of some paths, in threads.
 
-    Steps that learn metrics run before all others. A thread that finds none computes similarities or
-    runs a task, while others learn metrics. Similarities are computed for one group of metrics at a time, and only
-    if no task waits for a thread, so that few of them are in memory. The last metrics, whose tasks
-    take longest, come first.
+    Steps that learn metrics run before all others. A thread that finds none computes similarities
+    or runs a task, while others learn metrics. Similarities are computed for one group of metrics
+    at a time, and only if no task waits for a thread, so that few of them are in memory. The last
+    metrics, whose tasks take longest, come first.
 
     Parameters
     ----------
