@@ -291,8 +291,8 @@ def _summary(found: dict[str, Any], certificate: Certificate | None) -> str:
     lines = [trained] if measured is None else [trained, f"{how}: {describe_accuracy(measured)}"]
     if how == "leave-one-out" and measured["interval"][1] < 1 / len(found["classes"]):
         lines.append(
-            "no better than guessing: if labels have nothing to do with the series, leaving one out "
-            "favours the other classes"
+            "no better than guessing: if labels have nothing to do with the series, leaving one "
+            "out favours the other classes"
         )
     if certificate is not None:
         lines.append(certificate.headline.sentence)
