@@ -43,6 +43,7 @@ from slts.training.local_metrics import (
     bytes_for_fits,
     fit_bytes,
     learn_local_metrics,
+    snippet_shares,
     training_bytes,
 )
 from slts.training.partitioned_ridge import PartitionedRidge, one_vs_rest
@@ -226,25 +227,25 @@ def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: f
     n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
         options.metrics, n_classes * _landmarks_per_class(n_classes)
     )
+    n_fits = len(options.phases) * len(snippet_shares(options))
 
     def needed(count: int) -> float:
         # One channel more: the steps may have times.
         channels = sample.series.n_channels
         series = count * sample.series.values.nbytes * (channels + 1) / channels / len(sample)
+        n_judges = min(count, _judge_count(n_classes))
+        bytes_per_fit = fit_bytes(n_judges, n_classes, len(options.penalties))
         learning = training_bytes(
             count,
             min(count, _ANCHORS),
-            min(count, _judge_count(n_classes)),
+            n_judges,
             n_channels=Representation.most_channels(sample.series.n_channels, options.n_components),
             rank=options.metric_rank,
             n_groups=n_groups,
             n_phases=options.phases[-1],
             n_comparisons=options.n_comparisons,
             n_snippets=options.n_snippets,
-            bytes_of_fits=max(
-                bytes_for_fits(limit),
-                fit_bytes(min(count, _judge_count(n_classes)), n_classes, len(options.penalties)),
-            ),
+            bytes_of_fits=max(bytes_per_fit, min(n_fits * bytes_per_fit, bytes_for_fits(limit))),
             is_sample=not first_pass.complete or count < len(sample),
         )
         return max(2.0 * series + learning, series / _SAMPLE_SHARE)

@@ -62,6 +62,13 @@ class LocalOptions(FitOptions):
         return len(self.representations) * len(self.settings)
 
 
+def snippet_shares(options: LocalOptions) -> list[float]:
+    """Return the weights of the snippets to choose from."""
+    if not options.n_snippets:
+        return [0.0]
+    return [share * options.n_comparisons for share in _SNIPPET_SHARES]
+
+
 def fit_bytes(n_judges: int, n_targets: int, n_penalties: int) -> float:
     """Estimate the memory of a fit to the judges."""
     solutions = _SOLUTIONS * n_penalties * min(n_targets, MOST_TARGETS)
@@ -376,12 +383,11 @@ def _choose(
     snippets with the largest coefficients are kept.
     """
     counted = occurring = None
-    shares = [0.0]
+    shares = snippet_shares(options)
     if judges.snippets is not None:
         counted = SnippetFeatures(judges.snippets, judges.batch, judges.anchors, options.n_jobs)
         occurring = _empty_gram(judges, options)
         _count("Choosing snippets", counted, occurring, 1.0, options)
-        shares = [share * options.n_comparisons for share in _SNIPPET_SHARES]
 
     candidates = [(n, share) for n in options.phases for share in shares]
     # Side by side: a factorisation of this size is hardly faster in many threads.
