@@ -76,7 +76,8 @@ def one_blas_thread() -> Iterator[None]:
 def use_fit_threads(n_jobs: int | None) -> Iterator[None]:
     """Cut large products of this thread into tiles for the threads of `n_jobs`.
 
-    None means as many as BLAS has without our limit or, inside of another context, as that has.
+    None means as many threads as BLAS has without our limit. Inside another context, it means the
+    threads of that context.
     """
     if n_jobs is not None:
         n_threads = thread_count(n_jobs)

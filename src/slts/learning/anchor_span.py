@@ -54,7 +54,7 @@ class AnchorSpan:
 
 
 class _PivotedAxes:
-    """Orthonormal axes of the anchors, by Cholesky with pivots: small ones are rounding."""
+    """Orthonormal axes of the anchors, by Cholesky with pivots. Small pivots are rounding."""
 
     def __init__(self, gram: FloatArray, least: float) -> None:
         # The matrix is symmetric, so its transpose is the same in Fortran's order.
