@@ -295,13 +295,10 @@ def test_held_out_decisions_do_not_know_the_choice_of_snippets(
     slts.LocalSLTSClassifier(n_snippets=30, n_phases=1, random_state=0).fit(X, y)
     training, solution = seen[0]
     assert len(training.judges) == judges
-    others = np.setdiff1d(np.arange(80), training.judges)
-    np.testing.assert_array_equal(solution.left_out[others], solution.ridge.left_out[others])
-    errors, known = (
-        np.square(found - training.targets)[training.judges].mean()
-        for found in (solution.left_out, solution.ridge.left_out)
-    )
-    assert errors > 0.95 > known
+    losses = np.square(solution.ridge.left_out - training.targets)
+    assert losses[training.judges].mean() > 0.95
+    # The penalty does not know the choice, either: with random labels a small one would be wrong.
+    assert solution.ridge.errors.min() > 0.95
 
 
 def test_classes_of_one_series_do_not_raise_the_number_that_chooses_snippets(monkeypatch):

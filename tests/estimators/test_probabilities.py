@@ -18,6 +18,7 @@ CALIBRATED = {
     slts.BBSClassifierCV: {"n_landmarks": 20, "cv": 3},
     slts.OneNNClassifier: {},
     slts.SimilaritySVC: {},
+    slts.LocalSLTSClassifier: {"n_snippets": 400},
 }
 
 
@@ -52,6 +53,23 @@ def test_probabilities_are_calibrated_on_held_out_series(kind, n_classes):
     # If the decision values have the right scale by chance, there is nothing to gain.
     calibrated, uncalibrated = np.mean(losses, axis=0)
     assert calibrated < 1.02 * uncalibrated
+
+
+@pytest.mark.parametrize("shift", [0.1, 0.2])
+def test_snippets_chosen_by_chance_do_not_raise_the_confidence(shift):
+    """Strong noise: the snippets with the largest coefficients follow the training series."""
+
+    def overlapping(n, rng):
+        y = np.arange(n) % 2
+        return [rng.normal(size=(2, rng.integers(15, 50))) + shift * c for c in y], y
+
+    gaps = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        model = slts.LocalSLTSClassifier(random_state=seed).fit(*overlapping(300, rng))
+        X, y = overlapping(600, rng)
+        gaps.append(model.predict_proba(X).max(axis=1).mean() - model.score(X, y))
+    assert np.mean(gaps) < 0.05
 
 
 @pytest.mark.parametrize(

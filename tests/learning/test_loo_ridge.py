@@ -8,7 +8,7 @@ from slts.learning import loo_ridge
 from slts.learning.anchor_span import AnchorSpan
 from slts.learning.blas import on_host
 from slts.learning.local import FeatureGram, choose_phases, fewer_phases
-from slts.learning.loo_ridge import NormalEquations, RidgeFit, fit_loo_ridge
+from slts.learning.loo_ridge import LeftOut, NormalEquations, RidgeFit, fit_loo_ridge
 from tests.alignment.cuda import conftest as cuda
 from tests.alignment.cuda.emulator import fake_cupy
 
@@ -39,9 +39,9 @@ def problem(rng):
 def fit(request):
     """Fit all series as anchors, whose coordinates are their factor, or are solved for."""
 
-    def fit(gram, targets, weights, penalties):
+    def fit(gram, targets, weights, penalties, known=None):
         anchors = gram if request.param == "anchors alone" else gram.copy()
-        return fit_loo_ridge(gram, anchors, targets, weights, penalties)
+        return fit_loo_ridge(gram, anchors, targets, weights, penalties, known)
 
     return fit
 
@@ -95,6 +95,26 @@ def test_left_out_predictions_come_from_fits_without_the_series(problem, monkeyp
             np.testing.assert_allclose(found.left_out, left_out, atol=1e-8)
     np.testing.assert_allclose(found.errors, errors)
     assert found.best == np.argmin(errors)
+
+
+@pytest.mark.parametrize("n_known", [0, 10, 25])
+def test_series_that_an_earlier_fit_left_out_count_by_its_errors(problem, rng, fit, n_known):
+    features, targets, weights = problem
+    gram = features @ features.T
+    series = rng.permutation(25)[:n_known]
+    earlier = LeftOut(series, np.array([3.0, 1.0, 2.0]), rng.normal(size=(n_known, 3)))
+    found = fit(gram, targets, weights, PENALTIES, earlier)
+    others = np.setdiff1d(np.arange(25), series)
+    share = weights[series].sum() / weights.sum()
+    for k, penalty in enumerate(PENALTIES):
+        left_out = fit(gram, targets, weights, np.array([penalty])).left_out
+        own = (weights[:, None] * (left_out - targets) ** 2)[others].sum() / weights.sum() / 3
+        assert found.errors[k] == pytest.approx(share * earlier.errors[k] + own)
+    assert found.best == np.argmin(found.errors)
+    np.testing.assert_array_equal(found.left_out[series], earlier.predictions)
+    at_best = fit(gram, targets, weights, PENALTIES[found.best :][:1])
+    np.testing.assert_allclose(found.left_out[others], at_best.left_out[others], atol=1e-9)
+    np.testing.assert_allclose(found.slope, at_best.slope, atol=1e-12)
 
 
 def test_a_large_mean_of_all_features_does_not_matter(rng, fit):
@@ -373,6 +393,10 @@ def test_a_gpu_sums_and_solves_as_the_cpu(cupy, rng, n_anchors):
         sums.add(on_host(span.coordinates), targets, weights)
         found = sums.solve(span, targets, weights, grams[0].absolute(PENALTIES))
         np.testing.assert_allclose(found.left_out, host.left_out, atol=1e-9)
+    known = LeftOut(np.array([7, 2]), np.array([2.0, 1.0, 3.0]), np.zeros((2, 2)))
+    host, device = (gram.solve(targets, weights, PENALTIES, known) for gram in grams)
+    np.testing.assert_allclose(device.errors, host.errors, rtol=1e-9)
+    np.testing.assert_allclose(device.left_out, host.left_out, atol=1e-9)
 
 
 @pytest.mark.parametrize(("gain", "chosen"), [(0.19, 1), (0.21, 3)])

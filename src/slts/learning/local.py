@@ -23,7 +23,7 @@ from slts.learning.blas import (
     take_rows,
 )
 from slts.learning.calibration import two_sided
-from slts.learning.loo_ridge import RidgeFit, fit_loo_ridge
+from slts.learning.loo_ridge import LeftOut, RidgeFit, fit_loo_ridge
 
 # Standard errors of the paired difference by which a richer model must be better.
 _SURE = 2.0
@@ -133,7 +133,11 @@ class FeatureGram:
         return both
 
     def solve(
-        self, targets: FloatArray, sample_weight: FloatArray, penalties: FloatArray
+        self,
+        targets: FloatArray,
+        sample_weight: FloatArray,
+        penalties: FloatArray,
+        known: LeftOut | None = None,
     ) -> RidgeFit:
         """Fit the targets on the features of all comparisons; penalties are relative."""
         return fit_loo_ridge(
@@ -142,6 +146,7 @@ class FeatureGram:
             targets,
             sample_weight,
             self.absolute(penalties),
+            known,
         )
 
     def absolute(self, penalties: FloatArray) -> FloatArray:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from slts._typing import FloatArray
+from slts._typing import FloatArray, IntArray
 from slts.learning._solvers import Tridiagonal
 from slts.learning.anchor_span import AnchorSpan
 from slts.learning.blas import (
@@ -88,6 +88,19 @@ class RidgeFit:
         return float(self.errors[self.best])
 
 
+class LeftOut(NamedTuple):
+    """Some series that were left out of an earlier fit, which has chosen features by them.
+
+    A fit with the chosen features must not leave them out again: their errors would be too small,
+    and so would the penalty. Positions of the series, the error of each penalty, and predictions of
+    shape (series, targets).
+    """
+
+    series: IntArray
+    errors: FloatArray
+    predictions: FloatArray
+
+
 class NormalEquations:
     """Sums over series that determine a ridge regression; the sums of parts are added.
 
@@ -159,6 +172,7 @@ class NormalEquations:
         sample_weight: FloatArray,
         penalties: FloatArray,
         importance: FloatArray | None = None,
+        known: LeftOut | None = None,
     ) -> RidgeFit:
         """Solve for all penalties with one factorisation, and keep the best.
 
@@ -170,6 +184,8 @@ class NormalEquations:
             Candidates, ascending.
         importance
             Weights of these series in the leave-one-out error, if other than in the sums.
+        known
+            Those of them that were left out of an earlier fit with the same penalties.
         """
         self._sum_rows(1)
         assert self._gram is not None
@@ -186,20 +202,32 @@ class NormalEquations:
         slopes = found.reshape(found.shape[0] * found.shape[1], len(gram)).T
         y, shift = targets - target_mean, on_device_of(gram, mean)
 
-        def decide(rows: slice) -> tuple[FloatArray, FloatArray]:
+        def decide(rows: IntArray) -> tuple[FloatArray, FloatArray]:
             x = system.rotate(span.coordinates[rows] - shift)
             leverages = sample_weight[rows, np.newaxis] * on_host(system.quadratic(x, penalties))
             # The intercept has a share of the leverage, too.
             leverages += sample_weight[rows, np.newaxis] / total
             return on_host(x @ slopes), leverages
 
-        shares = sample_weight if importance is None else importance
-        errors, best, kept = _leave_out(decide, span.coordinates, y, shares, len(penalties))
+        importance = sample_weight if importance is None else importance
+        shares = importance / importance.sum()
+        rows, errors = np.arange(len(targets)), np.zeros(len(penalties))
+        if known is not None:
+            rows = np.setdiff1d(rows, known.series)
+            errors = shares[known.series].sum() * known.errors
+        # Only the number of these coordinates matters, and whether they are on a GPU.
+        errors, best, kept = _leave_out(
+            decide, span.coordinates[: len(rows)], rows, y, shares, errors
+        )
         penalty = float(penalties[best])
         slope = system.rotate(system.solve(rotated, penalties[best : best + 1])[0], back=True).T
         decided, curved = on_host(matmul(span.coordinates, slope)), on_host(matmul(gram, slope))
         slope = on_host(slope)
         residual = y - (decided - mean @ slope)
+        left_out = targets.astype(np.float64)
+        left_out[rows] -= residual[rows] / kept
+        if known is not None:
+            left_out[known.series] = known.predictions
         gradient = penalty * slope - cross + curved - np.outer(self._first, mean @ slope)
         return RidgeFit(
             weights=span.anchor_weights(slope),
@@ -208,7 +236,7 @@ class NormalEquations:
             penalties=np.asarray(penalties, dtype=np.float64),
             errors=errors,
             best=best,
-            left_out=targets - residual / kept,
+            left_out=left_out,
             objective=(squares + float((slope * (gradient - cross)).sum())) / total,
             # The squared gradient bounds the gap of a strongly convex quadratic.
             gap=float((gradient**2).sum()) / penalty / total,
@@ -242,6 +270,7 @@ def fit_loo_ridge(
     targets: FloatArray,
     sample_weight: FloatArray,
     penalties: FloatArray,
+    known: LeftOut | None = None,
 ) -> RidgeFit:
     """Fit series in memory.
 
@@ -258,6 +287,8 @@ def fit_loo_ridge(
         Non-negative weights, shape (series,).
     penalties
         Candidates, ascending.
+    known
+        Series that were left out of an earlier fit with the same penalties.
 
     Returns
     -------
@@ -267,15 +298,16 @@ def fit_loo_ridge(
     span = AnchorSpan.of(products, anchors)
     equations = NormalEquations(span.coordinates.shape[1], targets.shape[1])
     equations.add(span.coordinates, targets, sample_weight)
-    return equations.solve(span, targets, sample_weight, penalties)
+    return equations.solve(span, targets, sample_weight, penalties, known=known)
 
 
 def _leave_out(
-    decide: Callable[[slice], tuple[FloatArray, FloatArray]],
+    decide: Callable[[IntArray], tuple[FloatArray, FloatArray]],
     coordinates: FloatArray,
+    series: IntArray,
     y: FloatArray,
-    importance: FloatArray,
-    n_penalties: int,
+    shares: FloatArray,
+    errors: FloatArray,
 ) -> tuple[FloatArray, int, FloatArray]:
     """Choose the penalty by leave-one-out.
 
@@ -285,13 +317,13 @@ def _leave_out(
         Returns decisions (series, penalties * targets) and leverages (series, penalties) of some
         series.
     coordinates
-        Those of all series.
-    y
-        Centred targets.
-    importance
-        Weights of the errors.
-    n_penalties
-        Number of penalties.
+        As many as series are left out; on a GPU, if the decisions are computed there.
+    series
+        Positions of these series.
+    y, shares
+        Centred targets of all series, and their shares of the error.
+    errors
+        What other series add to the error of each penalty.
 
     Returns
     -------
@@ -299,27 +331,28 @@ def _leave_out(
         The error of each penalty; the position of the best; what each series keeps of its residual
         there, shape (series, 1): 1 - leverage.
     """
-    importance = importance / importance.sum() / y.shape[1]
+    shares, n_penalties = shares / y.shape[1], len(errors)
     y = _summed(y)
 
-    def leave_out(rows: slice) -> tuple[FloatArray, FloatArray]:
+    def leave_out(block: slice) -> tuple[FloatArray, FloatArray]:
+        rows = series[block]
         fitted, leverages = decide(rows)
         kept = np.maximum(1.0 - leverages, _LEVERAGE_ROOM)
         residuals = y[rows, np.newaxis] - fitted.reshape(*kept.shape, -1)
         residuals /= kept[:, :, np.newaxis]
-        return kept, np.einsum("i,ipt,ipt->p", importance[rows], residuals, residuals)
+        return kept, np.einsum("i,ipt,ipt->p", shares[rows], residuals, residuals)
 
     # Every thread holds the decisions of its series.
     n_rows = _LEFT_OUT_BYTES // max(1, 8 * n_penalties * y.shape[1])
     found = map_rows(leave_out, coordinates, min(max(1, n_rows), _LEFT_OUT))
-    kept, by_rows = zip(*found, strict=True)
-    errors = np.sum(by_rows, axis=0)
+    errors = sum((added for _, added in found), errors)
     # Of equal errors, the largest penalty is chosen.
     best = len(errors) - 1
     for k in reversed(range(len(errors))):
         if errors[k] < (1.0 - _TIE) * errors[best]:
             best = k
-    return errors, best, np.concatenate(kept)[:, best, np.newaxis]
+    kept = [own[:, best, np.newaxis] for own, _ in found]
+    return errors, best, np.concatenate([np.empty((0, 1)), *kept])
 
 
 def _summed(columns: FloatArray) -> FloatArray:

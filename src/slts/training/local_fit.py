@@ -181,7 +181,11 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
         np.concatenate([landmark_codes, codes[from_sample]]),
     )
     left_out = _left_out(first_pass, judges, options)
-    held_out = solution.left_out[left_out], codes[left_out], first_pass.multiplicities(left_out)
+    held_out = (
+        solution.ridge.left_out[left_out],
+        codes[left_out],
+        first_pass.multiplicities(left_out),
+    )
     validation = Validation.of("leave-one-out", *held_out, series=left_out)
     return LocalFit(
         first_pass, landmarks, indices, origins, groups, group_names, named, solution, held_out,

@@ -13,7 +13,7 @@ from slts.alignment import Aligner, AlignmentSettings, array_module
 from slts.execution import ThreadRunner, fit_threads, thread_count, use_fit_threads
 from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
-from slts.learning.loo_ridge import MOST_TARGETS, RidgeFit
+from slts.learning.loo_ridge import MOST_TARGETS, LeftOut, RidgeFit
 from slts.models.comparisons import (
     CHUNK_BYTES,
     Comparison,
@@ -173,8 +173,8 @@ class LocalSolution:
 
     Comparisons and their metrics (problems, groups, phases, d, r); the snippets and their
     coefficients (problems, snippets, thresholds, kinds), if there are any; intercept, regression,
-    candidates. `left_out` has a decision for each series of the batch by a fit to other series,
-    with snippets that were chosen without it, shape (series, problems).
+    candidates. The regression leaves out the judges before they choose snippets, and other series
+    afterwards.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -183,7 +183,6 @@ class LocalSolution:
     snippet_coef: FloatArray | None
     intercept: FloatArray
     ridge: RidgeFit
-    left_out: FloatArray
     selection: tuple[Choice, ...]
 
 
@@ -208,8 +207,9 @@ def learn_local_metrics(
         gram = _empty_gram(training, options)
         grams = {chosen.n_phases: gram}
         kept = _align("Aligning with landmarks", training, comparisons, options, grams)
-    counted = snippets = None
+    counted = snippets = known = None
     if chosen.snippets is not None:
+        known = LeftOut(training.judges, chosen.fit.errors, chosen.fit.left_out)
         counted = SnippetFeatures(chosen.snippets, training.batch, training.anchors, options.n_jobs)
         _count("Counting snippets", counted, gram, chosen.share, options)
         snippets = replace(counted.snippets, shares=counted.shares())
@@ -217,7 +217,7 @@ def learn_local_metrics(
     judged.clear()
     features = kept or _align_anchors(training, comparisons, n_phases, options)
     if everything is None:
-        ridge = gram.solve(training.targets, training.weights, options.penalties)
+        ridge = gram.solve(training.targets, training.weights, options.penalties, known)
         found = _combine(features, counted, gram, n_phases, ridge.weights)
     else:
         penalties, span = gram.absolute(options.penalties), gram.span()
@@ -235,14 +235,9 @@ def learn_local_metrics(
         del kept, features, gram
         equations = everything.sum(coordinates)
         ridge = equations.solve(
-            span, training.targets, everything.sample_weight, penalties, training.weights
+            span, training.targets, everything.sample_weight, penalties, training.weights, known
         )
         found = found.combined(ridge.slope)
-    left_out = ridge.left_out
-    if snippets is not None:
-        # Decisions with the chosen snippets would be too good: the judges have chosen them.
-        left_out = left_out.copy()
-        left_out[training.judges] = chosen.left_out
     penalty = float(options.penalties[ridge.best])
     return LocalSolution(
         tuple(comparisons),
@@ -251,7 +246,6 @@ def learn_local_metrics(
         found.coef,
         ridge.intercept + found.constant,
         ridge,
-        left_out,
         tuple(replace(c, penalty=penalty) if c.chosen else c for c in chosen.selection),
     )
 
@@ -361,13 +355,13 @@ class _Chosen(NamedTuple):
     """What the judges decide.
 
     The number of phases; the snippets, and their weight beside all comparisons with whole
-    landmarks; leave-one-out decisions of the judges, shape (judges, problems); the candidates.
+    landmarks; the fit to the judges that has chosen them; the candidates.
     """
 
     n_phases: int
     snippets: Snippets | None
     share: float
-    left_out: FloatArray
+    fit: RidgeFit
     selection: tuple[Choice, ...]
 
 
@@ -418,7 +412,7 @@ def _choose(
     if counted is not None:
         order = np.argsort(-counted.effects(fits[n_phases].weights), kind="stable")
         snippets = counted.snippets.subset(np.sort(order[: options.n_snippets]))
-    return _Chosen(n_phases, snippets, weight[n_phases], fits[n_phases].left_out, selection)
+    return _Chosen(n_phases, snippets, weight[n_phases], fits[n_phases], selection)
 
 
 def _count(
