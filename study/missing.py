@@ -46,13 +46,13 @@ writes the page:
 ```
 
 - *Random*: every value is missing with the given probability.
-- *Blocks*: every channel of every series has a gap at a random position. The gap has the given share
-  of the steps.
+- *Blocks*: every channel of every series has a gap at a random position. The gap has the given
+  share of the steps.
 
-The tables show percentages of correct predictions on test series. They are means over {splits} splits
-({fewer} for Auslan; different seeds of the published split for Japanese Vowels). In every cell, the first
-number is for series with gaps (`missing="ignore"`, the default of `as_series`). The second number is
-for series that were interpolated first (`missing="interpolate"`)."""
+The tables show percentages of correct predictions on test series. They are means over {splits}
+splits ({fewer} for Auslan; different seeds of the published split for Japanese Vowels). In every
+cell, the first number is for series with gaps (`missing="ignore"`, the default of `as_series`).
+The second number is for series that were interpolated first (`missing="interpolate"`)."""
 
 
 def remove(values: Values, share: float, how: str, rng: np.random.Generator) -> Values:

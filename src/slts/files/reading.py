@@ -147,9 +147,9 @@ def read_series(
     groups : str, optional
         Column with the group of a series, such as the subject; constant within every series.
     every : str or float, optional
-        Resample every series in long form on a grid of time: from its first time in steps of this
-        distance, such as ``"20ms"``; a number if the times are numbers. Channels are interpolated
-        linearly. By default the steps are kept, and the time only sorts them.
+        Resample every series in long form on a regular time grid that starts at its first time. The
+        interval is text such as ``"20ms"``, or a number if the times are numbers. Channels are
+        interpolated linearly. By default the steps are kept, and the time only sorts them.
     labels : bool
         Whether labels and groups are needed. If not, they may be missing.
 
