@@ -118,8 +118,8 @@ class PredictionSets:
             new = "random series of a new group (copies of a series are one group)"
             given = f"{count(draws, 'group')} of {n} held-out series"
         return (
-            f"A set contains the true class with probability at least 1 - alpha, if the {given} and "
-            f"the {new} are independent draws from one distribution."
+            f"A set contains the true class with probability at least 1 - alpha, if the {given} "
+            f"and the {new} are independent draws from one distribution."
         )
 
     def predict(self, X: Any, alpha: float = 0.05, *, per_class: bool = False) -> LabelSets:
