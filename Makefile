@@ -16,13 +16,13 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## train on an embedded data set; model and report in demo-output/
 	$(BIN)/slts demo --out demo-output
 
-test: $(VENV)/.dev  ## run the tests; FAST=1 leaves the slow ones out (set SLTS_DATA for those on the UCI originals)
+test: $(VENV)/.dev  ## run the tests; FAST=1 skips the slow ones (set SLTS_DATA to run those on the UCI originals)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter-out 0,$(FAST)),-m "not slow")
 
 fuzz: $(VENV)/.dev  ## run random cases for FUZZ_SECONDS=300 and report those that end without a clear error
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300)
 
-mutants: $(VENV)/.dev  ## change the sources at random, and count the changes that no test sees (SEED=1 COUNT=150)
+mutants: $(VENV)/.dev  ## change the sources at random, and count the changes that no test detects (SEED=1 COUNT=150)
 	$(BIN)/python -m tests.mutation --seed $(or $(SEED),1) --count $(or $(COUNT),150)
 
 lint: $(VENV)/.dev  ## check style, formatting and types
@@ -51,7 +51,7 @@ accuracy: $(VENV)/.study-torch  ## compare accuracy with other libraries; result
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-clean:  ## remove the environment and everything built, also results of the studies
+clean:  ## remove the environment and everything built, including results of the studies
 	rm -rf $(VENV) build demo-output bench-output reproduction accuracy docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One stamp per extra; the package is installed in place, so Python sources need no reinstall.

@@ -37,18 +37,22 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
 
 _TEXT = """# Missing values
 
-How accurate classifiers are if values are missing, in training and in prediction. The rules are in
-the [user guide](guide.md#missing-values). Written by
+This page compares the accuracy of classifiers if values are missing in training and in prediction.
+The user guide describes [how missing values are handled](guide.md#missing-values). This command
+writes the page:
 
 ```
 {command}
 ```
 
-*Random*: every value is missing with the given probability. *Blocks*: every channel of every series
-has a gap of the given share of its steps, at a random place. Percentages of correct predictions on
-test series, means over {splits} splits (Auslan {fewer}; Japanese Vowels: seeds of the published
-split). In every cell, the first number is for series with gaps (`missing="ignore"`, the default of
-`as_series`), and the second for series that were interpolated first (`missing="interpolate"`)."""
+- *Random*: every value is missing with the given probability.
+- *Blocks*: every channel of every series has a gap at a random position. The gap has the given
+  share of the steps.
+
+The tables show percentages of correct predictions on test series. They are means over {splits}
+splits ({fewer} for Auslan; different seeds of the published split for Japanese Vowels). In every
+cell, the first number is for series with gaps (`missing="ignore"`, the default of `as_series`).
+The second number is for series that were interpolated first (`missing="interpolate"`)."""
 
 
 def remove(values: Values, share: float, how: str, rng: np.random.Generator) -> Values:

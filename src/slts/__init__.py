@@ -1,4 +1,4 @@
-"""Learned similarity for ragged multivariate time series.
+"""Classify multivariate time series of different lengths, with explanations and error bounds.
 
 Public names and parts are imported when they are first used, so ``import slts`` is cheap.
 """

@@ -67,17 +67,17 @@ class Explanation:
     landmark_indices
         Training series used as landmarks, with a nonzero weight.
     by_landmark
-        The part of each landmark, shape (decisions, landmarks), with the constant channel.
+        Contribution of each landmark, shape (decisions, landmarks), with the constant channel.
     by_snippet
-        The part of each snippet, compared with a mean training series, shape (decisions,
+        Contribution of each snippet, compared with a mean training series, shape (decisions,
         snippets); no columns if the model has none.
     intercept
         The part that belongs to no landmark and no snippet, shape (decisions,): the model's
         intercept, and what the snippets of a mean training series with as many steps add.
         ``intercept + by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
     comparison_names, by_comparison
-        The comparisons of the model and the part of each, shape (decisions, comparisons). These
-        values plus the intercept sum to the decision.
+        The comparisons of the model and the contribution of each, shape (decisions, comparisons).
+        These values plus the intercept sum to the decision.
     channel_names
         Names of the channels, or None.
     series
@@ -221,7 +221,7 @@ class Explanation:
         """Find the decision value of a class and its sign.
 
         Two classes share one decision value, which supports the second class. Multiplied by -1,
-        the value and its parts support the first class.
+        the value and its contributions support the first class.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class Explanation:
 
 
 def explain(model: Any, x: Any) -> Explanation:
-    """Split the decision values of one series into exact contributions.
+    """Divide the decision values of one series into exact contributions.
 
     The paths are found on the CPU, regardless of the model's `device`.
 
@@ -423,15 +423,16 @@ class ModelSummary:
         Mean absolute contribution of each pair (channel of the series, channel of the landmarks),
         shape (decisions, d, d). None for a model with several metrics per class.
     comparison_names, comparison_importance
-        The comparisons, and the mean absolute part of each, shape (decisions, comparisons).
+        The comparisons, and the mean absolute contribution of each, shape (decisions,
+        comparisons).
     snippet_importance
         How much the contribution of each snippet differs between series: its mean absolute
         deviation from its mean, shape (decisions, snippets); no columns if the model has none.
-        A contribution that is the same for all series decides nothing.
+        A contribution that is the same for all series has no importance.
     snippet_effect
-        `snippet_importance` with a sign: positive if a snippet adds more to series in which it
-        occurs closely more often, and so counts for the class; negative if it adds less; zero if
-        it does not occur closely.
+        `snippet_importance` with a sign. Positive if a snippet adds more to series in which it
+        occurs closely more often, so that it counts for the class. Negative if it adds less. Zero
+        if it does not occur closely.
     landmark_indices
         Training series with a nonzero weight in at least one decision.
     landmark_weights

@@ -51,7 +51,7 @@ def select_landmarks(
     objective, band, normalize
         See `AlignmentSettings`.
     random_state
-        Seed of the random draw: of all landmarks, of the initial medoids, or of the first landmark
+        Seed for the random draw of all landmarks, of the initial medoids, or of the first landmark
         of "dselect".
     device
         ``"cpu"``, ``"cuda"`` (an NVIDIA GPU through CuPy, extra ``cuda``) or ``"auto"``, which uses
@@ -214,7 +214,7 @@ def find_medoids(
 ) -> Medoids:
     """Choose medoids: items that minimise the sum of dissimilarities to the nearest of them.
 
-    Initial medoids are drawn like in k-means++, with probabilities proportional to the
+    Initial medoids are drawn as in k-means++, with probabilities proportional to the
     dissimilarity to the nearest medoid. A swap is made as soon as it lowers the cost. One pass over
     the candidates takes O(n^2) time.
 

@@ -753,7 +753,7 @@ def test_prediction_sets_in_every_form(problem, model, tmp_path, run):
     assert [row["set"] for row in rows] == ["|".join(row) for row in labels]
     assert [int(row["set_size"]) for row in rows] == expected.sizes.tolist()
     assert [row["set_flag"] for row in rows] == expected.flags
-    assert messages.count("About 80% of the sets have the true class. This is an estimate") == 1
+    assert messages.count("About 80% of the sets contain the true class. This is an estimate") == 1
     _, output, _ = run("predict", model, test, "--alpha", "0.2", "--json", "--quiet")
     assert [json.loads(line)["set"] for line in output.splitlines()] == labels
     out = tmp_path / "p.parquet"

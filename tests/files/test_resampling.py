@@ -1,4 +1,4 @@
-"""Series with irregular steps, resampled on a grid of time."""
+"""Series with irregular steps, resampled on a regular time grid."""
 
 import numpy as np
 import pytest

@@ -56,7 +56,7 @@ def test_the_page_says_what_the_sets_are(content):
     assert "True class in the set" in text
     sizes = [one | {"covered": 0.5} for one in content["sets"]["sizes"]]
     shifted = section(content | {"sets": content["sets"] | {"sizes": sizes}})
-    assert "Only 50.0% of these sets have the true class." in shifted
+    assert "Only 50.0% of these sets contain the true class." in shifted
     empty = {"id": "odd one", "set": [], "truth": 0, "predicted": 0}
     changed = content | {"sets": content["sets"] | {"odd": [empty], "n_odd": 300}}
     assert ">no class<" in section(changed)

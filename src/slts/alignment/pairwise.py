@@ -41,7 +41,7 @@ def align(
     band
         None, a Sakoe-Chiba radius in steps, or `Itakura`.
     normalize
-        Scale every step to unit L2 norm first.
+        Scale every step to unit length (L2 norm) first.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def similarity(
     X, Y
         Anything that `as_series` accepts. Y=None means X.
     metric
-        M, shape (channels, channels). None is the identity. Paths do not depend on M.
+        M, shape (channels, channels). None means the identity. Paths do not depend on M.
     objective, band, normalize
         See `align`.
     dtype

@@ -57,7 +57,7 @@ def load_command(name: str) -> Any:
 application = typer.Typer(
     name="slts",
     cls=_LazyGroup,
-    help="Learned similarity for ragged multivariate time series.",
+    help="Classify time series of different lengths, explain decisions and bound errors.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

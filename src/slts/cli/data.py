@@ -143,7 +143,7 @@ def open_scan(
         The data, and the options of the command.
     model
         A fitted model: its channels, classes and label column help to detect columns, labels become
-        its classes, and its grid of time is used, unless the option names another.
+        its classes, and its time grid is used, unless the option names another.
     training
         What the training data say, if there is no model yet.
     groups
@@ -239,7 +239,7 @@ def _requested(
 
 
 def _say_other_grid(data: str, common: CommonOptions, every: Any, model: Any) -> None:
-    """Print a message if series are not on the grid of time that a model was trained on."""
+    """Print a message if series are not on the time grid that a model was trained on."""
     if model.every_ is not None and not same_step(model.every_, every):
         common.messages.say(
             f"the model was trained on steps of {model.every_} (--every), {data} has others"

@@ -63,14 +63,14 @@ def fit(
 ) -> None:
     """Train a classifier on labelled series and save it.
 
-    With --test-size, the saved model is trained on the other series only. With --cv, it is trained
-    on all series, after one model for each fold. Series that are held out, or in --test, also give
-    an upper bound on the error on new series.
+    To measure accuracy, use --test-size, --test or --cv. With --test-size, the saved model is
+    trained on the other series only. With --test and --cv, it is trained on all series. --test-size
+    and --test also give an upper bound on the error on new series.
 
     Parameters
     ----------
     model
-        File to write; ends in .slts.
+        Model file to write. Its name ends in .slts.
     method
         Classifier.
     test_size
@@ -78,13 +78,14 @@ def fit(
     cv
         Number of folds, to measure accuracy by cross-validation.
     test
-        Data to measure accuracy on.
+        Other data to measure accuracy on.
     param
-        Parameter of the classifier.
+        Parameter of the classifier. Repeat it to set several.
     no_identifiers
         Leave the names and times of training series out of the model file.
     no_digests
-        Leave out of the model file what recognises copies of training series.
+        Leave the digests of training series, from which copies are recognised, out of the model
+        file.
     """
     tests = {"--test-size": test_size, "--cv": cv, "--test": test}
     given_tests = [name for name, value in tests.items() if value is not None]

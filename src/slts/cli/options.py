@@ -58,10 +58,11 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A .ts, .csv, .tsv, .parquet, .feather or .npz file (text files may end in .gz, .bz2, "
-        ".xz or .zst), a folder of Parquet files or a pattern in quotes such as 'part-*.parquet', "
-        "a folder with one CSV per series and labels.csv, or with a folder of CSV files per class, "
-        "- for CSV from standard input, or a data set such as japanese_vowels:test.",
+        help="One of: a .ts, .csv, .tsv, .parquet, .feather or .npz file (text files may end in "
+        ".gz, .bz2, .xz or .zst); a folder of Parquet files; a pattern in quotes such as "
+        "'part-*.parquet'; a folder with one CSV file per series and labels.csv; a folder with a "
+        "folder of CSV files per class; - for CSV from standard input; a data set such as "
+        "japanese_vowels:test.",
         show_default=False,
     ),
 ]
@@ -82,7 +83,7 @@ Groups = Annotated[
     typer.Option(
         metavar="COLUMN",
         help="Column with the group of a series, such as the subject. Groups are the independent "
-        "draws, and are held out as a whole.",
+        "draws, and each is held out as a whole.",
         show_default="every series is an independent draw",
     ),
 ]
@@ -93,8 +94,8 @@ Quiet = Annotated[
     typer.Option(
         "--quiet",
         "-q",
-        help="Print only warnings and errors, and the scores, explanations, predictions or JSON "
-        "that are asked for.",
+        help="Print only warnings and errors, and the results that you asked for: scores, "
+        "certificates, explanations, predictions or JSON.",
     ),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details.")]
@@ -108,22 +109,22 @@ class CommonOptions:
     Parameters
     ----------
     jobs
-        Threads; 0 uses all processors.
+        Number of threads; 0 uses all cores.
     device
         Where series are aligned: on the CPU, on an NVIDIA GPU, or (auto) on a GPU if there is one
         and the work is large enough.
     id
-        Column that identifies a series. Give it several times if several columns do so together:
-        --id subject --id trial.
+        Column that identifies a series. Repeat it if several columns identify a series
+        together: --id subject --id trial.
     time
-        Column that orders the steps.
+        Column with the time, which sorts the steps.
     label
         Column with the label.
     channels
         Columns with the values: names separated by commas, or a range such as c1..c12.
     every
-        Resample series on a grid of time with steps of this distance: 20ms, 1s, 5min for moments,
-        a number for a time of numbers.
+        Resample series on a regular time grid with this interval: 20ms, 1s or 5min for timestamps,
+        a number if the times are numbers.
     """
 
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=0)] = 0

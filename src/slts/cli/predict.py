@@ -41,7 +41,8 @@ def predict(
 ) -> None:
     """Predict a label and class probabilities for every series.
 
-    CSV, Parquet and folders are read batch by batch, so memory does not grow with their size.
+    CSV files, Parquet files and folders are read batch by batch, so memory does not grow with their
+    size.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ def predict(
     batch_size
         Number of series in memory at a time.
     alpha
-        Also write the set of classes that has the true one with probability 1 - ALPHA: the set, its
-        size, and whether it is empty, a single class or several.
+        Also write the prediction set, which contains the true class with probability 1 - ALPHA. The
+        columns are the set, its size, and whether it has no class, a single one or several.
     on_error
         If a series has an infinite value, a cell that is not a number, or no value at all: stop, or
         skip it and give the reason in a column `error`.

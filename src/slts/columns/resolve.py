@@ -176,7 +176,7 @@ class _Resolver(IdentifierGuesses):
     def _check_grid(self, every: str, time: str | None) -> None:
         if time is None:
             raise DataError(
-                f"{self.file}: --every (every=) resamples on a grid of time, but there is no time "
+                f"{self.file}: --every (every=) resamples on a time grid, but there is no time "
                 f"column. Name it with --time (time=)"
             )
         numbers = self.kinds[time] in NUMERIC or self.time_form(time) == "number"

@@ -50,7 +50,7 @@ class Columns:
     model_channels
         Names of the channels if these columns replace the channels of a model.
     every
-        Distance of the steps on the grid of time on which series are resampled, such as 20ms.
+        Interval of the time grid on which series are resampled, such as 20ms.
     groups
         Column with the group, such as the subject, if one was named.
     skip
@@ -177,7 +177,7 @@ class RequestedColumns:
     groups
         Name of the column with the groups; None means that there are none.
     every
-        Distance of the steps on a grid of time; None keeps the steps.
+        Interval of the time grid; None keeps the steps.
     skip
         See `Columns`.
     labelled

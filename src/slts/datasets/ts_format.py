@@ -321,7 +321,7 @@ def write_ts(
     path : str or path
         File to write, in UTF-8; compressed if it ends in `.gz`.
     X : object
-        Series in any form that `as_series` takes. NaN is written as a missing value, `?`.
+        Series in any form that `as_series` accepts. NaN is written as a missing value, `?`.
     y : array-like of shape (n_series,), optional
         Labels. Floating-point numbers are written as regression targets, everything else as class
         labels, which must not contain white space or colons.

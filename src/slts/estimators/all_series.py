@@ -58,7 +58,7 @@ class AllSeriesClassifier(SeriesClassifier):
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` accepts.
 
         Returns
         -------
@@ -136,10 +136,10 @@ class OneNNClassifier(NearestNeighbor):
         standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
         compressed tails).
     homogeneous
-        Append a constant channel before rows are normalised, so that amplitude is kept: True,
-        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
     normalize
-        Scale every step to unit norm.
+        Scale every step to unit length.
     calibration_size
         Number of training series that are compared with all others to calibrate `predict_proba`.
         None skips calibration, and `predict_proba` is not available.
@@ -148,9 +148,9 @@ class OneNNClassifier(NearestNeighbor):
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
         files do not store it.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     random_state
-        Seed of the series used for calibration.
+        Seed for the series used for calibration.
     verbose
         Show progress.
 
@@ -171,9 +171,10 @@ class OneNNClassifier(NearestNeighbor):
         Parameters
         ----------
         X
-            Training series: anything `slts.as_series` takes, or a scan, which is read into memory.
+            Training series: anything `slts.as_series` accepts, or a scan, which is read into
+            memory.
         y
-            Labels of any type, one per series; None for a scan, which has its own.
+            Labels of any type, one per series; None for a scan, which contains them.
 
         Returns
         -------
@@ -192,13 +193,13 @@ class OneNNClassifier(NearestNeighbor):
 class LDMLTClassifier(NearestNeighbor):
     """Label of the nearest training series under a learned Mahalanobis DTW distance.
 
-    The distance is the least sum of (a - b)'M(a - b) along a path. M is learned from triplets of
+    The distance is the smallest sum of (a - b)'M(a - b) along a path. M is learned from triplets of
     training series by LogDet-regularised steps.
 
     Parameters
     ----------
     n_cycles
-        Most cycles; triplets are rebuilt under the current M in each.
+        Largest number of cycles. Each cycle rebuilds the triplets under the current M.
     triplets_per_series
         Triplets per ranked series in the first cycle.
     margin
@@ -210,10 +211,10 @@ class LDMLTClassifier(NearestNeighbor):
         standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
         compressed tails).
     homogeneous
-        Append a constant channel before rows are normalised, so that amplitude is kept: True,
-        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
     normalize
-        Scale every step to unit norm.
+        Scale every step to unit length.
     calibration_size
         Number of training series that are compared with all others to calibrate `predict_proba`.
         None skips calibration, and `predict_proba` is not available.
@@ -222,9 +223,9 @@ class LDMLTClassifier(NearestNeighbor):
         CuPy (extra ``cuda``); or ``"auto"``, the GPU if there is one and the work is large enough
         (logged once). Paths of triplets are always found on the CPU. Model files do not store it.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     random_state
-        Seed of the triplets and of the series used for calibration.
+        Seed for the triplets and for the series used for calibration.
     verbose
         Show progress.
 
@@ -254,9 +255,10 @@ class LDMLTClassifier(NearestNeighbor):
         Parameters
         ----------
         X
-            Training series: anything `slts.as_series` takes, or a scan, which is read into memory.
+            Training series: anything `slts.as_series` accepts, or a scan, which is read into
+            memory.
         y
-            Labels of any type, one per series; None for a scan, which has its own.
+            Labels of any type, one per series; None for a scan, which contains them.
 
         Returns
         -------
@@ -307,7 +309,7 @@ class SimilaritySVC(AllSeriesClassifier):
         from 1/64 to 256 with the best held-out accuracy. All candidates share one set of
         alignments.
     fit_intercept
-        Learn a bias. Similarities to many series hardly need one.
+        Learn an intercept. It is rarely needed with similarities to many series.
     objective, band
         How paths are found; see `slts.align`.
     scale
@@ -315,10 +317,10 @@ class SimilaritySVC(AllSeriesClassifier):
         standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
         compressed tails).
     homogeneous
-        Append a constant channel before rows are normalised, so that amplitude is kept: True,
-        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
     normalize
-        Scale every step to unit norm.
+        Scale every step to unit length.
     class_weight
         None, ``"balanced"`` or a dict of weights by label.
     calibration_cv
@@ -330,9 +332,9 @@ class SimilaritySVC(AllSeriesClassifier):
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
         files do not store it.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     random_state
-        Seed of folds.
+        Seed for the folds.
     verbose
         Show progress.
 
@@ -366,14 +368,15 @@ class SimilaritySVC(AllSeriesClassifier):
         Parameters
         ----------
         X
-            Training series: anything `slts.as_series` takes, or a scan, which is read into memory.
+            Training series: anything `slts.as_series` accepts, or a scan, which is read into
+            memory.
         y
-            Labels of any type, one per series; None for a scan, which has its own.
+            Labels of any type, one per series; None for a scan, which contains them.
         sample_weight
-            Non-negative weight of each series in the loss; None is 1 for all.
+            Non-negative weight of each series in the loss; None means 1 for all.
         groups
             Group of each series, such as the subject: a group is held out as a whole. None for a
-            scan, which has its own (``scan_series(..., groups="subject")``).
+            scan, which contains them (``scan_series(..., groups="subject")``).
 
         Returns
         -------

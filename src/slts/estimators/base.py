@@ -64,7 +64,7 @@ _MAKING = RLock()
 
 
 class Outputs(NamedTuple):
-    """Everything a classifier says about series, from one set of alignments."""
+    """Labels, decision values and probabilities of series, from one set of alignments."""
 
     labels: npt.NDArray[Any]
     decisions: FloatArray
@@ -92,8 +92,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
 
     Other parts of the library read fitted classifiers through these attributes and methods only.
 
-    Parameters are fields of dataclasses: they make the constructor, which stores them as they are.
-    Fitted attributes are fields that the constructor leaves out.
+    Parameters are fields of a dataclass, and the constructor stores them unchanged. Fitted
+    attributes are fields that are not arguments of the constructor.
 
     Attributes
     ----------
@@ -111,14 +111,14 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Names and classes of the training series that landmarks, snippets or neighbours come from;
         None in models from older files.
     every_ : str or None
-        Distance of the steps of the scan that the model was fitted on, if it was resampled.
+        Interval of the time grid of the scan that the model was fitted on, if it was resampled.
     label_column_ : str or None
         Name of the label column of the scan that the model was fitted on, if it has one.
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     training_digests_ : ndarray or None
-        Sorted digests of the training series, by which held-out series that are copies of them
-        are recognised; None in models from files without them.
+        Sorted digests of the training series, from which copies among held-out series are
+        recognised; None in models from files without digests.
     """
 
     __signature__ = _OwnParametersFirst()
@@ -215,7 +215,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, or a scan.
+            Anything `slts.as_series` accepts, or a scan.
 
         Returns
         -------
@@ -231,7 +231,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, or a scan.
+            Anything `slts.as_series` accepts, or a scan.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, or a scan.
+            Anything `slts.as_series` accepts, or a scan.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, or a scan.
+            Anything `slts.as_series` accepts, or a scan.
 
         Returns
         -------
@@ -288,7 +288,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, or a scan.
+            Anything `slts.as_series` accepts, or a scan.
         y
             Labels; None for the labels of a scan.
         sample_weight
@@ -536,7 +536,7 @@ def labels_as_given(y: Any) -> AnyArray:
 
 
 def unknown_labels(labels: AnyArray, classes: AnyArray) -> list[Any]:
-    """Return the different labels that are no classes of a model.
+    """Return the distinct labels that are not classes of a model.
 
     Raise an error if they differ from classes only in type, as 1 and "1".
     """

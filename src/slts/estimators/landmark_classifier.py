@@ -98,12 +98,12 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         Parameters
         ----------
         X
-            Training series: anything `slts.as_series` takes, or a scan (`slts.scan_series`), which
-            need not fit in memory.
+            Training series: anything `slts.as_series` accepts, or a scan (`slts.scan_series`),
+            which need not fit in memory.
         y
-            Labels of any type, one per series; None for a scan, which has its own.
+            Labels of any type, one per series; None for a scan, which contains them.
         sample_weight
-            Non-negative weight of each series in the loss; None is 1 for all.
+            Non-negative weight of each series in the loss; None means 1 for all.
         groups
             Group of each series, such as the subject: a group is held out as a whole, by folds, a
             fraction, or a splitter such as `GroupKFold`. None for a scan, which has its own
@@ -242,7 +242,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, or a scan.
+            Anything `slts.as_series` accepts, or a scan.
 
         Returns
         -------

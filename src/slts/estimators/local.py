@@ -46,27 +46,27 @@ class RidgeReport:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
-    """Local similarity learning: accurate on most data without any setting.
+    """Local similarity learning: accurate on most data without any settings.
 
-    Every series is aligned with a few landmarks of each class, in several comparisons: some
-    representations (standardised values; values and their changes; levels and their changes) times
-    one or two alignment objectives. A metric for each class, group of landmarks and phase of the
-    landmark is learned on the aligned products. Snippets, which are short parts of training series,
-    are compared with every step, and each class learns how often they should occur. One ridge
-    regression learns both; its penalty minimises the exact leave-one-out error. Decisions are
-    linear, so `slts.explain` is exact.
+    Every series is aligned with a few landmarks of each class, in several comparisons. A comparison
+    is a representation (standardised values; values and their changes; levels and their changes)
+    with an alignment objective. On the aligned products, a metric is learned for each class, group
+    of landmarks and phase of the landmark. Snippets, which are short parts of training series, are
+    compared with every step, and each class has weights for how often they occur. One ridge
+    regression learns metrics and weights. Its penalty minimises the exact leave-one-out error.
+    Decisions are linear, so `slts.explain` is exact.
 
     Parameters
     ----------
     n_landmarks
-        Number of landmarks in total, or fraction of the distinct training series. None takes 10 of
-        each class, fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
+        Number of landmarks in total, or fraction of the distinct training series. None means 10 of
+        each class, or fewer if there are more than 20 classes. Ignored if `landmarks` are indices.
     n_landmarks_per_class
-        Number of landmarks of each class, or all its series if it has fewer. Give this or
-        `n_landmarks`. Landmarks that are chosen without regard to class are as many in total.
+        Number of landmarks of each class, or all its series if it has fewer. Set this or
+        `n_landmarks`, not both. Methods that ignore classes choose the same total number.
     n_snippets
         Number of snippets. Four times as many are drawn, equally from all classes, and those with
-        the largest coefficients are kept. 0 leaves them out.
+        the largest coefficients are kept. 0 means no snippets.
     landmarks
         ``"random"`` draws equally from all classes; ``"kmedoids"`` and ``"dselect"`` choose as
         `slts.select_landmarks` does; or indices of training series.
@@ -83,12 +83,13 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
     band
         None, a Sakoe-Chiba radius or `slts.Itakura`.
     n_components
-        Most channels of a representation; more are reduced to principal components.
+        Largest number of channels of a representation. If there are more, they are reduced to
+        principal components.
     metric_rank
         Rank of the metrics.
     max_length
         Longer series are averaged over neighbouring steps before they are aligned; None keeps all
-        steps. Snippets see all steps.
+        steps. Snippets use all steps.
     penalties
         Penalties to choose from, relative to the mean squared norm of the features.
     class_weight
@@ -98,13 +99,14 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Snippets
         are compared on the CPU. Model files do not store it.
     memory_limit
-        Memory that learning may use, in bytes or as text such as ``"2GB"``; None is half of the
-        memory that the process may use. If the series need more, landmarks, snippets and number of
-        phases come from a sample of them, and the coefficients from all of them, read in parts.
+        Memory that training may use, in bytes or as text such as ``"2GB"``. None means half of the
+        memory that the process may use. If the series need more, a sample determines landmarks,
+        snippets and the number of phases. The coefficients are learned from all series, read in
+        parts.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     random_state
-        Seed of landmarks, snippets, anchors and sample.
+        Seed for landmarks, snippets, anchors and sample.
     verbose
         Show progress.
 
@@ -185,12 +187,12 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Parameters
         ----------
         X
-            Training series: anything `slts.as_series` takes, or a scan (`slts.scan_series`), which
-            need not fit in memory.
+            Training series: anything `slts.as_series` accepts, or a scan (`slts.scan_series`),
+            which need not fit in memory.
         y
-            Labels of any type, one per series; None for a scan, which has its own.
+            Labels of any type, one per series; None for a scan, which contains them.
         sample_weight
-            Non-negative weight of each series in the loss; None is 1 for all.
+            Non-negative weight of each series in the loss; None means 1 for all.
 
         Returns
         -------
@@ -232,7 +234,7 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, or a scan.
+            Anything `slts.as_series` accepts, or a scan.
 
         Returns
         -------

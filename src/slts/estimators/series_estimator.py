@@ -56,7 +56,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes.
+            Anything `slts.as_series` accepts.
 
         Returns
         -------
@@ -147,8 +147,8 @@ def columns_of_table(X: Any) -> int | None:
 class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
     """Scale every channel by the centre and the spread of all training steps.
 
-    `LocalSLTSClassifier` scales channels by itself, and the other classifiers have a parameter
-    `scale` that does the same and is saved with them.
+    You rarely need it: `LocalSLTSClassifier` always scales channels, and the other classifiers have
+    a parameter `scale` that does the same and is saved with them.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Training series: anything `slts.as_series` takes.
+            Training series: anything `slts.as_series` accepts.
         y
             Ignored; present for scikit-learn.
 
@@ -210,7 +210,7 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Anything `slts.as_series` takes, with the channels of training.
+            Anything `slts.as_series` accepts, with the channels of training.
 
         Returns
         -------

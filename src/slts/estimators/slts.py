@@ -13,26 +13,26 @@ from slts.estimators.landmark_classifier import LAMS, LandmarkClassifier, TunedL
 class SLTSClassifier(LandmarkClassifier):
     """Similarity learning for time series: the paper's classifier.
 
-    For each class (one problem for two classes) a metric M is learned by a convex hinge problem on
-    aligned products, then a sparse separator over K_M to the landmarks by a linear program. Both
-    are solved to a certified relative duality gap of 1e-6 (1e-4 for a metric with another
-    regularizer than the paper's).
+    For each class, a metric M is learned by a convex hinge problem on aligned products. Then a
+    sparse separator is learned on the similarities K_M to the landmarks, by a linear program. Two
+    classes need one metric and one separator. Both problems are solved to a certified relative
+    duality gap of 1e-6 (1e-4 for a metric with another regularizer than the paper's).
 
     Parameters
     ----------
     n_landmarks
         Number of training series that serve as landmarks: an int, or a fraction of the distinct
-        training series. None is the paper's rule: half of them, at most 100.
+        training series. None uses the paper's rule: half of them, at most 100.
     landmarks
         How landmarks are chosen: ``"random"``, ``"kmedoids"``, ``"dselect"``, or their indices.
     gamma
         Margin of both stages; a larger margin gives a sparser separator.
     lam
-        Weight of the penalty of M. Only lam * gamma^2 matters (lam * gamma if the penalty is a
-        norm).
+        Weight of the penalty on M. Decisions depend on lam and gamma only through lam * gamma^2
+        (lam * gamma if the penalty is a norm).
     regularizer
-        The penalty of M: ``"frobenius"`` (||M||_F^2, the paper's), ``"nuclear"`` (sum of singular
-        values: low rank), ``"l1"`` (sum of absolute entries: few entries) or ``"mahalanobis"``
+        The penalty on M: ``"frobenius"`` (||M||_F^2, the paper's), ``"nuclear"`` (sum of singular
+        values: low rank), ``"l1"`` (sum of absolute entries: few nonzero ones) or ``"mahalanobis"``
         (||M||_F^2 with M symmetric positive semi-definite, so that K_M is a scalar product of
         linearly mapped rows). All but the first need all alignments in memory.
     objective, band
@@ -42,10 +42,10 @@ class SLTSClassifier(LandmarkClassifier):
         standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
         compressed tails).
     homogeneous
-        Append a constant channel before rows are normalised, so that amplitude is kept: True,
-        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
     normalize
-        Scale every step to unit norm.
+        Scale every step to unit length.
     class_weight
         None, ``"balanced"`` or a dict of weights by label.
     calibration_cv
@@ -54,20 +54,20 @@ class SLTSClassifier(LandmarkClassifier):
     dtype
         Precision of the alignments in `fit` and in prediction, ``"float64"`` or ``"float32"``.
         Single precision halves the memory. Decisions agree to about 1e-5 of the largest, except
-        where two paths nearly tie.
+        if two paths nearly tie.
     device
         Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
         files do not store it.
     memory_limit
-        Memory that learning may use, beside the series in memory and Python itself, in bytes or as
-        text such as ``"2GB"``. Alignments that need more are computed part by part and spilled to
-        temporary files; parameters are then chosen, and probabilities calibrated, on a sample.
-        None is half of the memory that the process may use.
+        Memory that training may use in addition to the series in memory and Python itself, in bytes
+        or as text such as ``"2GB"``. Alignments that need more are computed part by part and
+        spilled to temporary files. Parameters are then chosen, and probabilities calibrated, on a
+        sample. None means half of the memory that the process may use.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     random_state
-        Seed of landmarks, sample and folds.
+        Seed for landmarks, sample and folds.
     verbose
         Show progress.
 
@@ -125,17 +125,17 @@ class SLTSClassifierCV(TunedLandmarkClassifier):
         lam * gamma if the penalty is a norm) are solved once.
     cv
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
-        of index arrays. Equal series with equal labels are merged. Only the index of the first one
-        counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
-        such as `GroupKFold` see them. Probabilities are calibrated on the same held-out series;
-        with a fraction, on 3 folds.
+        of index arrays. Equal series with equal labels are merged, and only the index of the first
+        one counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
+        such as `GroupKFold` get the groups. Probabilities are calibrated on the same held-out
+        series, or on 3 folds if `cv` is a fraction.
 
     Attributes
     ----------
     best_params_, best_score_
         The chosen parameters and their mean held-out accuracy.
     cv_results_
-        All scores, in scikit-learn's form.
+        All scores, in scikit-learn's format.
     """
 
     lams: Sequence[float] = LAMS
@@ -149,14 +149,14 @@ class SLTSClassifierCV(TunedLandmarkClassifier):
 class BBSClassifier(LandmarkClassifier):
     """Sparse linear classifier over similarities K_I to landmarks (Balcan, Blum and Srebro).
 
-    For each class (one problem for two classes) it solves the linear program
-    min mean hinge loss subject to ||coef||_1 <= 1/gamma, exactly.
+    For each class, it minimises the mean hinge loss subject to ||coef||_1 <= 1/gamma. This linear
+    program is solved exactly. Two classes need one problem.
 
     Parameters
     ----------
     n_landmarks
         Number of training series that serve as landmarks: an int, or a fraction of the distinct
-        training series. None is the paper's rule: half of them, at most 100.
+        training series. None uses the paper's rule: half of them, at most 100.
     landmarks
         How landmarks are chosen: ``"random"``, ``"kmedoids"``, ``"dselect"``, or their indices.
     gamma
@@ -168,10 +168,10 @@ class BBSClassifier(LandmarkClassifier):
         standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
         compressed tails).
     homogeneous
-        Append a constant channel before rows are normalised, so that amplitude is kept: True,
-        False, or ``"auto"`` (only with one channel, where unit rows keep nothing but the sign).
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
     normalize
-        Scale every step to unit norm.
+        Scale every step to unit length.
     class_weight
         None, ``"balanced"`` or a dict of weights by label.
     calibration_cv
@@ -180,20 +180,20 @@ class BBSClassifier(LandmarkClassifier):
     dtype
         Precision of the alignments in `fit` and in prediction, ``"float64"`` or ``"float32"``.
         Single precision halves the memory. Decisions agree to about 1e-5 of the largest, except
-        where two paths nearly tie.
+        if two paths nearly tie.
     device
         Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
         files do not store it.
     memory_limit
-        Memory that learning may use, beside the series in memory and Python itself, in bytes or as
-        text such as ``"2GB"``. Alignments that need more are computed part by part and spilled to
-        temporary files; parameters are then chosen, and probabilities calibrated, on a sample.
-        None is half of the memory that the process may use.
+        Memory that training may use in addition to the series in memory and Python itself, in bytes
+        or as text such as ``"2GB"``. Alignments that need more are computed part by part and
+        spilled to temporary files. Parameters are then chosen, and probabilities calibrated, on a
+        sample. None means half of the memory that the process may use.
     n_jobs
-        Threads of the CPU, by joblib's convention.
+        Number of CPU threads, by joblib's convention.
     random_state
-        Seed of landmarks, sample and folds.
+        Seed for landmarks, sample and folds.
     verbose
         Show progress.
 
@@ -238,17 +238,17 @@ class BBSClassifierCV(TunedLandmarkClassifier):
         Margins to choose from; the paper's by default.
     cv
         An int (stratified folds), a hold-out fraction such as the paper's 0.3, a splitter, or pairs
-        of index arrays. Equal series with equal labels are merged. Only the index of the first one
-        counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
-        such as `GroupKFold` see them. Probabilities are calibrated on the same held-out series;
-        with a fraction, on 3 folds.
+        of index arrays. Equal series with equal labels are merged, and only the index of the first
+        one counts. With `groups` in `fit`, folds and fractions hold out whole groups, and splitters
+        such as `GroupKFold` get the groups. Probabilities are calibrated on the same held-out
+        series, or on 3 folds if `cv` is a fraction.
 
     Attributes
     ----------
     best_params_, best_score_
         The chosen parameters and their mean held-out accuracy.
     cv_results_
-        All scores, in scikit-learn's form.
+        All scores, in scikit-learn's format.
     """
 
     learns_metric = False

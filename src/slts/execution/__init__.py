@@ -1,4 +1,4 @@
-"""Who runs the work: this thread, several threads, or a cluster.
+"""Where work runs: in this thread, in several threads, or on a cluster.
 
 threads.py      how many threads there are, ours and those of BLAS
 task_runner.py  run tasks on the parts of a source, keep what they compute; blocks of a grid of work
@@ -7,7 +7,7 @@ dask_runner.py  the same on the workers of a Dask cluster; the client of this pr
 memory.py       how much memory this process may use; arrays in temporary files beyond a limit
 progress.py     progress bars, and lines of progress for logs
 
-Knows nothing of alignments: work is a callable, its size is a number.
+This package is independent of alignments: work is a callable, and its size is a number.
 """
 
 from slts.execution.dask_runner import DaskRunner, dask_client, running_client

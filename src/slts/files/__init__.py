@@ -1,4 +1,4 @@
-"""Users' data: any storage is read as parts of series.
+"""Readers of users' data: any storage becomes series in parts.
 
 scan              `SeriesScan`: series in parts; tables in long, list or wide form, read in batches
 reading           `scan_series`, `read_series`, `iter_series`: the form of the data is chosen here
@@ -10,7 +10,7 @@ dask_collections  Dask bags and data frames, one part per partition
 folders           a folder with one CSV file per series; labels in a file, or a folder per class
 arrays            `.npz`, `.ts` and published data sets, which are read at once
 
-CSV, Parquet and Arrow need the extra ``io`` (pyarrow). Nothing here knows about learning.
+CSV, Parquet and Arrow need the extra ``io`` (pyarrow). This package is independent of learning.
 The roles of columns are found in `slts.columns`.
 """
 

@@ -62,11 +62,11 @@ def scan_series(
     groups: str | None = None,
     every: str | float | None = None,
 ) -> SeriesScan:
-    """Find the columns of a source without reading all of it: for data larger than memory.
+    """Open data that need not fit in memory, and find its columns.
 
-    The series are read whenever they are needed. In long form, a table of up to 64 MiB (8 MiB if
-    it is compressed text) is read whole, and its rows may have any order. All rows of a series must
-    be contiguous in larger tables, which are read in batches and parts.
+    The series are read when they are needed. In long form, a table of up to 64 MiB (8 MiB if it is
+    compressed text) is read as a whole, and its rows may have any order. Larger tables are read in
+    batches and parts, and all rows of a series must be contiguous.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def read_series(
     groups : str, optional
         Column with the group of a series, such as the subject; constant within every series.
     every : str or float, optional
-        Resample every series in long form on a grid of time: from its first time in steps of this
-        distance, such as ``"20ms"``; a number if the times are numbers. Channels are interpolated
-        linearly. By default the steps are kept, and the time only sorts them.
+        Resample every series in long form on a regular time grid that starts at its first time. The
+        interval is text such as ``"20ms"``, or a number if the times are numbers. Channels are
+        interpolated linearly. By default the steps are kept, and the time only sorts them.
     labels : bool
         Whether labels and groups are needed. If not, they may be missing.
 
@@ -161,7 +161,7 @@ def read_series(
     Raises
     ------
     DataError
-        If the source cannot be used; the message has the file, the place and a remedy.
+        If the source cannot be used; the message names the file, the position and a remedy.
 
     See Also
     --------
@@ -189,8 +189,8 @@ def iter_series(
 ) -> Iterator[Dataset]:
     """Read the series of a source in batches.
 
-    Only a few batches of a table or a folder are in memory at any time; tables in long form that
-    are small are read whole (see `scan_series`).
+    Only a few batches of a table or a folder are in memory at any time. Small tables in long form
+    are read as a whole (see `scan_series`).
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def iter_series(
     batch_size : int
         Largest number of series in a batch.
     on_error : {"raise", "skip"}
-        What to do with a series that has an infinite value, a cell that is not a number,
-        or no value at all: raise an error, or leave it out and say why in `Dataset.unusable`.
+        What to do with a series that has an infinite value, a cell that is not a number, or no
+        value at all: raise an error, or leave it out and give the reason in `Dataset.unusable`.
 
     Yields
     ------

@@ -18,7 +18,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Bound:
-    """One proved upper bound.
+    """One proven upper bound.
 
     Attributes
     ----------
@@ -30,10 +30,10 @@ class Bound:
         The bound. With several one-vs-rest problems, the largest of their bounds, which all hold
         together.
     vacuous
-        Whether the bound says no more than is known without learning: M = 0 has a hinge risk of 1,
-        and a constant prediction has an error at the base rate.
+        Whether the bound is no better than without learning: M = 0 has a hinge risk of 1, and the
+        error of a constant prediction is the base rate.
     sentence
-        What the bound says, in words.
+        The statement of the bound in words.
     checked, unchecked
         Assumptions that were verified, and assumptions that only the user can verify.
     details
@@ -94,7 +94,7 @@ class Certificate:
 
     @property
     def independent(self) -> str:
-        """What the headline takes as independent draws: the series, or groups of them."""
+        """The draws that the headline assumes to be independent: the series, or groups of them."""
         n_groups, n_draws = map(self.headline.details.get, ("n_groups", "n_draws"))
         what = f"{self.n} series"
         if n_groups is not None:

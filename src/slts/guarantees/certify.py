@@ -66,15 +66,15 @@ def certify(
     groups
         Group of each held-out series, such as the subject. The groups, not the series, are then
         the independent draws, and the bounds are on the mean error in a new group. None for a
-        scan, which has its own (``slts.scan_series(..., groups="subject")``).
+        scan, which contains them (``slts.scan_series(..., groups="subject")``).
     delta
         Probability of failure of each bound.
     n_models
         Number of models (parameters, estimators) compared on the same series. The bounds hold for
         all of them. The candidates of a CV variant are counted automatically.
     sample
-        ``"holdout"`` gives exact bounds on the error. ``"training"`` needs no series beyond the
-        training series; landmarks are left out of the certified sample.
+        ``"holdout"`` gives exact bounds on the error. ``"training"`` needs only the training
+        series, and leaves landmarks out of the certified sample.
     pool
         With ``sample="training"`` and landmarks given as indices: indices of the series from which
         they were chosen. All of them are left out of the certified sample. Landmarks drawn at
@@ -88,9 +88,9 @@ def certify(
     Raises
     ------
     DataError
-        If a held-out series is one that the model keeps from training, if y has labels that the
-        model does not know, if X, y are not the training sample, or if the landmarks were chosen by
-        looking at all of it.
+        If held-out series are copies of training series, or if y has labels that the model was not
+        trained on. With ``sample="training"``, if X and y are not the training sample, or if the
+        landmarks were chosen by looking at all of it.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""`prediction_sets`: sets of classes that hold the true one with a given confidence."""
+"""`prediction_sets`: sets of classes that contain the true class with a given probability."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class LabelSets:
     classes
         The labels of the classifier.
     alpha
-        Probability that a set misses the true class, at most.
+        Largest probability that a set does not contain the true class.
     p_values
-        How usual each class would be for each series, shape (series, classes). A set has the
-        classes whose p-value is above `alpha`.
+        p-value of each class for each series, shape (series, classes). A small value means that
+        the series is unusual for the class. A set contains the classes above `alpha`.
     """
 
     classes: AnyArray
@@ -69,7 +69,7 @@ class LabelSets:
         return f"LabelSets({len(flags)} series, alpha={self.alpha:g}: {counts})"
 
     def contains(self, y: Any) -> npt.NDArray[np.bool_]:
-        """Whether each set has the label of its series."""
+        """Whether each set contains the label of its series."""
         labels = column_or_1d(y)
         if len(labels) != len(self.p_values):
             raise DataError(
@@ -104,12 +104,12 @@ class PredictionSets:
 
     @property
     def guarantee(self) -> str:
-        """What is known about the share of sets that have the true class."""
+        """What is known about the share of sets that contain the true class."""
         n, draws = len(self.held_out.codes), round(float(self.held_out.weights.sum()))
         if not self.held_out.independent:
             return (
-                f"About 1 - alpha of the sets have the true class. This is an estimate without a "
-                f"proven guarantee: it comes from {n} training series, each decided by a model "
+                f"About 1 - alpha of the sets contain the true class. This is an estimate without "
+                f"a proven guarantee: it comes from {n} training series, each decided by a model "
                 f"that was fitted without it. For a guarantee, calibrate on series that were not "
                 f"used for training, in Python: slts.prediction_sets(model, X, y)."
             )
@@ -118,8 +118,8 @@ class PredictionSets:
             new = "random series of a new group (copies of a series are one group)"
             given = f"{count(draws, 'group')} of {n} held-out series"
         return (
-            f"A set has the true class with probability at least 1 - alpha, if the {given} and the "
-            f"{new} are independent draws from one distribution."
+            f"A set contains the true class with probability at least 1 - alpha, if the {given} "
+            f"and the {new} are independent draws from one distribution."
         )
 
     def predict(self, X: Any, alpha: float = 0.05, *, per_class: bool = False) -> LabelSets:
@@ -128,18 +128,19 @@ class PredictionSets:
         Parameters
         ----------
         X
-            Anything the classifier takes.
+            Anything that the classifier accepts.
         alpha
-            Probability that a set misses the true class, at most.
+            Largest probability that a set does not contain the true class.
         per_class
-            Hold this probability for every class (Mondrian), not only on average. Each class then
-            needs 1 / alpha - 1 held-out series.
+            Guarantee this probability for every class (Mondrian), not only on average. Each class
+            then needs 1 / alpha - 1 held-out series.
 
         Returns
         -------
         LabelSets
-            The sets. A set is empty if every class is unusual for the series. At most a share
-            `alpha` of the series of known classes have one; their prediction may still be right.
+            The sets. A set is empty if the series is unusual for every class. At most a share
+            `alpha` of the series of known classes get an empty set; their prediction may still be
+            right.
         """
         return self.from_decisions(decisions_of(self.model, X), alpha, per_class=per_class)
 
@@ -170,25 +171,25 @@ class PredictionSets:
 def prediction_sets(
     model: Any, X: Any = None, y: Any = None, *, groups: Any = None
 ) -> PredictionSets:
-    """Compare new series with held-out ones, to predict sets of classes instead of one.
+    """Calibrate prediction sets: sets of classes instead of one class.
 
     Parameters
     ----------
     model
         Any fitted classifier with decision values.
     X, y
-        Held-out series that played no part in training, and their labels; y is None for a scan
-        with labels. Without X the decisions that `fit` held out are used: no series are needed,
-        but coverage is not guaranteed.
+        Held-out series that were not used in training, and their labels; y is None for a scan
+        with labels. Without X, the held-out decisions of `fit` are used: no series are needed, but
+        coverage is not guaranteed.
     groups
-        The group of each held-out series, such as a person: series of a group are not
-        independent. The guarantee is then for a random series of a new group. None for a scan,
-        which has its own.
+        Group of each held-out series, such as a person, if series of a group are not independent.
+        The guarantee is then for a random series of a new group. None for a scan, which contains
+        them.
 
     Returns
     -------
     PredictionSets
-        Its method `predict` gives the sets for any alpha.
+        Its method `predict` returns the sets for any alpha.
 
     Examples
     --------

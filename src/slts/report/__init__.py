@@ -1,4 +1,4 @@
-"""HTML report of a fitted model. `collect` makes a plain dict, `render` makes a page of it.
+"""HTML report of a fitted model. `collect` returns a plain dict, `render` turns it into a page.
 
 page         `render`, `write_report` and `write_page`, which fill page.html, page.css and page.js
 collect      `collect`: the content of the page as strings, numbers, lists and dicts

@@ -1,10 +1,10 @@
-"""Ragged batches of multivariate series: the one form of data that the rest of slts uses.
+"""Batches of multivariate series of different lengths: the only form of data in the rest of slts.
 
 batch        `SeriesBatch`, the container: values (steps x channels) and offsets
 dataset      `Dataset`: a batch with labels, identifiers and groups
-convert      `as_series`, the public entry: arrays, lists and frames -> `SeriesBatch`
+convert      `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
 flatten      lists, arrays and pandas containers -> flat values and offsets; checks of the values
-long_tables  rows of frames and files, one per step -> `Dataset`; a regular grid of time
+long_tables  rows of data frames and files, one per step -> `Dataset`; time grid
 missing      missing values: what is observed, steps to leave out, interpolation
 channels     maps of steps and channels: unit rows, a constant channel, scales, levels, components
 naming       names of series from their identifiers; times of steps

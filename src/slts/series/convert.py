@@ -76,21 +76,22 @@ def as_series(
         - a list, tuple or object array of series, each a 2-D array (channels, time) or, for a
           single channel, a 1-D array (time,); lengths may differ;
         - a 3-D array (n, channels, time), or a 2-D array (n, time) of univariate series;
-        - a long data frame (pandas, polars or pyarrow), one row per step;
+        - a data frame in long form (pandas, polars or pyarrow): one row per step;
         - pandas frames of sktime and aeon: cells that hold series, an (instance, time) index, a
           list of frames. Text column labels are channel names; a frame without them is read as an
           array.
     layout : {"channels_first", "time_first"}, optional
         Order of the axes: "time_first" reads 2-D series as (time, channels) and 3-D arrays as
-        (n, time, channels), as tslearn does. None is "channels_first", and warns about equal series
-        with far more channels than steps. The batch always returns its series channels first.
+        (n, time, channels), as tslearn does. None means "channels_first", with a warning if series
+        of equal shape have far more channels than steps. The batch always returns its series
+        channels first.
     padded : bool
         Whether NaN only pads the ends of short series. Trailing steps that are NaN in all channels
-        are then removed, and NaN anywhere else is an error.
+        are then removed, and NaN anywhere else raises an error.
     id : str or sequence of str, optional
-        Column of a long frame that identifies the series, or several that do so together. Series
-        have the order of their first rows. Columns that are not named are guessed as `scan_series`
-        does, and a warning states the guess.
+        Column of a data frame that identifies the series, or several columns that do so together.
+        Series are in the order of their first rows. Columns that you do not name are guessed as in
+        `scan_series`, and a warning states the guess.
     time : str, optional
         Column by which each series is sorted. If there is none, rows keep their order.
     channels : str or sequence of str, optional
@@ -99,11 +100,11 @@ def as_series(
     label : str, optional
         Column with the label, which must be constant within a series.
     missing : {"ignore", "interpolate", "error"}
-        What to do with missing values (NaN, null or masked): "ignore" keeps them, and similarities
-        and classifiers leave them out (see "Missing values" in the user guide); "interpolate" fills
-        gaps within each series, and only channels without any value stay missing; "error" raises an
-        error that names the first one. The first two remove steps at the end of a series at which
-        nothing is observed: they may be padding.
+        What to do with missing values (NaN, null or masked). "ignore" keeps them, and similarities
+        and classifiers leave them out (see "Missing values" in the user guide). "interpolate" fills
+        gaps within each series; only channels without any value stay missing. "error" raises an
+        error that names the first one. "ignore" and "interpolate" remove steps without any value at
+        the end of a series, because they may be padding.
 
     Returns
     -------

@@ -196,7 +196,7 @@ def plain_array(column: Any) -> AnyArray:
     return np.asarray(found.tolist()) if found.dtype == object else found
 
 
-# -- A regular grid of time
+# -- Regular time grid
 
 
 def _on_grid(

@@ -114,7 +114,7 @@ def require_labels(source: SeriesSource) -> None:
 def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str | None) -> None:
     """Raise an error if a scan has another number of channels than a model was fitted on.
 
-    Warn if its series are resampled on another grid of time.
+    Warn if its series are resampled on another time grid.
     """
     columns = source.columns
     if columns is not None and not same_step(columns.every, every):
