@@ -214,6 +214,12 @@ class SeriesRows:
         # Both may be rounded, to about a hundredth of a step.
         return bool(factor != 0.0 and error <= 0.01 * np.abs(changes).mean())
 
+    def is_regular(self, values: AnyArray) -> bool:
+        """Whether numbers grow by the same amount from each row to the next, in all series."""
+        steps = np.empty(len(values))
+        steps[self.order] = np.arange(len(values))
+        return self.is_affine(values, steps)
+
     def counts(self, values: AnyArray) -> bool:
         """Whether integers grow by one from each row to the next."""
         return bool((np.diff(values[self.order])[self._same] == 1).all())

@@ -121,8 +121,9 @@ def find_time(
     # Clocks that differ by unit and offset are one.
     repeating = _repeating(facts, rising[0], rises, rows)
     rising = [name for name in rising if name not in repeating]
-    if len(rising) > 1 or not rises[rising[0]].always:
-        raise _unclear(facts, rising, "rises in nearly every series")
+    # A number that grows by the same amount at every step only counts. Others may be channels.
+    if len(rising) > 1 or not rows.is_regular(facts.numbers(rising[0])):
+        raise _unclear(facts, rising, "rises in every series, or nearly, and may be the time")
     return Time(rising[0], repeating, rising=True)
 
 
@@ -169,7 +170,8 @@ def _unclear(facts: ColumnFacts, names: Sequence[str], what: str) -> DataError:
     each = " or ".join(map(repr, names[:6]))
     return DataError(
         f"{facts.file}: column {each} {what}. Name the time with --time {names[0]} (time=): other "
-        f"columns of numbers are then channels. Or name all channels with --channels (channels=)"
+        f"columns of numbers are then channels. If none is the time, name all channels with "
+        f"--channels (channels=)"
     )
 
 
