@@ -56,6 +56,18 @@ def test_text_times_order_the_steps_in_every_form(form, written, tmp_path):
         assert data.series[order] == BATCH
 
 
+@pytest.mark.parametrize("kind", ["text", "time32[s]", "time64[ns]"])
+@pytest.mark.parametrize("form", [".csv", ".parquet", "frame"])
+def test_times_of_day_that_start_again_at_midnight_are_an_error(kind, form, tmp_path):
+    table = long_table(BATCH, LABELS, IDS)
+    seconds = pa.array([(86_398 + step) % 86_400 for step in table["t"].to_pylist()], "int32")
+    clock = seconds.cast("time32[s]")
+    table = replaced(table, "t", clock.cast("string" if kind == "text" else kind))
+    message = r"data.*: the times of day 't' start again within series 'r0.*Add the dates.*--time"
+    with pytest.raises(DataError, match=message):
+        scan_series(write(table, tmp_path, form)).read()
+
+
 @pytest.mark.parametrize("form", [".csv", ".parquet"])
 def test_dates_with_slashes_and_dots_are_times(form, tmp_path):
     dated = long_table(BATCH, LABELS, IDS)

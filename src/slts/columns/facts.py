@@ -195,6 +195,12 @@ class SeriesRows:
         falls = self._same & ~(values[1:] > values[:-1])
         return np.unique(self._sorted[1:][falls])
 
+    def starting_again(self, values: AnyArray, fall: float) -> IntArray:
+        """Return the codes of the series in which numbers fall, always by more than `fall`."""
+        changes, codes = np.diff(values[self.order]), self._sorted[1:]
+        falls = self._same & ~(changes > 0)
+        return np.setdiff1d(codes[falls], codes[falls & (changes >= -fall)])
+
     def rises(self, values: AnyArray) -> Rises:
         """Count the series in which numbers rise from each row to the next."""
         n_series = len(np.unique(self._sorted[1:][self._same]))
