@@ -1,10 +1,17 @@
 """Guesses that need values: times, constant columns, tables with one series per row."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
 
+import pandas as pd
+import polars
 import pyarrow as pa
 
 from slts import DataError
@@ -33,6 +40,64 @@ def rising(i):
 
 def constant(values):
     return lambda i: np.full(LENGTH, values[i % len(values)])
+
+
+# -- Channels in rows
+
+
+def tidy(sort, **renamed):
+    """A table with one row per series, time and sensor, sorted by some columns."""
+    made = itertools.product(range(6), range(9), ["acc", "gyro", "heart"])
+    rows = [(i, t, "ab"[i % 2], sensor, RNG.normal()) for i, t, sensor in made]
+    frame = pd.DataFrame(rows, columns=["id", "time", "label", "sensor", "value"])
+    return frame.sort_values(sort).rename(columns=renamed)
+
+
+def advice(frame, **wanted):
+    with pytest.raises(DataError, match="steps have one row for each") as error:
+        guess(frame, **wanted)
+    return re.search(r"In (pandas|polars): (table.*?\))\. If", str(error.value))[2], str(
+        error.value
+    )
+
+
+@pytest.mark.parametrize(
+    "sort", [["id", "time"], ["id", "sensor", "time"], ["sensor", "id"], ["sensor", "time", "id"]]
+)
+@pytest.mark.parametrize("names", [{}, {"sensor": "name"}, {"id": "recording", "sensor": "signal"}])
+def test_rows_of_single_channels_get_advice_that_works(sort, names):
+    table = tidy(sort, **names)
+    series, sensor = names.get("id", "id"), names.get("sensor", "sensor")
+    pivot, message = advice(table)
+    assert f"--id {series} --id {sensor} (id=['{series}', '{sensor}'])" in message
+    found = guess(eval(pivot, {"table": table}))
+    assert (found.id, found.time, found.label) == (series, "time", "label")
+    assert found.channels == ("acc", "gyro", "heart")
+
+
+def test_rows_of_single_channels_may_be_incomplete_numbered_or_have_several_values():
+    table = tidy(["id", "time"])
+    advice(table.sample(frac=0.8, random_state=0))
+    advice(table.assign(sensor=table["sensor"].map(len)))
+    parts = table.rename(columns={"id": "subject"}).assign(trial=table["id"] // 2)
+    _, message = advice(parts, id=["subject", "trial"])
+    assert "index=['subject', 'trial', 'time', 'label']" in message
+    table["peak"] = table["value"] + 1.0
+    pivot, _ = advice(table)
+    found = guess(eval(pivot, {"table": polars.from_pandas(table)}).to_arrow())
+    assert found.channels[:4] == ("value_acc", "value_gyro", "value_heart", "peak_acc")
+
+
+def test_trials_and_constant_columns_are_not_channels_in_rows():
+    trials = tidy(["id", "sensor", "time"], id="subject", sensor="trial")
+    with pytest.raises(DataError, match="'trial' varies within 'subject'"):
+        guess(trials)
+    found = guess(tidy(["id", "sensor", "time"]).assign(rate=50), id=["id", "sensor"])
+    assert (found.time, found.channels) == ("time", ("value",))
+    # Each sensor has a label of its own: its rows are a series.
+    table = tidy(["id", "sensor", "time"])
+    table["label"] = table["sensor"].str[0]
+    assert guess(table, id="id", time="time", label="label").channels == ("value",)
 
 
 # -- Time

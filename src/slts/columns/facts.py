@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -316,6 +316,17 @@ class ColumnFacts:
         n_blocks = 1 + int(np.count_nonzero(np.diff(pairs, axis=1).any(axis=0)))
         n_pairs = np.unique(pairs, axis=1).shape[1]
         return bool(self.n_distinct(name) < n_pairs == n_blocks <= self.n_rows // 2)
+
+    def is_crossed(self, names: Sequence[str], key: str) -> bool:
+        """Whether rows of equal `names` are several, one for each value of `key`, or for most."""
+
+        def n_different(names: Sequence[str]) -> int:
+            return int(np.unique(np.stack([self.codes(n) for n in names]), axis=1).shape[1])
+
+        n_rows, n_equal = self.n_rows, n_different(names)
+        # Half of the values may be missing: sensors may have different rates.
+        is_filled = n_equal < n_rows and n_equal * self.n_distinct(key) < 2 * n_rows
+        return is_filled and n_different([*names, key]) == n_rows
 
     def has_blocks(self, name: str) -> bool:
         """Whether a column has several values, each in one block of about two rows or more."""

@@ -186,6 +186,42 @@ class IdentifierGuesses(ColumnFacts):
                     f"all rows of a {id}, use --id {id} (id={id!r})"
                 )
 
+    def _refuse_channels_in_rows(self, id: str, time: str, label: str | None) -> None:
+        """Raise an error if steps have several rows, and there is a column that may name channels.
+
+        If the table is sorted by this column, it may have been guessed as the identifier.
+        """
+        kinds: tuple[Kind, ...] = ("text", "integer")
+        for name in self._in_files(kinds):
+            for series, key in ((id, name), (name, id)):
+                if (
+                    self.kinds[key] in kinds
+                    # pandas and R give the latter two names to channels.
+                    and simplified(key) not in {*ID_NAMES, *PEOPLE} - {"key", "name"}
+                    and (label is None or self.is_constant(label, self.codes(series)))
+                    and self.is_crossed((series, time), key)
+                ):
+                    self._refuse_one_row_per_channel(series, time, key)
+
+    def _refuse_one_row_per_channel(self, series: str, time: str, key: str) -> None:
+        ids = [*self._id_columns] or [series]
+        known = (*ids, series, time, key)
+        others = [n for n in self.kinds if n not in known and not ROW_NUMBERS.fullmatch(n)]
+        still = [n for n in others if self.is_constant(n, self.codes(series))][:MOST_NAMED]
+        values = [n for n in others if n not in still and self.kinds[n] in NUMERIC]
+        if not values:
+            return
+        index = [*ids, time, *still]
+        pivot = f"pandas: table.pivot(index={index}, columns={key!r}, values={values[0]!r})"
+        pivot += ".reset_index()"
+        if len(values) > 1:
+            pivot = f"polars: table.pivot({key!r}, index={index}, values={values})"
+        raise DataError(
+            f"{self.file}: steps have one row for each {key!r}. If this names channels, save the "
+            f"table with one column per channel. In {pivot}. If every {key} is a series of its "
+            f"own, use {' '.join(f'--id {name}' for name in (*ids, key))} (id={[*ids, key]})"
+        )
+
     def _finest(self, names: Sequence[str]) -> list[str]:
         """Keep the columns within whose values all others are constant: recordings, not people."""
         return [

@@ -106,7 +106,7 @@ def find_time(
     times = [name for name in named if name not in counters]
     if times or len(moments) == 1 or (counters and not moments):
         # Times that are repeated within a series cannot order its steps.
-        time = min(times or moments or counters, key=lambda name: _has_ties(facts, name, rows))
+        time = min(times or moments or counters, key=lambda name: has_ties(facts, name, rows))
         clocks = (*clocks, *_repeating(facts, time, rises, rows))
         unclear = [name for name in rising if name not in (*named, *clocks)]
         if finds_channels and unclear:
@@ -161,7 +161,8 @@ def _repeating(
     )
 
 
-def _has_ties(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:
+def has_ties(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:
+    """Whether a value is repeated within a series."""
     pairs = np.unique(np.stack([rows.codes, facts.codes(name)]), axis=1)
     return bool(pairs.shape[1] < facts.n_rows)
 
