@@ -341,6 +341,33 @@ def test_steps_without_numbers_in_their_names_must_be_named():
     assert "--channels" not in str(raised.value)
 
 
+def test_a_range_of_few_steps_is_enough_unless_a_column_may_identify_longer_series():
+    months = {name: np.linspace(0.0, 1.0, 6) for name in ("jan", "feb", "mar", "apr")}
+    table = {"plant": list("pqrstu"), "label": list("aabbab"), **months}
+    found = guess(table, channels="jan..apr")
+    assert (found.wide, found.label, found.channels) == (True, "label", tuple(months))
+    with pytest.raises(DataError, match="not clear whether a row is one step"):
+        guess(table | {"label": list("aaabbb")}, channels="jan..apr")
+    found = guess(table | {"plant": list("ppqqrr"), "label": list("aabbaa")}, channels="jan..apr")
+    assert (found.wide, found.id) == (False, "plant")
+
+
+@pytest.mark.parametrize("wanted", [{}, {"id": "id"}])
+def test_a_repeated_identifier_of_a_row_is_a_question(wanted):
+    table = {"id": list("abcdefgb"), "label": list("uvuvuvuv")}
+    table |= {f"t{k}": RNG.normal(size=8) for k in range(9)}
+    with pytest.raises(DataError, match="csv, row 7: 'id' differs in most rows, but 'b' is repea"):
+        guess(table, **wanted)
+    assert guess(table | {"id": list("abcdefgh")}, **wanted).wide
+    time = [0, 0, 0, 0, 0, 0, 0, 1]
+    assert not guess({"when": time, **table}, time="when", **wanted).wide
+
+
+def test_an_example_of_text_is_not_a_number():
+    with pytest.raises(DataError, match="channel 'x' holds text such as 'oops'"):
+        guess({"id": ["a", "a"], "x": ["1", "oops"]}, channels="x")
+
+
 def test_channels_that_an_error_lists_can_be_requested():
     """An error about many columns is short, and a name may hold a comma."""
     names = [name for k in range(100) for name in (f"c{k}", f"note{k}")]

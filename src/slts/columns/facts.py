@@ -410,9 +410,11 @@ class ColumnFacts:
         return str(column[0].as_py()) if len(column) else ""
 
     def example(self, name: str) -> str:
-        """Describe the values of a column."""
+        """Describe the values of a column: text that is not a number, if there is some."""
         if not len(self._rows[name].drop_null()):
             return "no value in its first rows"
         if self.kinds[name] == "text":
-            return f"text such as {self.first_text(name)!r}"
+            texts = (text for text in self._rows[name].to_pylist() if text is not None)
+            wrong = (text for text in texts if text not in MISSING and not is_number(text))
+            return f"text such as {next(wrong, self.first_text(name))!r}"
         return f"values of type {self._rows.schema.field(name).type}"
