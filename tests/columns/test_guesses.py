@@ -361,6 +361,7 @@ def test_a_repeated_identifier_of_a_row_is_a_question(wanted):
     assert guess(table | {"id": list("abcdefgh")}, **wanted).wide
     time = [0, 0, 0, 0, 0, 0, 0, 1]
     assert not guess({"when": time, **table}, time="when", **wanted).wide
+    assert not guess({"time": time, **table}, **wanted).wide
 
 
 def test_an_example_of_text_is_not_a_number():

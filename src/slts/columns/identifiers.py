@@ -75,7 +75,7 @@ class IdentifierGuesses(ColumnFacts):
         if len(steps) < _MANY_STEPS and has_time:
             return False
         if requested.id is not None:
-            self._refuse_nearly_unique([str(requested.id)])
+            self._refuse_nearly_unique([] if has_time else [str(requested.id)])
             return self.is_unique(str(requested.id))
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if self.is_unique(name)]
@@ -90,7 +90,7 @@ class IdentifierGuesses(ColumnFacts):
         ]
         if unique and not blocks:
             return True
-        self._refuse_nearly_unique(blocks)
+        self._refuse_nearly_unique([] if has_time else blocks)
         # A range of columns without a column that may identify series of several rows.
         is_range = not blocks and ".." in (requested.channels or "")
         if has_time or (len(steps) < _MANY_STEPS and not is_range):
