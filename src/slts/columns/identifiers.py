@@ -217,8 +217,9 @@ class IdentifierGuesses(ColumnFacts):
         If the table is sorted by this column, it may have been guessed as the identifier.
         """
         kinds: tuple[Kind, ...] = ("text", "integer")
+        is_guess = self._requested.id is None
         for name in self._in_files(kinds):
-            for series, key in ((id, name), (name, id)):
+            for series, key in ((id, name), (name, id))[: 1 + is_guess]:
                 if (
                     self.kinds[key] in kinds
                     # pandas and R give the latter two names to channels.
@@ -237,10 +238,10 @@ class IdentifierGuesses(ColumnFacts):
         if not values:
             return
         index = [*ids, time, *still]
-        pivot = f"pandas: table.pivot(index={index}, columns={key!r}, values={values[0]!r})"
-        pivot += ".reset_index()"
-        if len(values) > 1:
-            pivot = f"polars: table.pivot({key!r}, index={index}, values={values})"
+        pivot = f"polars: table.pivot({key!r}, index={index})"
+        if len(values) == 1:
+            pivot = f"pandas: table.pivot(index={index}, columns={key!r}, values={values[0]!r})"
+            pivot += ".reset_index()"
         raise DataError(
             f"{self.file}: steps have one row for each {key!r}. If this names channels, save the "
             f"table with one column per channel. In {pivot}. If every {key} is a series of its "
