@@ -104,13 +104,14 @@ def test_missing_extra_is_named(monkeypatch, capsys):
     assert "slts[cli]" in capsys.readouterr().err
 
 
-def test_warnings_are_short(monkeypatch, capsys):
+def test_warnings_are_short_and_are_shown_once(monkeypatch, capsys):
     def noisy(*arguments, **options):
-        warnings.warn("mind the gap", stacklevel=1)
+        for _ in range(2):
+            warnings.warn("mind the gap", stacklevel=1)
 
     monkeypatch.setattr(application, "application", noisy)
     with warnings.catch_warnings():
-        warnings.simplefilter("default")
+        warnings.simplefilter("always")
         assert main(["anything"]) == 0
     assert capsys.readouterr().err == "Warning: mind the gap\n"
 

@@ -681,8 +681,35 @@ def test_channels_of_other_names_in_an_array_file_are_warned_about(model, tmp_pa
     np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=y, **names)
     code, _, messages = run("predict", model, tmp_path / "a.npz", "--quiet")
     assert code == 0, messages
-    text = "Warning: X has channels p, q, r, but SLTSClassifier was fitted on c1, c2, c3"
+    text = "Warning: X has channels p,q,r, but SLTSClassifier was fitted on c1..c3"
     assert messages.count(text) == 1
+
+
+def test_columns_that_are_used_by_position_are_said_to_be(problem, tmp_path, run):
+    path, (_, table) = tmp_path / "m.slts", problem[".csv"]
+    X, y, _ = draw(30, 1)
+    np.savez(tmp_path / "a.npz", values=X.values, offsets=X.offsets, y=y)
+    by_position = "channels=c1..c3; channels are in this order, because {} has no names for them"
+    arguments = ["fit", tmp_path / "a.npz", "--model", path, "--method", "1nn", "--test", table]
+    code, _, messages = run(*arguments)
+    assert code == 0, messages
+    assert by_position.format(tmp_path / "a.npz") in messages
+    for command in ("predict", "evaluate"):
+        code, _, messages = run(command, path, table)
+        assert code == 0, messages
+        assert messages.count(by_position.format("the model")) == 1
+
+
+@pytest.mark.parametrize("jobs", [-1, 1, 3])
+def test_jobs_are_those_of_python(jobs, problem, tmp_path, run):
+    train, _ = problem[".npz"]
+    arguments = ["fit", train, "--model", tmp_path / "m.slts", "--method", "1nn"]
+    code, _, messages = run(*arguments, "--jobs", jobs, "--verbose")
+    assert code == 0, messages
+    assert f"n_jobs={jobs}" in messages
+    code, _, messages = run(*arguments, "--jobs", 0)
+    assert code == 2
+    assert "-1 for all processors, got 0" in " ".join(messages.replace("│", "").split())
 
 
 @pytest.mark.parametrize("form", ["tsv", "classes"])

@@ -1,10 +1,17 @@
 """Guesses that need values: times, constant columns, tables with one series per row."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
 
+import pandas as pd
+import polars
 import pyarrow as pa
 
 from slts import DataError
@@ -35,6 +42,64 @@ def constant(values):
     return lambda i: np.full(LENGTH, values[i % len(values)])
 
 
+# -- Channels in rows
+
+
+def tidy(sort, **renamed):
+    """A table with one row per series, time and sensor, sorted by some columns."""
+    made = itertools.product(range(6), range(9), ["acc", "gyro", "heart"])
+    rows = [(i, t, "ab"[i % 2], sensor, RNG.normal()) for i, t, sensor in made]
+    frame = pd.DataFrame(rows, columns=["id", "time", "label", "sensor", "value"])
+    return frame.sort_values(sort).rename(columns=renamed)
+
+
+def advice(frame, **wanted):
+    with pytest.raises(DataError, match="steps have one row for each") as error:
+        guess(frame, **wanted)
+    return re.search(r"In (pandas|polars): (table.*?\))\. If", str(error.value))[2], str(
+        error.value
+    )
+
+
+@pytest.mark.parametrize(
+    "sort", [["id", "time"], ["id", "sensor", "time"], ["sensor", "id"], ["sensor", "time", "id"]]
+)
+@pytest.mark.parametrize("names", [{}, {"sensor": "name"}, {"id": "recording", "sensor": "signal"}])
+def test_rows_of_single_channels_get_advice_that_works(sort, names):
+    table = tidy(sort, **names)
+    series, sensor = names.get("id", "id"), names.get("sensor", "sensor")
+    pivot, message = advice(table)
+    assert f"--id {series} --id {sensor} (id=['{series}', '{sensor}'])" in message
+    found = guess(eval(pivot, {"table": table}))
+    assert (found.id, found.time, found.label) == (series, "time", "label")
+    assert found.channels == ("acc", "gyro", "heart")
+
+
+def test_rows_of_single_channels_may_be_incomplete_numbered_or_have_several_values():
+    table = tidy(["id", "time"])
+    advice(table.sample(frac=0.8, random_state=0))
+    advice(table.assign(sensor=table["sensor"].map(len)))
+    parts = table.rename(columns={"id": "subject"}).assign(trial=table["id"] // 2)
+    _, message = advice(parts, id=["subject", "trial"])
+    assert "index=['subject', 'trial', 'time', 'label']" in message
+    table["peak"] = table["value"] + 1.0
+    pivot, _ = advice(table)
+    found = guess(eval(pivot, {"table": polars.from_pandas(table)}).to_arrow())
+    assert found.channels[:4] == ("value_acc", "value_gyro", "value_heart", "peak_acc")
+
+
+def test_trials_and_constant_columns_are_not_channels_in_rows():
+    trials = tidy(["id", "sensor", "time"], id="subject", sensor="trial")
+    with pytest.raises(DataError, match="'trial' varies within 'subject'"):
+        guess(trials)
+    found = guess(tidy(["id", "sensor", "time"]).assign(rate=50), id=["id", "sensor"])
+    assert (found.time, found.channels) == ("time", ("value",))
+    # Each sensor has a label of its own: its rows are a series.
+    table = tidy(["id", "sensor", "time"])
+    table["label"] = table["sensor"].str[0]
+    assert guess(table, id="id", time="time", label="label").channels == ("value",)
+
+
 # -- Time
 
 
@@ -60,13 +125,26 @@ def test_other_names_are_channels_unless_they_rise(name):
     assert guess(long(**{name: lambda i: RNG.normal(size=LENGTH)})).channels == (name, "x", "z")
 
 
-def test_a_column_that_rises_in_every_series_is_the_time():
-    found = guess(long(load=rising))
+def test_numbers_that_grow_by_the_same_amount_at_every_step_are_the_time():
+    table = long(load=lambda i: i + 0.02 * np.arange(LENGTH))
+    found = guess(table)
     assert (found.time, found.channels, found.rising) == ("load", ("x", "z"), True)
     assert "time" in found.guessed
+    # Also if rows of different series are mixed.
+    mixed = np.argsort(np.tile(np.arange(LENGTH), N_SERIES), kind="stable")
+    table = {name: column[mixed] for name, column in table.items()}
+    assert guess(table, id="recording").time == "load"
     # Named as a channel, it is one.
-    found = guess(long(load=rising), channels=["load", "x"])
+    found = guess(table, channels=["load", "x"])
     assert (found.time, found.channels) == (None, ("load", "x"))
+
+
+def test_a_column_that_only_rises_in_every_series_is_a_question():
+    table = long(load=rising)
+    with pytest.raises(DataError, match=r"'load' rises .* may be the time.*--time load.*--chan"):
+        guess(table)
+    assert guess(table, time="load").channels == ("x", "z")
+    assert guess(table, channels=["load", "x", "z"]).time is None
 
 
 def test_few_rising_values_are_no_evidence():
@@ -86,7 +164,7 @@ def test_several_columns_that_rise_are_a_question():
 
 def test_a_column_that_rises_in_most_series_is_a_question():
     table = long(load=lambda i: rising(i) * (-1 if i == 3 else 1))
-    with pytest.raises(DataError, match=r"'load' rises in nearly every series"):
+    with pytest.raises(DataError, match=r"'load' rises in every series, or nearly, and may be"):
         guess(table)
 
 
@@ -101,8 +179,8 @@ def test_the_time_in_another_unit_is_not_a_channel():
     found = guess({"recording": table["recording"], "at": moments, **table})
     assert found.channels == ("x", "z")
     del table["t_ms"], table["left"]
-    found = guess(table | {"uptime": table["epoch"] - 1.7e9})
-    assert (found.time, found.channels) == ("epoch", ("x", "z"))
+    with pytest.raises(DataError, match="column 'epoch' rises"):
+        guess(table | {"uptime": table["epoch"] - 1.7e9})
     # Speed differs from series to series: it is not the time.
     table["distance"] = table["epoch"] % 1000 * np.repeat(1.0 + np.arange(N_SERIES), LENGTH)
     assert "distance" in guess(table, time="epoch").channels
@@ -261,6 +339,34 @@ def test_steps_without_numbers_in_their_names_must_be_named():
     ) as raised:
         guess({"time": [0, 1, 2, 0, 1, 2], **between})
     assert "--channels" not in str(raised.value)
+
+
+def test_a_range_of_few_steps_is_enough_unless_a_column_may_identify_longer_series():
+    months = {name: np.linspace(0.0, 1.0, 6) for name in ("jan", "feb", "mar", "apr")}
+    table = {"plant": list("pqrstu"), "label": list("aabbab"), **months}
+    found = guess(table, channels="jan..apr")
+    assert (found.wide, found.label, found.channels) == (True, "label", tuple(months))
+    with pytest.raises(DataError, match="not clear whether a row is one step"):
+        guess(table | {"label": list("aaabbb")}, channels="jan..apr")
+    found = guess(table | {"plant": list("ppqqrr"), "label": list("aabbaa")}, channels="jan..apr")
+    assert (found.wide, found.id) == (False, "plant")
+
+
+@pytest.mark.parametrize("wanted", [{}, {"id": "id"}])
+def test_a_repeated_identifier_of_a_row_is_a_question(wanted):
+    table = {"id": list("abcdefgb"), "label": list("uvuvuvuv")}
+    table |= {f"t{k}": RNG.normal(size=8) for k in range(9)}
+    with pytest.raises(DataError, match="csv, row 7: 'id' differs in most rows, but 'b' is repea"):
+        guess(table, **wanted)
+    assert guess(table | {"id": list("abcdefgh")}, **wanted).wide
+    time = [0, 0, 0, 0, 0, 0, 0, 1]
+    assert not guess({"when": time, **table}, time="when", **wanted).wide
+    assert not guess({"time": time, **table}, **wanted).wide
+
+
+def test_an_example_of_text_is_not_a_number():
+    with pytest.raises(DataError, match="channel 'x' holds text such as 'oops'"):
+        guess({"id": ["a", "a"], "x": ["1", "oops"]}, channels="x")
 
 
 def test_channels_that_an_error_lists_can_be_requested():

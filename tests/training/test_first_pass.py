@@ -128,6 +128,15 @@ def test_a_channel_without_values_in_a_sample_may_have_some_elsewhere():
             count_and_sample(source, ThreadRunner(1), size, seed=0)
 
 
+def test_labels_that_differ_only_in_case_or_spaces_give_a_warning():
+    labels = ["walk", "run", "walk ", "Walk", "sit"]
+    for given in (np.array(labels * 4), np.array(labels * 4, dtype=object)):
+        with pytest.warns(UserWarning, match="spaces are different classes: 'Walk' and 'walk' and"):
+            slts.OneNNClassifier().fit(np.arange(200.0).reshape(20, 10), given)
+    # Letters of both cases may be the classes.
+    everything(source_of(["a"] * 9, ["A"] * 9))
+
+
 def test_series_are_fetched_by_number_in_the_given_order():
     source = source_of(["a"] * 9, ["b"] * 3, [], ["a"] * 20)
     found = everything(source)

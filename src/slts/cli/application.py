@@ -113,10 +113,13 @@ def run(arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Show the text of a warning without file and line."""
+    """Show the text of a warning once, without file and line."""
+    shown = set[str]()
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        sys.stderr.write(f"Warning: {message}\n")
+        if str(message) not in shown:
+            shown.add(str(message))
+            sys.stderr.write(f"Warning: {message}\n")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

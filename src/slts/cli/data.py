@@ -112,7 +112,7 @@ def load_model(
         raise CommandError(f"{path} is not a model file: the model comes before the data")
     model = load(path)
     check_device(common.device, type(model).__name__)
-    model.set_params(device=common.device, n_jobs=common.jobs or -1, verbose=shows_progress)
+    model.set_params(device=common.device, n_jobs=common.jobs, verbose=shows_progress)
     if memory_limit is not None and "memory_limit" in model.get_params():
         model.set_params(memory_limit=memory_limit)
     return model
@@ -162,7 +162,7 @@ def open_scan(
         scan = _MemoryScan(scan.read())
     if scan.columns is not None:
         of_data = "" if training is None else f" of {data}"
-        messages.say(f"columns{of_data}: {scan.columns}")
+        messages.say(f"columns{of_data}: {_described(scan.columns, expected)}")
     elif model is not None:
         # The model itself warns about tables.
         _say_other_grid(data, common, requested.every, model)
@@ -209,7 +209,7 @@ def read_batches(
     _say_other_grid(data, common, requested.every, model)
     for batch in scan_source(data, requested).batches(labels=False, batch_size=batch_size):
         if batch.columns is not None:
-            common.messages.say_once(f"columns: {batch.columns}")
+            common.messages.say_once(f"columns: {_described(batch.columns, expected)}")
         _require_channels(batch, expected)
         missing.add(batch.series)
         for note in batch.notes:
@@ -225,6 +225,14 @@ def _expected_columns(model: Any) -> ExpectedColumns:
         label=model.label_column_,
         n_channels=model.n_channels_in_,
     )
+
+
+def _described(columns: Columns, expected: ExpectedColumns) -> str:
+    """Describe columns, and say if the channels are used by position."""
+    has_names = expected.channels is not None or columns.channel_names is None
+    if has_names or expected.n_channels in (None, 1):
+        return str(columns)
+    return f"{columns}; channels are in this order, because {expected.owner} has no names for them"
 
 
 def _requested(

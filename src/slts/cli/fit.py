@@ -96,7 +96,7 @@ def fit(
     check_output_path(model, "the model", "--model", (".slts",), [data, test])
     settings = {
         "random_state": random_state,
-        "n_jobs": common.jobs or -1,
+        "n_jobs": common.jobs,
         "device": common.device,
         "memory_limit": memory_limit,
     }

@@ -49,6 +49,12 @@ def _check_share(value: float | None) -> float | None:
     return value
 
 
+def _check_jobs(value: int) -> int:
+    if value == 0:
+        raise typer.BadParameter("must be a number of threads, or -1 for all processors, got 0")
+    return value
+
+
 def share() -> Any:
     """Make an option that takes a number strictly between 0 and 1."""
     return typer.Option(callback=_check_share)
@@ -109,7 +115,7 @@ class CommonOptions:
     Parameters
     ----------
     jobs
-        Number of threads; 0 uses all cores.
+        Number of threads, as `n_jobs` in Python; -1 uses all cores.
     device
         Where series are aligned: on the CPU, on an NVIDIA GPU, or (auto) on a GPU if there is one
         and the work is large enough.
@@ -127,7 +133,7 @@ class CommonOptions:
         a number if the times are numbers.
     """
 
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0)] = 0
+    jobs: Annotated[int, typer.Option("--jobs", "-j", callback=_check_jobs)] = -1
     device: Annotated[str, choice(_DEVICES)] = "cpu"
     id: Annotated[list[str] | None, typer.Option(show_default="guessed")] = None
     time: _Guessed = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -195,6 +195,12 @@ class SeriesRows:
         falls = self._same & ~(values[1:] > values[:-1])
         return np.unique(self._sorted[1:][falls])
 
+    def starting_again(self, values: AnyArray, fall: float) -> IntArray:
+        """Return the codes of the series in which numbers fall, always by more than `fall`."""
+        changes, codes = np.diff(values[self.order]), self._sorted[1:]
+        falls = self._same & ~(changes > 0)
+        return np.setdiff1d(codes[falls], codes[falls & (changes >= -fall)])
+
     def rises(self, values: AnyArray) -> Rises:
         """Count the series in which numbers rise from each row to the next."""
         n_series = len(np.unique(self._sorted[1:][self._same]))
@@ -213,6 +219,12 @@ class SeriesRows:
         error = np.abs(changes - factor * passed).max(initial=0.0)
         # Both may be rounded, to about a hundredth of a step.
         return bool(factor != 0.0 and error <= 0.01 * np.abs(changes).mean())
+
+    def is_regular(self, values: AnyArray) -> bool:
+        """Whether numbers grow by the same amount from each row to the next, in all series."""
+        steps = np.empty(len(values))
+        steps[self.order] = np.arange(len(values))
+        return self.is_affine(values, steps)
 
     def counts(self, values: AnyArray) -> bool:
         """Whether integers grow by one from each row to the next."""
@@ -305,6 +317,17 @@ class ColumnFacts:
         n_pairs = np.unique(pairs, axis=1).shape[1]
         return bool(self.n_distinct(name) < n_pairs == n_blocks <= self.n_rows // 2)
 
+    def is_crossed(self, names: Sequence[str], key: str) -> bool:
+        """Whether rows of equal `names` are several, one for each value of `key`, or for most."""
+
+        def n_different(names: Sequence[str]) -> int:
+            return int(np.unique(np.stack([self.codes(n) for n in names]), axis=1).shape[1])
+
+        n_rows, n_equal = self.n_rows, n_different(names)
+        # Half of the values may be missing: sensors may have different rates.
+        is_filled = n_equal < n_rows and n_equal * self.n_distinct(key) < 2 * n_rows
+        return is_filled and n_different([*names, key]) == n_rows
+
     def has_blocks(self, name: str) -> bool:
         """Whether a column has several values, each in one block of about two rows or more."""
         if self.kinds[name] not in ("text", "integer"):
@@ -387,9 +410,11 @@ class ColumnFacts:
         return str(column[0].as_py()) if len(column) else ""
 
     def example(self, name: str) -> str:
-        """Describe the values of a column."""
+        """Describe the values of a column: text that is not a number, if there is some."""
         if not len(self._rows[name].drop_null()):
             return "no value in its first rows"
         if self.kinds[name] == "text":
-            return f"text such as {self.first_text(name)!r}"
+            texts = (text for text in self._rows[name].to_pylist() if text is not None)
+            wrong = (text for text in texts if text not in MISSING and not is_number(text))
+            return f"text such as {next(wrong, self.first_text(name))!r}"
         return f"values of type {self._rows.schema.field(name).type}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from slts.columns.facts import (
     ID_NAMES,
     LABEL_NAMES,
@@ -73,6 +75,7 @@ class IdentifierGuesses(ColumnFacts):
         if len(steps) < _MANY_STEPS and has_time:
             return False
         if requested.id is not None:
+            self._refuse_nearly_unique([] if has_time else [str(requested.id)])
             return self.is_unique(str(requested.id))
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if self.is_unique(name)]
@@ -87,7 +90,10 @@ class IdentifierGuesses(ColumnFacts):
         ]
         if unique and not blocks:
             return True
-        if len(steps) < _MANY_STEPS or has_time:
+        self._refuse_nearly_unique([] if has_time else blocks)
+        # A range of columns without a column that may identify series of several rows.
+        is_range = not blocks and ".." in (requested.channels or "")
+        if has_time or (len(steps) < _MANY_STEPS and not is_range):
             return False
         if expected.n_channels == 1 and not blocks:
             # These columns cannot be the channels of this model.
@@ -115,6 +121,23 @@ class IdentifierGuesses(ColumnFacts):
             f"series with --id (id=): if it differs in every row, a row is a series. If there is "
             f"none, add one, such as the number of the row{otherwise}. The other "
             f"columns are {self._all_columns(without=steps)}"
+        )
+
+    def _refuse_nearly_unique(self, names: Sequence[str]) -> None:
+        """Raise an error if identifiers differ in most rows: rows are series, or series are short.
+
+        `names` are all columns that may identify series.
+        """
+        n_distinct = [self.n_distinct(name) for name in names]
+        if not names or not all(self.n_rows < 2 * n < 2 * self.n_rows for n in n_distinct):
+            return
+        name = names[0]
+        _, first = np.unique(self.codes(name), return_index=True)
+        again = int(np.setdiff1d(np.arange(self.n_rows), first)[0])
+        raise DataError(
+            f"{self._sample.place(again)}: {name!r} differs in most rows, but "
+            f"{self._rows[name][again].as_py()!r} is repeated. If a row is a series, give each its "
+            f"own {name}. If a row is a step, name the time with --time (time=)"
         )
 
     def _is_skipped(self, name: str) -> bool:
@@ -170,6 +193,8 @@ class IdentifierGuesses(ColumnFacts):
         hint = f". {not_utf8(unreadable[0])}" if unreadable else ""
         if len(steps) >= _MANY_STEPS:
             hint += f". {if_wide}"
+        for name in self._with_name(ID_NAMES, ("number",)):
+            hint += f". If it is {name!r}, although it holds decimal numbers, use --id {name}"
         raise DataError(
             f"{self.file}: it is not clear which column identifies the series. Name it with --id "
             f"(id=); the columns are {self._all_columns()}. If there is none, add one, or "
@@ -185,6 +210,43 @@ class IdentifierGuesses(ColumnFacts):
                     f"{id}, name both: --id {id} --id {name} (id=[{id!r}, {name!r}]). If it has "
                     f"all rows of a {id}, use --id {id} (id={id!r})"
                 )
+
+    def _refuse_channels_in_rows(self, id: str, time: str, label: str | None) -> None:
+        """Raise an error if steps have several rows, and there is a column that may name channels.
+
+        If the table is sorted by this column, it may have been guessed as the identifier.
+        """
+        kinds: tuple[Kind, ...] = ("text", "integer")
+        is_guess = self._requested.id is None
+        for name in self._in_files(kinds):
+            for series, key in ((id, name), (name, id))[: 1 + is_guess]:
+                if (
+                    self.kinds[key] in kinds
+                    # pandas and R give the latter two names to channels.
+                    and simplified(key) not in {*ID_NAMES, *PEOPLE} - {"key", "name"}
+                    and (label is None or self.is_constant(label, self.codes(series)))
+                    and self.is_crossed((series, time), key)
+                ):
+                    self._refuse_one_row_per_channel(series, time, key)
+
+    def _refuse_one_row_per_channel(self, series: str, time: str, key: str) -> None:
+        ids = [*self._id_columns] or [series]
+        known = (*ids, series, time, key)
+        others = [n for n in self.kinds if n not in known and not ROW_NUMBERS.fullmatch(n)]
+        still = [n for n in others if self.is_constant(n, self.codes(series))][:MOST_NAMED]
+        values = [n for n in others if n not in still and self.kinds[n] in NUMERIC]
+        if not values:
+            return
+        index = [*ids, time, *still]
+        pivot = f"polars: table.pivot({key!r}, index={index})"
+        if len(values) == 1:
+            pivot = f"pandas: table.pivot(index={index}, columns={key!r}, values={values[0]!r})"
+            pivot += ".reset_index()"
+        raise DataError(
+            f"{self.file}: steps have one row for each {key!r}. If this names channels, save the "
+            f"table with one column per channel. In {pivot}. If every {key} is a series of its "
+            f"own, use {' '.join(f'--id {name}' for name in (*ids, key))} (id={[*ids, key]})"
+        )
 
     def _finest(self, names: Sequence[str]) -> list[str]:
         """Keep the columns within whose values all others are constant: recordings, not people."""

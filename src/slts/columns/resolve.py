@@ -23,7 +23,7 @@ from slts.columns.rows import (
     joined_identifier,
     kind_of,
 )
-from slts.columns.times import TIMES, Time, can_be_time, find_time
+from slts.columns.times import TIMES, Time, can_be_time, find_time, has_ties
 from slts.errors import DataError
 
 
@@ -112,13 +112,15 @@ class _Resolver(IdentifierGuesses):
         requested = self._requested
         id = self._id_in_long_form() if requested.id is None else str(requested.id)
         self._taken.add(id)
-        if requested.id is None:
-            self._refuse_parts_of(id)
         rows = SeriesRows(self.codes(id))
         counters, free = set(self._with_id_names()), self._in_files()
         time = find_time(self, free, rows, requested.time, counters, channels is None)
         self._taken.add(time.column)
         label = self._find_label(rows, (), channels)
+        if time.column is not None and has_ties(self, time.column, rows):
+            self._refuse_channels_in_rows(id, time.column, label)
+        if requested.id is None:
+            self._refuse_parts_of(id)
         constant: tuple[str, ...] = ()
         if channels is None:
             # Numbers that are constant in every series tell no step.

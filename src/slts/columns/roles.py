@@ -44,7 +44,7 @@ class Columns:
     label_candidates
         Ignored columns that may be the label.
     rising
-        Whether the time was recognised by its values: it rises in every series.
+        Whether the time was recognised by its values: it grows evenly in every series.
     time_form
         How the time is read if it is text: as number, moment, moment with zone, or time of day.
     model_channels

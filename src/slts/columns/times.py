@@ -106,7 +106,7 @@ def find_time(
     times = [name for name in named if name not in counters]
     if times or len(moments) == 1 or (counters and not moments):
         # Times that are repeated within a series cannot order its steps.
-        time = min(times or moments or counters, key=lambda name: _has_ties(facts, name, rows))
+        time = min(times or moments or counters, key=lambda name: has_ties(facts, name, rows))
         clocks = (*clocks, *_repeating(facts, time, rises, rows))
         unclear = [name for name in rising if name not in (*named, *clocks)]
         if finds_channels and unclear:
@@ -121,8 +121,9 @@ def find_time(
     # Clocks that differ by unit and offset are one.
     repeating = _repeating(facts, rising[0], rises, rows)
     rising = [name for name in rising if name not in repeating]
-    if len(rising) > 1 or not rises[rising[0]].always:
-        raise _unclear(facts, rising, "rises in nearly every series")
+    # A number that grows by the same amount at every step only counts. Others may be channels.
+    if len(rising) > 1 or not rows.is_regular(facts.numbers(rising[0])):
+        raise _unclear(facts, rising, "rises in every series, or nearly, and may be the time")
     return Time(rising[0], repeating, rising=True)
 
 
@@ -160,7 +161,8 @@ def _repeating(
     )
 
 
-def _has_ties(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:
+def has_ties(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:
+    """Whether a value is repeated within a series."""
     pairs = np.unique(np.stack([rows.codes, facts.codes(name)]), axis=1)
     return bool(pairs.shape[1] < facts.n_rows)
 
@@ -169,7 +171,8 @@ def _unclear(facts: ColumnFacts, names: Sequence[str], what: str) -> DataError:
     each = " or ".join(map(repr, names[:6]))
     return DataError(
         f"{facts.file}: column {each} {what}. Name the time with --time {names[0]} (time=): other "
-        f"columns of numbers are then channels. Or name all channels with --channels (channels=)"
+        f"columns of numbers are then channels. If none is the time, name all channels with "
+        f"--channels (channels=)"
     )
 
 

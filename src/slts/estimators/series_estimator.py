@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,15 +10,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from slts.columns.roles import shortened
 from slts.errors import DataError, warn
 from slts.estimators.parameters import PARAMETERS, Kind, check_parameters, one_of
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
 from slts.series.channels import SCALES, ChannelScale
 from slts.training.source import is_source
-
-# Channels that a message names.
-_MOST_NAMED = 8
 
 
 class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
@@ -81,8 +79,8 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
                 hint = " Is the layout time_first? Then use as_series(X, layout='time_first')."
             elif batch.channel_names is not None and self.channel_names_in_ is not None:
                 hint = (
-                    f" Its channels are {_listed(batch.channel_names)}; those of the model are "
-                    f"{_listed(self.channel_names_in_)}."
+                    f" Its channels are {shortened(batch.channel_names)}; those of the model are "
+                    f"{shortened(self.channel_names_in_)}."
                 )
             raise DataError(
                 f"X has {count(batch.n_channels, 'channel')}, but {type(self).__name__} was fitted "
@@ -108,25 +106,19 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
             return batch
         if set(known).isdisjoint(batch.channel_names):
             warn(
-                f"X has channels {_listed(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {_listed(known)}: they are used in this order"
+                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {shortened(known)}: they are used in this order"
             )
             return batch
         if set(batch.channel_names) != set(known):
             absent = next(name for name in known if name not in batch.channel_names)
             raise DataError(
-                f"X has channels {_listed(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {_listed(known)}: X has no {absent!r}."
+                f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
+                f"fitted on {shortened(known)}: X has no {absent!r}."
             )
         order = [batch.channel_names.index(name) for name in known]
         values = np.ascontiguousarray(batch.values[:, order])
         return batch.with_values(values, known)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    more = len(names) - _MOST_NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def columns_of_table(X: Any) -> int | None:

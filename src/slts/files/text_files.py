@@ -319,12 +319,12 @@ class CsvTable:
         return Chunk(table, self._file.name, line, "line", self._file.share)
 
     def _advice(self, expected: int, got: int) -> str:
-        """Return what to do about a row with a wrong number of cells, if that is clear."""
-        if got > expected:
+        """Return what to do about a row with a wrong number of cells."""
+        if got > expected and self.has_header:
             decimals = ", and write numbers with a decimal point" * (self._delimiter == ",")
             return f". Put text that holds the delimiter in quotes{decimals}"
         if expected < _LEAST_STEPS:
-            return ""
+            return ". Complete the row, or drop it"
         return (
             ". If every row is a series, all rows must have the same number of cells: end short "
             "ones with empty cells, or save the table with one row per step"

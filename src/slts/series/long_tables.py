@@ -5,6 +5,7 @@ Data frames in memory and the rows of files take the same way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +37,8 @@ _OVERRULE = "name the channels with --channels (channels=), and the time with --
 _MOST_STEPS = 1000
 # Largest rounding error of a time, in steps.
 _TOLERANCE = 1e-6
+# In nanoseconds.
+_HALF_DAY = 12 * 3600 * 10**9
 
 
 def role_columns(chunk: Chunk, columns: Columns, *, labels: bool) -> dict[str, Any]:
@@ -171,6 +174,7 @@ def assemble(
                 f"is the time, but it does not rise in series {ids[falling[0]]!r}: {_OVERRULE}"
             )
         if len(falling):
+            _refuse_midnight(rows[columns.time], steps, columns, ids, source)
             order = sorted_rows(codes, times, ids, source)
             notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
         times = times[order]
@@ -188,6 +192,26 @@ def assemble(
         series, of_series.get("label"), np.asarray(ids), source, columns, notes, share,
         groups=of_series.get("groups"),
     )  # fmt: skip
+
+
+def _refuse_midnight(
+    times: Any, steps: SeriesRows, columns: Columns, ids: Sequence[object], source: str
+) -> None:
+    """Raise an error if times of day start again within a series: they do not order its steps.
+
+    A time that falls by less than half a day may as well be in a row that is not in order.
+    """
+    if pa.types.is_time(times.type):
+        times = times.cast(pa.time64("ns"))
+    elif columns.time_form != "clock":
+        return
+    again = steps.starting_again(times.cast(pa.int64()).to_numpy(), _HALF_DAY)
+    if len(again):
+        raise DataError(
+            f"{source}: the times of day {columns.time!r} start again within series "
+            f"{ids[again[0]]!r}, as at midnight, so they do not order its steps. Add the dates, "
+            f"name another column with --time (time=), or drop the column if the rows are in order"
+        )
 
 
 def plain_array(column: Any) -> AnyArray:

@@ -223,9 +223,11 @@ def count_and_sample(
             f"least two classes."
         )
     given = source.classes if isinstance(source, ArraySource) else None
+    classes = labels if given is None else given
+    _warn_about_similar_classes(classes)
     return FirstPass(
         labels,
-        labels if given is None else given,
+        classes,
         weights,
         np.array(offsets, dtype=np.int64),
         n_steps,
@@ -247,6 +249,20 @@ def _warn_about_empty_channels(series: SeriesBatch, *, is_sample: bool) -> None:
         )
         where = f"a sample of {len(series)} training series" if is_sample else "any training series"
         warn(f"{which} no value in {where}: leave out what is never measured")
+
+
+def _warn_about_similar_classes(classes: AnyArray) -> None:
+    """Warn about text that differs only in case or in spaces around it; a and A are two letters."""
+    alike: dict[str, list[str]] = {}
+    for name in classes.tolist():
+        text = str(name).strip()
+        alike.setdefault(text.casefold() if len(text) > 1 else text, []).append(repr(name))
+    found = [" and ".join(names) for names in alike.values() if len(names) > 1]
+    if found:
+        warn(
+            f"labels that differ only in case or spaces are different classes: "
+            f"{', '.join(found)}. If they are the same class, write them alike"
+        )
 
 
 def class_weights(given: Any, classes: AnyArray, totals: FloatArray) -> FloatArray:
