@@ -95,7 +95,7 @@ class DaskRunner(TaskRunner):
         return True
 
     @contextmanager
-    def _started(
+    def starting(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
     ) -> Iterator[tuple[Start[Result], int]]:
         argument = self._shared_argument(shared)

@@ -112,29 +112,24 @@ class Banded {
                      &order);
     }
 
-    // Finds the triangle L with L L' = B + s I for a shift.
+    // Finds the triangle L with L L' = B + s I for a shift. Rounding may make a semidefinite matrix
+    // indefinite: the shift is then raised until it is not.
     void factorise(std::size_t number) {
-        Vector lower = band_;
         const double least = std::numeric_limits<double>::epsilon() *
                              std::max(largest_size(band_), std::numeric_limits<double>::min());
+        Vector lower, inverses(size_);
+        double raised = 0.0;
+        while (!try_shift(shifts_[number] + raised, least, lower, inverses))
+            raised = 4.0 * std::max(raised, least);
         Vector &forward = forward_[number], &backward = backward_[number];
         forward.assign(padded() * kRow, 0.0);
         backward.assign(padded() * kRow, 0.0);
         for (std::size_t j = 0; j < size_; ++j) {
-            double* column = lower.data() + j * kRow;
-            // Rounding may make a semidefinite matrix indefinite.
-            const double inverse = 1.0 / std::sqrt(std::max(column[0] + shifts_[number], least));
-            for (std::size_t d = 1; d <= kBand; ++d) column[d] *= inverse;
-            for (std::size_t d = 1; d <= kBand; ++d)
-                for (std::size_t e = d; e <= kBand; ++e)
-                    column[d * kRow + e - d] -= column[d] * column[e];
             // Substitution from the last unknown to the first has the same form.
             double* back = backward.data() + (size_ - 1 - j) * kRow;
-            forward[j * kRow + kBand] = back[kBand] = inverse;
-            for (std::size_t d = 1; d <= kBand; ++d) {
-                back[kBand - d] = column[d];
-                if (j + d < size_) forward[(j + d) * kRow + kBand - d] = column[d];
-            }
+            forward[j * kRow + kBand] = back[kBand] = inverses[j];
+            for (std::size_t d = 1; d <= kBand && j + d < size_; ++d)
+                forward[(j + d) * kRow + kBand - d] = back[kBand - d] = lower[j * kRow + d];
         }
     }
 
@@ -151,32 +146,36 @@ class Banded {
                double* out) const {
         const std::size_t lanes = substitution_.lanes;
         Vector reversed(padded() * lanes);
-        for_lanes(rows, count, [&](std::size_t first, std::size_t used, const double* x,
-                                   double* before, double* squares) {
-            const double* y = before + kBand * lanes;
-            for (std::size_t k = begin; k < end; ++k) {
-                substitution_.run(forward_[k].data(), x, before, padded(), squares);
-                for (std::size_t j = 0; j < size_; ++j)
-                    std::copy_n(y + j * lanes, lanes, reversed.data() + (size_ - 1 - j) * lanes);
-                substitution_.run(backward_[k].data(), reversed.data(), before, padded(), squares);
-                for (std::size_t i = 0; i < used; ++i)
-                    for (std::size_t j = 0; j < size_; ++j)
-                        out[((k - begin) * count + first + i) * size_ + size_ - 1 - j] =
-                            y[j * lanes + i];
-            }
-        });
+        for_lanes(rows, count,
+                  [&](std::size_t first, std::size_t used, const double* x, double* before,
+                      double* squares) {
+                      const double* y = before + kBand * lanes;
+                      for (std::size_t k = begin; k < end; ++k) {
+                          substitution_.run(forward_[k].data(), x, before, padded(), squares);
+                          for (std::size_t j = 0; j < size_; ++j)
+                              std::copy_n(y + j * lanes, lanes,
+                                          reversed.data() + (size_ - 1 - j) * lanes);
+                          substitution_.run(backward_[k].data(), reversed.data(), before, padded(),
+                                            squares);
+                          for (std::size_t i = 0; i < used; ++i)
+                              for (std::size_t j = 0; j < size_; ++j)
+                                  out[((k - begin) * count + first + i) * size_ + size_ - 1 - j] =
+                                      y[j * lanes + i];
+                      }
+                  });
     }
 
     // Sets x (B + s I)^-1 x' for each of some rows x and each shift.
     void quadratic(const double* rows, std::size_t count, double* out) const {
-        for_lanes(rows, count, [&](std::size_t first, std::size_t used, const double* x,
-                                   double* before, double* squares) {
-            for (std::size_t k = 0; k < n_shifts(); ++k) {
-                substitution_.run(forward_[k].data(), x, before, padded(), squares);
-                for (std::size_t i = 0; i < used; ++i)
-                    out[(first + i) * n_shifts() + k] = squares[i];
-            }
-        });
+        for_lanes(rows, count,
+                  [&](std::size_t first, std::size_t used, const double* x, double* before,
+                      double* squares) {
+                      for (std::size_t k = 0; k < n_shifts(); ++k) {
+                          substitution_.run(forward_[k].data(), x, before, padded(), squares);
+                          for (std::size_t i = 0; i < used; ++i)
+                              out[(first + i) * n_shifts() + k] = squares[i];
+                      }
+                  });
     }
 
    private:
@@ -219,6 +218,22 @@ class Banded {
         double one = 1.0, minus = -1.0;
         scipy.dgemm(&plain, &transposed, &height, &width, &depth, &minus, left_.data() + row,
                     &stride_, right_.data() + begin, &stride_, &one, entry(row, begin), &stride_);
+    }
+
+    // Sets the triangle and the inverses of its diagonal, unless a pivot is smaller than rounding.
+    bool try_shift(double shift, double least, Vector& lower, Vector& inverses) const {
+        lower = band_;
+        for (std::size_t j = 0; j < size_; ++j) {
+            double* column = lower.data() + j * kRow;
+            const double pivot = column[0] + shift;
+            if (pivot < least) return false;
+            inverses[j] = 1.0 / std::sqrt(pivot);
+            for (std::size_t d = 1; d <= kBand; ++d) column[d] *= inverses[j];
+            for (std::size_t d = 1; d <= kBand; ++d)
+                for (std::size_t e = d; e <= kBand; ++e)
+                    column[d * kRow + e - d] -= column[d] * column[e];
+        }
+        return true;
     }
 
     // Applies the reflectors of a block to some rows, in the order of Q or Q'.

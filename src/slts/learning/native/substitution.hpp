@@ -90,10 +90,10 @@ struct Substitution {
                 double* squares);
 };
 
-#define SLTS_SUBSTITUTE(NAME, N)                                                              \
-    inline void NAME(const double* triangle, const double* x, double* y, std::size_t size,    \
-                     double* squares) {                                                       \
-        substitute<N>(triangle, x, y, size, squares);                                         \
+#define SLTS_SUBSTITUTE(NAME, N)                                                           \
+    inline void NAME(const double* triangle, const double* x, double* y, std::size_t size, \
+                     double* squares) {                                                    \
+        substitute<N>(triangle, x, y, size, squares);                                      \
     }
 #if defined(SLTS_VECTORS)
 inline constexpr int kBaselineLanes = 2;
@@ -105,12 +105,12 @@ SLTS_SUBSTITUTE(substitute_baseline, kBaselineLanes)
 #if defined(SLTS_VECTORS) && defined(__x86_64__) && !defined(_MSC_VER)
 #define SLTS_SUBSTITUTE_X86
 __attribute__((target("avx2,fma"))) SLTS_SUBSTITUTE(substitute_avx2, 4)
-__attribute__((target("avx512f,avx2,fma"))) SLTS_SUBSTITUTE(substitute_avx512, 8)
+    __attribute__((target("avx512f,avx2,fma"))) SLTS_SUBSTITUTE(substitute_avx512, 8)
 #endif
 #undef SLTS_SUBSTITUTE
 
-// Chooses the widest vectors, or those that SLTS_ISA names.
-inline Substitution best_substitution() {
+    // Chooses the widest vectors, or those that SLTS_ISA names.
+    inline Substitution best_substitution() {
 #if defined(SLTS_SUBSTITUTE_X86)
     const char* wanted = std::getenv("SLTS_ISA");
     const auto allowed = [wanted](const char* name) {
