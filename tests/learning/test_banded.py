@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from slts.execution import use_fit_threads
-from slts.learning._solvers import BAND, Banded, factorise_pivoted, solve_lower
+from slts.learning._solvers import BAND, STRIP, Banded, factorise_pivoted, solve_lower
 from slts.learning.banded import BandForm
 
 SHIFTS = np.logspace(-3.0, 2.0, 11)
-# Around multiples of the band, of blocks of reflectors and of columns.
-SIZES = [1, 2, 5, BAND - 1, BAND, BAND + 1, 2 * BAND - 1, 2 * BAND, 2 * BAND + 1, 50, 70, 129, 300]
+# Around multiples of the band, of blocks of reflectors and of strips.
+SIZES = [1, 2, 5, 50, 70, 145, 300, *(k * BAND + d for k in (1, 2) for d in (-1, 0, 1))]
+SIZES += [STRIP - 1, STRIP, STRIP + 1]
 
 
 def gram(rng, size):

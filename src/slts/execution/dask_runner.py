@@ -98,6 +98,7 @@ class DaskRunner(TaskRunner):
     def starting(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
     ) -> Iterator[tuple[Start[Result], int]]:
+        """See `TaskRunner.starting`."""
         argument = self._shared_argument(shared)
         running: list[Any] = []
 

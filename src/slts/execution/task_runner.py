@@ -219,6 +219,7 @@ class ThreadRunner(TaskRunner):
     def starting(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
     ) -> Iterator[tuple[Start[Result], int]]:
+        """See `TaskRunner.starting`."""
         workers = min(self._workers, len(parts))
         if workers <= 1:
             yield lambda number, mine: partial(task, parts[number], shared, mine), 1

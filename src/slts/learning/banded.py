@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from slts._typing import FloatArray
 from slts.execution import ThreadRunner, fit_threads
-from slts.learning._solvers import BAND, Banded
+from slts.learning._solvers import BAND, STRIP, Banded
 from slts.learning.blas import map_rows
 
 Part = TypeVar("Part")
 
-# Columns of a task. They do not depend on the number of threads, nor do the bits of the result.
-_COLUMNS = 128
-# Columns that are left when one thread is as fast as several.
-_FEW = 256
+# Strips of columns below which one thread is as fast as several.
+_FEW = 3
 # Rows that a thread copies at once.
 _ROWS = 128
 
@@ -49,20 +48,17 @@ class BandForm:
         self._system = Banded(own, shifts)
         self._n_shifts = len(shifts)
         for number in range(self._system.n_panels):
-            self._reduce(number, range(min((number + 1) * BAND, len(own)), len(own), _COLUMNS))
+            self._reduce(number, len(own))
         _map(self._system.form_block, range(self._system.n_blocks))
         _map(self._system.factorise, range(self._n_shifts))
 
-    def _reduce(self, number: int, columns: range) -> None:
-        """Reduce a panel; blocks of later columns begin at `columns`."""
-        system = self._system
+    def _reduce(self, number: int, size: int) -> None:
+        """Make the columns of a panel banded, and multiply those after it."""
+        system, end = self._system, (number + 1) * BAND
         system.reflect_panel(number)
-        if columns:
-
-            def multiply(begin: int) -> None:
-                system.multiply(number, begin, min(begin + _COLUMNS, columns.stop))
-
-            _map(multiply, columns, few=columns.stop - columns.start < _FEW)
+        if end < size:
+            strips = range(end // STRIP, system.n_strips)
+            _map(partial(system.multiply, number), strips, few=len(strips) < _FEW)
             system.end_panel(number)
 
     def rotate(self, rows: FloatArray, *, back: bool = False) -> FloatArray:

@@ -1,7 +1,7 @@
 // A symmetric matrix A = Q B Q' with banded B: solves with A + s I for many shifts s.
 //
 // All large steps are products of matrices that threads share. The caller reduces one panel of
-// columns after the other (reflect_panel, multiply for all later columns, end_panel), then calls
+// columns after the other (reflect_panel, multiply for all later strips, end_panel), then calls
 // form_block and factorise with all their numbers. After that the matrix is only read.
 #pragma once
 
@@ -14,6 +14,9 @@ namespace slts {
 
 class Banded {
    public:
+    // Columns that a thread multiplies at once. The number of threads must not change the bits.
+    static constexpr std::size_t kStrip = 128;
+
     // Overwrites the matrix, of which both triangles are read.
     Banded(std::shared_ptr<double> matrix, std::size_t size, Vector shifts)
         : size_(size),
@@ -23,7 +26,7 @@ class Banded {
           factors_(n_blocks() * kBlock * kBlock),
           left_(2 * kBand * size),
           right_(2 * kBand * size),
-          products_(kBand * size),
+          products_((1 + n_strips()) * kBand * size),
           band_((size + kBand) * kRow),
           shifts_(std::move(shifts)),
           forward_(shifts_.size()),
@@ -33,6 +36,7 @@ class Banded {
     std::size_t size() const { return size_; }
     std::size_t n_shifts() const { return shifts_.size(); }
     std::size_t n_panels() const { return (size_ + kBand - 1) / kBand; }
+    std::size_t n_strips() const { return (size_ + kStrip - 1) / kStrip; }
     std::size_t n_blocks() const { return (scales_.size() + kBlock - 1) / kBlock; }
 
     // Finds the reflectors that make the columns of a panel banded.
@@ -56,16 +60,23 @@ class Banded {
                      factor_, &width);
     }
 
-    // Updates some columns after a panel, and multiplies them with its reflectors.
-    void multiply(std::size_t number, std::size_t begin, std::size_t end) {
+    // Updates the columns of a strip that come after a panel, and multiplies them with its
+    // reflectors. Entries above a strip's own square are those below the squares of others.
+    void multiply(std::size_t number, std::size_t strip) {
         Part own = part(number * kBand, kBand);
-        if (number > 0) update(own.row, begin, end);
+        const std::size_t begin = std::max(strip * kStrip, own.row), end = end_of(strip);
+        if (number > 0) update(begin, begin, end);
         char plain = 'N', transposed = 'T';
         Integer count = static_cast<Integer>(end - begin);
-        double one = 1.0, zero = 0.0;
-        scipy.dgemm(&transposed, &plain, &count, &own.width, &own.height, &one,
-                    entry(own.row, begin), &stride_, own.reflectors, &stride_, &zero,
-                    products_.data() + begin, &stride_);
+        Integer height = static_cast<Integer>(size_ - begin);
+        Integer below = static_cast<Integer>(size_ - end);
+        double one = 1.0, zero = 0.0, *reflectors = own.reflectors + begin - own.row;
+        scipy.dgemm(&transposed, &plain, &count, &own.width, &height, &one, entry(begin, begin),
+                    &stride_, reflectors, &stride_, &zero, products_.data() + begin, &stride_);
+        if (below > 0)
+            scipy.dgemm(&plain, &plain, &below, &own.width, &count, &one, entry(end, begin),
+                        &stride_, reflectors, &stride_, &zero, products_below(strip) + end,
+                        &stride_);
     }
 
     // Finds what the reflectors V of a panel change: V W' + W V' is subtracted from what follows.
@@ -78,8 +89,13 @@ class Banded {
         const auto height = static_cast<std::size_t>(own.height);
         const auto width = static_cast<std::size_t>(own.width);
         // W = P F - V F' V' P F / 2, where P are the products.
-        for (std::size_t c = 0; c < width; ++c)
+        for (std::size_t c = 0; c < width; ++c) {
             std::copy_n(products_.data() + c * size_ + own.row, height, w + c * size_);
+            // In the same order for any number of threads.
+            for (std::size_t strip = own.row / kStrip; strip < n_strips(); ++strip)
+                for (std::size_t r = end_of(strip); r < size_; ++r)
+                    right_[c * size_ + r] += products_below(strip)[c * size_ + r];
+        }
         scipy.dtrmm(&right, &upper, &plain, &plain, &own.height, &own.width, &one, factor_, &order,
                     w, &stride_);
         scipy.dgemm(&transposed, &plain, &own.width, &own.width, &own.height, &one, own.reflectors,
@@ -195,6 +211,12 @@ class Banded {
                 entry(row, column)};
     }
     Part block(std::size_t number) const { return part(number * kBlock, kBlock); }
+
+    std::size_t end_of(std::size_t strip) const { return std::min((strip + 1) * kStrip, size_); }
+    // Products of the rows below a strip's square.
+    double* products_below(std::size_t strip) {
+        return products_.data() + (1 + strip) * kBand * size_;
+    }
 
     // In Fortran's order.
     double* entry(std::size_t row, std::size_t column) const {

@@ -236,6 +236,7 @@ NB_MODULE(_solvers, m) {
     m.def("factorise_pivoted", &factorise_pivoted, "matrix"_a.noconvert(), "least"_a);
     m.def("solve_lower", &solve_lower, "factor"_a, "rows"_a, nb::kw_only(), "transposed"_a = false);
     m.attr("BAND") = kBand;
+    m.attr("STRIP") = Banded::kStrip;
     const nb::call_guard<nb::gil_scoped_release> nogil;
     nb::class_<Banded>(m, "Banded")
         .def(
@@ -249,9 +250,10 @@ NB_MODULE(_solvers, m) {
             },
             "matrix"_a.noconvert(), "shifts"_a)
         .def_prop_ro("n_panels", &Banded::n_panels)
+        .def_prop_ro("n_strips", &Banded::n_strips)
         .def_prop_ro("n_blocks", &Banded::n_blocks)
         .def("reflect_panel", &Banded::reflect_panel, "number"_a, nogil)
-        .def("multiply", &Banded::multiply, "number"_a, "begin"_a, "end"_a, nogil)
+        .def("multiply", &Banded::multiply, "number"_a, "strip"_a, nogil)
         .def("end_panel", &Banded::end_panel, "number"_a, nogil)
         .def("form_block", &Banded::form_block, "number"_a, nogil)
         .def("factorise", &Banded::factorise, "number"_a, nogil)
