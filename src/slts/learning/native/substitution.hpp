@@ -36,24 +36,22 @@ struct LanesOf {
 template <int N>
 SLTS_ALWAYS_INLINE void substitute(const double* triangle, const double* x, double* y,
                                    std::size_t size, double* squares) {
+    // No function takes or returns vectors: that depends on the instruction set.
     using Vector = typename LanesOf<N>::Vector;
     using InMemory = typename LanesOf<N>::InMemory;
-    const auto load = [](const double* from) -> Vector {
-        return *reinterpret_cast<const InMemory*>(from);
-    };
-    const auto store = [](double* to, const Vector& value) {
-        *reinterpret_cast<InMemory*>(to) = value;
-    };
+    // `auto` would forget how they are aligned.
+    const InMemory* right = reinterpret_cast<const InMemory*>(x);
+    InMemory* known = reinterpret_cast<InMemory*>(y);
     Vector square0 = {}, square1 = {};
     for (std::size_t first = 0; first < size; first += kTogether) {
         Vector sum0[kTogether], sum1[kTogether];
         for (std::size_t j = 0; j < kTogether; ++j) {
-            sum0[j] = load(x + 2 * N * j);
-            sum1[j] = load(x + 2 * N * j + N);
+            sum0[j] = right[2 * j];
+            sum1[j] = right[2 * j + 1];
         }
         // Each vector that is loaded counts for several unknowns.
         for (std::size_t k = 0; k < kBand; ++k) {
-            const Vector known0 = load(y + 2 * N * k), known1 = load(y + 2 * N * k + N);
+            const Vector known0 = known[2 * k], known1 = known[2 * k + 1];
             for (std::size_t j = 0; j < kTogether; ++j)
                 if (j <= k) {
                     const double entry = triangle[j * (kBand + 1) + k - j];
@@ -72,15 +70,16 @@ SLTS_ALWAYS_INLINE void substitute(const double* triangle, const double* x, doub
             sum1[j] *= inverse;
             square0 += sum0[j] * sum0[j];
             square1 += sum1[j] * sum1[j];
-            store(y + 2 * N * (kBand + j), sum0[j]);
-            store(y + 2 * N * (kBand + j) + N, sum1[j]);
+            known[2 * (kBand + j)] = sum0[j];
+            known[2 * (kBand + j) + 1] = sum1[j];
         }
         triangle += kTogether * (kBand + 1);
-        x += 2 * N * kTogether;
-        y += 2 * N * kTogether;
+        right += 2 * kTogether;
+        known += 2 * kTogether;
     }
-    store(squares, square0);
-    store(squares + N, square1);
+    InMemory* found = reinterpret_cast<InMemory*>(squares);
+    found[0] = square0;
+    found[1] = square1;
 }
 
 // The same for the instructions of this processor, and its number of right-hand sides.
