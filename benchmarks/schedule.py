@@ -59,10 +59,10 @@ class Schedule:
         return result, taken
 
     @contextmanager
-    def started(
+    def starting(
         self, runner: ThreadRunner, task: Any, parts: Sequence[Any], shared: Any
     ) -> Iterator[tuple[Any, int]]:
-        """Replace `ThreadRunner._started`."""
+        """Replace `ThreadRunner.starting`."""
         n_threads = min(runner.n_workers, len(parts))
         if n_threads <= 1 or self._inside:
             yield lambda number, mine: partial(task, parts[number], shared, mine), 1
@@ -128,7 +128,7 @@ def main() -> None:
     options = parser.parse_args()
     schedule = Schedule()
     vars(thread_counts)["cpu_count"] = lambda: options.threads
-    ThreadRunner._started = lambda *args: schedule.started(*args)  # type: ignore[method-assign]
+    ThreadRunner.starting = lambda *args: schedule.starting(*args)  # type: ignore[method-assign]
     StepQueue.run = lambda *args: schedule.run_steps(*args)  # type: ignore[method-assign]
     name, (X, y), _ = paper_data()
     print(f"{name}, {options.threads} threads, seconds")

@@ -144,8 +144,9 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
 
 
 def test_estimates_of_fits_count_inner_products_solutions_and_targets():
-    assert local_metrics.fit_bytes(50, 3, 22) == 8 * 50 * (6 * 50 + 2 * 22 * 3 + 10 * 3)
-    assert local_metrics.fit_bytes(50, 999, 22) == 8 * 50 * (6 * 50 + 2 * 22 * 256 + 10 * 999)
+    assert local_metrics.fit_bytes(50, 3, 22) == 8 * 50 * (6 * 50 + 22 * (2 * 3 + 34) + 10 * 3)
+    many = local_metrics.fit_bytes(50, 999, 22)
+    assert many == 8 * 50 * (6 * 50 + 22 * (2 * 256 + 34) + 10 * 999)
     assert local_metrics.bytes_for_fits(8e6) == 1e6
     assert local_metrics.bytes_for_fits(1e12) == 512 * 2**20
 

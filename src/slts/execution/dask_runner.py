@@ -95,9 +95,10 @@ class DaskRunner(TaskRunner):
         return True
 
     @contextmanager
-    def _started(
+    def starting(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
     ) -> Iterator[tuple[Start[Result], int]]:
+        """See `TaskRunner.starting`."""
         argument = self._shared_argument(shared)
         running: list[Any] = []
 

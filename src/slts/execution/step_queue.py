@@ -31,7 +31,7 @@ class StepQueue:
         runner = ThreadRunner(n_jobs)
         parts = range(runner.n_workers)
         try:
-            with runner._started(lambda *_: self._work(), parts, None) as (start, _):
+            with runner.starting(lambda *_: self._work(), parts, None) as (start, _):
                 with self._stopping_others():
                     others = [start(number, None) for number in parts[1:]]
                     while self._run_one():

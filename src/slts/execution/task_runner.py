@@ -50,7 +50,7 @@ class TaskRunner(ABC):
         return False
 
     @abstractmethod
-    def _started(
+    def starting(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
     ) -> AbstractContextManager[tuple[Start[Result], int]]:
         """Give what starts a part, and how many parts to start before the next result is read.
@@ -72,7 +72,7 @@ class TaskRunner(ABC):
         `own` is called shortly before a part starts, so it may depend on earlier results.
         """
         started, waiting = 0, deque[Callable[[], Result]]()
-        with self._started(task, parts, shared) as (start, ahead):
+        with self.starting(task, parts, shared) as (start, ahead):
             for number in range(len(parts)):
                 while started < min(len(parts), number + ahead):
                     waiting.append(start(started, None if own is None else own(started)))
@@ -216,9 +216,10 @@ class ThreadRunner(TaskRunner):
         kept.spill.close()
 
     @contextmanager
-    def _started(
+    def starting(
         self, task: Task[Result], parts: Sequence[Any], shared: Any
     ) -> Iterator[tuple[Start[Result], int]]:
+        """See `TaskRunner.starting`."""
         workers = min(self._workers, len(parts))
         if workers <= 1:
             yield lambda number, mine: partial(task, parts[number], shared, mine), 1

@@ -4,6 +4,7 @@ metric.py         hinge loss + penalty: the matrix M of the similarity
 separator.py      hinge loss in an L1 ball: the weights of the landmarks, a vertex of the LP
 logdet.py         LDMLT: the step for a triplet, and rankings by distance
 loo_ridge.py      ridge regression on inner products, its penalty by exact leave-one-out
+banded.py         symmetric matrices in band form: all penalties at once
 anchor_span.py    coordinates of series in the span of some of them
 blas.py           products of large matrices, in tiles for the threads of a fit, or on a GPU
 local.py          local metrics by that regression, and their number of phases

@@ -15,8 +15,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.learning._solvers import Tridiagonal
 from slts.learning.anchor_span import AnchorSpan
+from slts.learning.banded import BandForm
 from slts.learning.blas import (
     add_gram,
     eigh,
@@ -195,16 +195,17 @@ class NormalEquations:
         gram = on_device_of(span.coordinates, self._gram)
         cross = self._cross - np.outer(self._first, target_mean)
         squares = self._squares - float(self._targets @ target_mean)
-        system = (_Spectral if on_gpu(gram) else Tridiagonal)(gram, self._first / np.sqrt(total))
+        form = _Spectral if on_gpu(gram) else BandForm
+        system = form(gram, self._first / np.sqrt(total), penalties)
         # Targets are rows in what the system takes and returns.
         rotated = system.rotate(on_device_of(gram, cross.T))
-        found = system.solve(on_device_of(gram, _summed(on_host(rotated).T).T), penalties)
+        found = system.solve(on_device_of(gram, _summed(on_host(rotated).T).T))
         slopes = found.reshape(found.shape[0] * found.shape[1], len(gram)).T
         y, shift = targets - target_mean, on_device_of(gram, mean)
 
         def decide(rows: IntArray) -> tuple[FloatArray, FloatArray]:
             x = system.rotate(span.coordinates[rows] - shift)
-            leverages = sample_weight[rows, np.newaxis] * on_host(system.quadratic(x, penalties))
+            leverages = sample_weight[rows, np.newaxis] * on_host(system.quadratic(x))
             # The intercept has a share of the leverage, too.
             leverages += sample_weight[rows, np.newaxis] / total
             return on_host(x @ slopes), leverages
@@ -220,7 +221,7 @@ class NormalEquations:
             decide, span.coordinates[: len(rows)], rows, y, shares, errors
         )
         penalty = float(penalties[best])
-        slope = system.rotate(system.solve(rotated, penalties[best : best + 1])[0], back=True).T
+        slope = system.rotate(system.solve(rotated, best)[0], back=True).T
         decided, curved = on_host(matmul(span.coordinates, slope)), on_host(matmul(gram, slope))
         slope = on_host(slope)
         residual = y - (decided - mean @ slope)
@@ -244,24 +245,23 @@ class NormalEquations:
 
 
 class _Spectral:
-    """Does on a GPU what `Tridiagonal` does on the CPU: T has the eigenvalues."""
+    """Does on a GPU what `BandForm` does on the CPU: B has the eigenvalues."""
 
-    def __init__(self, matrix: FloatArray, subtracted: FloatArray) -> None:
+    def __init__(self, matrix: FloatArray, subtracted: FloatArray, shifts: FloatArray) -> None:
         column = on_device_of(matrix, subtracted[:, np.newaxis])
         values, self._vectors = eigh(matrix - column * column.T)
-        self._values = np.maximum(values, 0.0)
+        self._shifted = np.maximum(values, 0.0) + on_device_of(matrix, shifts)[:, np.newaxis]
 
     def rotate(self, rows: FloatArray, *, back: bool = False) -> FloatArray:
         return matmul(rows, self._vectors.T if back else self._vectors)
 
-    def solve(self, rows: FloatArray, shifts: FloatArray) -> FloatArray:
-        shifted = self._values + on_device_of(rows, shifts)[:, np.newaxis, np.newaxis]
-        solved: FloatArray = rows / shifted
+    def solve(self, rows: FloatArray, shift: int | None = None) -> FloatArray:
+        shifted = self._shifted if shift is None else self._shifted[shift : shift + 1]
+        solved: FloatArray = rows / shifted[:, np.newaxis]
         return solved
 
-    def quadratic(self, rows: FloatArray, shifts: FloatArray) -> FloatArray:
-        shifted = self._values[:, np.newaxis] + on_device_of(rows, shifts)
-        return matmul(rows**2, 1.0 / shifted)
+    def quadratic(self, rows: FloatArray) -> FloatArray:
+        return matmul(rows**2, 1.0 / self._shifted.T)
 
 
 def fit_loo_ridge(

@@ -32,8 +32,9 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 _SNIPPET_SHARES = 16.0, 2.0, 0.25
 # Snippets are chosen from this many times as many.
 CANDIDATES = 4
-# Arrays that a fit to the judges holds: inner products, solutions for all penalties, targets.
-_MATRICES, _SOLUTIONS, _TARGETS = 6, 2, 10
+# Arrays that a fit to the judges holds: inner products, solutions for all penalties, targets; and
+# diagonals of the triangles of each penalty.
+_MATRICES, _SOLUTIONS, _TARGETS, _DIAGONALS = 6, 2, 10, 34
 # Most memory for fits that run side by side, and its share of the limit. How many threads there are
 # must not matter: the sample depends on it.
 _FITS_BYTES, _FITS_SHARE = 512 * 2**20, 1 / 8
@@ -71,7 +72,7 @@ def snippet_shares(options: LocalOptions) -> list[float]:
 
 def fit_bytes(n_judges: int, n_targets: int, n_penalties: int) -> float:
     """Estimate the memory of a fit to the judges."""
-    solutions = _SOLUTIONS * n_penalties * min(n_targets, MOST_TARGETS)
+    solutions = n_penalties * (_SOLUTIONS * min(n_targets, MOST_TARGETS) + _DIAGONALS)
     return 8.0 * n_judges * (_MATRICES * n_judges + solutions + _TARGETS * n_targets)
 
 

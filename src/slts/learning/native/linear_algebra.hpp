@@ -36,8 +36,8 @@ struct LinearAlgebra {
                    double* tol, double* work, Integer* info);
     void (*dtrtrs)(char* uplo, char* trans, char* diag, Integer* n, Integer* nrhs, double* a,
                    Integer* lda, double* b, Integer* ldb, Integer* info);
-    void (*dsytrd)(char* uplo, Integer* n, double* a, Integer* lda, double* d, double* e,
-                   double* tau, double* work, Integer* lwork, Integer* info);
+    void (*dgeqr2)(Integer* m, Integer* n, double* a, Integer* lda, double* tau, double* work,
+                   Integer* info);
     void (*dlarft)(char* direct, char* storev, Integer* n, Integer* k, double* v, Integer* ldv,
                    double* tau, double* t, Integer* ldt);
 };

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "banded.hpp"
 #include "systems.hpp"
-#include "tridiagonal.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,6 +20,7 @@ namespace {
 
 template <int N>
 using Input = nb::ndarray<const double, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // About the time until Ctrl-C stops the steps.
 constexpr std::chrono::milliseconds kSignalInterval{100};
@@ -150,11 +151,11 @@ nb::object solve_lower(nb::ndarray<const double, nb::ndim<2>, nb::f_contig, nb::
     return solved;
 }
 
-void check_columns(const Tridiagonal& system, const Input<2>& rows) {
+void check_columns(const Banded& system, const Input<2>& rows) {
     if (rows.shape(1) != system.size()) throw nb::value_error("The rows have another length.");
 }
 
-nb::object rotate(const Tridiagonal& system, Input<2> rows, bool back) {
+nb::object rotate(const Banded& system, Input<2> rows, bool back) {
     check_columns(system, rows);
     const auto [rotated, numbers] = new_array<2>({rows.shape(0), rows.shape(1)});
     {
@@ -165,24 +166,23 @@ nb::object rotate(const Tridiagonal& system, Input<2> rows, bool back) {
     return rotated;
 }
 
-nb::object solve(const Tridiagonal& system, Input<2> rows, Input<1> shifts) {
+nb::object solve(const Banded& system, Input<2> rows, std::size_t begin, std::size_t end) {
     check_columns(system, rows);
-    const auto [solved, numbers] = new_array<3>({shifts.shape(0), rows.shape(0), rows.shape(1)});
-    const Vector copies = copied(shifts);
+    if (begin > end || end > system.n_shifts()) throw nb::value_error("There is no such shift.");
+    const auto [solved, numbers] = new_array<3>({end - begin, rows.shape(0), rows.shape(1)});
     {
         const nb::gil_scoped_release nogil;
-        system.solve(rows.data(), rows.shape(0), copies, numbers);
+        system.solve(rows.data(), rows.shape(0), begin, end, numbers);
     }
     return solved;
 }
 
-nb::object quadratic(const Tridiagonal& system, Input<2> rows, Input<1> shifts) {
+nb::object quadratic(const Banded& system, Input<2> rows) {
     check_columns(system, rows);
-    const auto [values, numbers] = new_array<2>({rows.shape(0), shifts.shape(0)});
-    const Vector copies = copied(shifts);
+    const auto [values, numbers] = new_array<2>({rows.shape(0), system.n_shifts()});
     {
         const nb::gil_scoped_release nogil;
-        system.quadratic(rows.data(), rows.shape(0), copies, numbers);
+        system.quadratic(rows.data(), rows.shape(0), numbers);
     }
     return values;
 }
@@ -230,25 +230,36 @@ NB_MODULE(_solvers, m) {
     load("scipy.linalg.cython_lapack", "dpotrs", scipy.dpotrs);
     load("scipy.linalg.cython_lapack", "dpstrf", scipy.dpstrf);
     load("scipy.linalg.cython_lapack", "dtrtrs", scipy.dtrtrs);
-    load("scipy.linalg.cython_lapack", "dsytrd", scipy.dsytrd);
+    load("scipy.linalg.cython_lapack", "dgeqr2", scipy.dgeqr2);
     load("scipy.linalg.cython_lapack", "dlarft", scipy.dlarft);
     m.def("solve_definite", &solve_definite, "matrix"_a, "diagonal"_a, "right"_a);
     m.def("factorise_pivoted", &factorise_pivoted, "matrix"_a.noconvert(), "least"_a);
     m.def("solve_lower", &solve_lower, "factor"_a, "rows"_a, nb::kw_only(), "transposed"_a = false);
-    nb::class_<Tridiagonal>(m, "Tridiagonal")
+    m.attr("BAND") = kBand;
+    m.attr("STRIP") = Banded::kStrip;
+    const nb::call_guard<nb::gil_scoped_release> nogil;
+    nb::class_<Banded>(m, "Banded")
         .def(
             "__init__",
-            [](Tridiagonal* self, Input<2> matrix, Input<1> subtracted) {
+            [](Banded* self, Square matrix, Input<1> shifts) {
                 if (matrix.shape(0) != matrix.shape(1))
                     throw nb::value_error("The matrix is not square.");
-                if (matrix.shape(0) != subtracted.shape(0))
-                    throw nb::value_error("What is subtracted has another length.");
-                construct(self, matrix.data(), copied(subtracted));
+                // Keeps the array in memory.
+                const std::shared_ptr<double> own{matrix.data(), [matrix](double*) {}};
+                new (self) Banded(own, matrix.shape(0), copied(shifts));
             },
-            "matrix"_a, "subtracted"_a)
+            "matrix"_a.noconvert(), "shifts"_a)
+        .def_prop_ro("n_panels", &Banded::n_panels)
+        .def_prop_ro("n_strips", &Banded::n_strips)
+        .def_prop_ro("n_blocks", &Banded::n_blocks)
+        .def("reflect_panel", &Banded::reflect_panel, "number"_a, nogil)
+        .def("multiply", &Banded::multiply, "number"_a, "strip"_a, nogil)
+        .def("end_panel", &Banded::end_panel, "number"_a, nogil)
+        .def("form_block", &Banded::form_block, "number"_a, nogil)
+        .def("factorise", &Banded::factorise, "number"_a, nogil)
         .def("rotate", &rotate, "rows"_a, nb::kw_only(), "back"_a = false)
-        .def("solve", &solve, "rows"_a, "shifts"_a)
-        .def("quadratic", &quadratic, "rows"_a, "shifts"_a);
+        .def("solve", &solve, "rows"_a, "begin"_a, "end"_a)
+        .def("quadratic", &quadratic, "rows"_a);
     nb::class_<RowSystem>(m, "System")
         .def_prop_rw("primal", &get<&RowSystem::primal>, &set<&RowSystem::primal>)
         .def_prop_rw("dual", &get<&RowSystem::dual>, &set<&RowSystem::dual>)
