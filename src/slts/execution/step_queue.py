@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 
 from slts.execution.task_runner import ThreadRunner
 
@@ -18,18 +19,24 @@ class StepQueue:
 
     def __init__(self) -> None:
         self._waiting, self._running, self._failed = deque[Callable[[], None]](), 0, False
-        self._changed = threading.Condition()
+        self._lock, self._n_threads = threading.Lock(), 1
+        # One for each step that waits and, at the end, for each thread. Ctrl-C could leave a
+        # condition in a wrong state.
+        self._wake = SimpleQueue[None]()
 
     def put(self, step: Callable[[], None], *, last: bool = False) -> None:
         """Add a step: the next one to start or, with `last`, the last one of those that wait."""
-        with self._changed:
+        with self._lock:
             (self._waiting.appendleft if last else self._waiting.append)(step)
-            self._changed.notify()
+        self._wake.put(None)
 
     def run(self, n_jobs: int | None, on_step: Callable[[], None] = lambda: None) -> None:
         """Run all steps. This thread is one of `n_jobs`, and calls `on_step` after its own."""
         runner = ThreadRunner(n_jobs)
-        parts = range(runner.n_workers)
+        self._n_threads = runner.n_workers
+        parts = range(self._n_threads)
+        if not self._waiting:
+            return
         try:
             with runner.starting(lambda *_: self._work(), parts, None) as (start, _):
                 with self._stopping_others():
@@ -59,17 +66,22 @@ class StepQueue:
 
     def _run_one(self) -> bool:
         """Run the next step, once there is one; return False if none will come."""
-        with self._changed:
+        while True:
             # Short waits let Ctrl-C work on every platform.
-            while self._running and not (self._waiting or self._failed):
-                self._changed.wait(0.1)
+            with suppress(Empty):
+                self._wake.get(timeout=0.1)
+                break
+            if self._failed:
+                return False
+        with self._lock:
             if self._failed or not self._waiting:
                 return False
             step = self._waiting.pop()
             self._running += 1
         step()
-        with self._changed:
+        with self._lock:
             self._running -= 1
-            if not self._running:
-                self._changed.notify_all()
+            ended = not self._running and not self._waiting
+        for _ in range(self._n_threads if ended else 0):
+            self._wake.put(None)
         return True

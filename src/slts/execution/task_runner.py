@@ -7,10 +7,11 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -224,33 +225,38 @@ class ThreadRunner(TaskRunner):
         if workers <= 1:
             yield lambda number, mine: partial(task, parts[number], shared, mine), 1
             return
-        stop, running = threading.Event(), set[Future[None]]()
-        # When a result is read, its thread may still hold what was submitted, and the future.
+        stop, errors = threading.Event(), list[BaseException]()
+        # When a result is read, its thread may still hold what was submitted.
         calls, results = dict[int, Callable[[], Result]](), dict[int, Result]()
+        finished, ended = SimpleQueue[int](), set[int]()
 
         def stoppable(number: int) -> None:
             _current.stop = stop
-            # A thread that was just stopped must not start another part.
-            check_stopped()
-            results[number] = calls.pop(number)()
+            try:
+                # A thread that was just stopped must not start another part.
+                check_stopped()
+                results[number] = calls.pop(number)()
+            except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
+                errors.append(error)
+            finally:
+                finished.put(number)
 
-        def result(number: int, future: Future[None]) -> Result:
-            # Short waits let Ctrl-C work on every platform, and an error of any part is raised.
-            while not future.done():
-                wait([future], timeout=0.1)
-                for other in [other for other in running if other.done()]:
-                    other.result()
-            running.discard(future)
-            future.result()
+        def result(number: int) -> Result:
+            while number not in ended:
+                # Short waits let Ctrl-C work on every platform. A condition or a future could be
+                # left in a wrong state by Ctrl-C.
+                with suppress(Empty):
+                    ended.add(finished.get(timeout=0.1))
+                if errors:
+                    raise errors.pop(0)
             return results.pop(number)
 
         with one_blas_thread(), _pool(self._workers) as pool:
 
             def start(number: int, mine: Any) -> Callable[[], Result]:
                 calls[number] = partial(task, parts[number], shared, mine)
-                future = pool.submit(stoppable, number)
-                running.add(future)
-                return partial(result, number, future)
+                pool.submit(stoppable, number)
+                return partial(result, number)
 
             try:
                 # One part waits for every thread, so a slow part does not leave others idle.
