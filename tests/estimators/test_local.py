@@ -275,16 +275,16 @@ def test_the_snippets_with_the_largest_coefficients_are_kept(three, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("fewest", "per_class", "judges"), [(40, 10, 40), (10, 25, 50), (1000, 1, 80)]
+    ("fewest", "per_class", "tuning"), [(40, 10, 40), (10, 25, 50), (1000, 1, 80)]
 )
 def test_held_out_decisions_do_not_know_the_choice_of_snippets(
-    fewest, per_class, judges, monkeypatch
+    fewest, per_class, tuning, monkeypatch
 ):
     """Labels are random. The series that is left out has helped to choose the snippets."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 2, 30)), np.arange(80) % 2
-    monkeypatch.setattr(local_fit, "_JUDGES", fewest)
-    monkeypatch.setattr(local_fit, "_JUDGES_PER_CLASS", per_class)
+    monkeypatch.setattr(local_fit, "_TUNING_SERIES", fewest)
+    monkeypatch.setattr(local_fit, "_TUNING_SERIES_PER_CLASS", per_class)
     seen = []
 
     def learn(*args):
@@ -294,9 +294,9 @@ def test_held_out_decisions_do_not_know_the_choice_of_snippets(
     monkeypatch.setattr(local_fit, "learn_local_metrics", learn)
     slts.LocalSLTSClassifier(n_snippets=30, n_phases=1, random_state=0).fit(X, y)
     training, solution = seen[0]
-    assert len(training.judges) == judges
+    assert len(training.tuning) == tuning
     losses = np.square(solution.ridge.left_out - training.targets)
-    assert losses[training.judges].mean() > 0.95
+    assert losses[training.tuning].mean() > 0.95
     # The penalty does not know the choice, either: with random labels a small one would be wrong.
     assert solution.ridge.errors.min() > 0.95
 
@@ -304,12 +304,12 @@ def test_held_out_decisions_do_not_know_the_choice_of_snippets(
 def test_classes_of_one_series_do_not_raise_the_number_that_chooses_snippets(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2, 9)), np.r_[np.arange(30) % 2, 2:12]
-    monkeypatch.setattr(local_fit, "_JUDGES", 10)
-    monkeypatch.setattr(local_fit, "_JUDGES_PER_CLASS", 7)
+    monkeypatch.setattr(local_fit, "_TUNING_SERIES", 10)
+    monkeypatch.setattr(local_fit, "_TUNING_SERIES_PER_CLASS", 7)
     seen = []
 
     def learn(training, *options):
-        seen.append(len(training.judges))
+        seen.append(len(training.tuning))
         return local_metrics.learn_local_metrics(training, *options)
 
     monkeypatch.setattr(local_fit, "learn_local_metrics", learn)

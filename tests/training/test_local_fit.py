@@ -66,7 +66,7 @@ def simple_needs(monkeypatch):
     monkeypatch.setattr(local_fit, "training_bytes", needs)
     monkeypatch.setattr(local_fit, "_FEWEST", 10)
     monkeypatch.setattr(local_fit, "_ANCHORS", 50)
-    monkeypatch.setattr(local_fit, "_JUDGES", 20)
+    monkeypatch.setattr(local_fit, "_TUNING_SERIES", 20)
     return asked
 
 
@@ -77,7 +77,7 @@ def test_a_sample_is_cut_to_what_fits_in_memory(simple_needs, monkeypatch):
     whole = _cap_sample_to_memory(first_pass, OPTIONS, 100.0 * each)
     assert whole is first_pass
     sizes, given = simple_needs[0]
-    # Ten judges of each of four classes.
+    # Ten tuning series of each of four classes.
     assert (sizes, given["is_sample"]) == ((100, 50, 40), False)
     assert (given["n_groups"], given["n_phases"], given["rank"]) == (4, 3, 2)
     for limit, count in ((100 * each - 1, 98), (50 * each, 50), (20 * each, 20)):
@@ -126,7 +126,7 @@ def test_estimates_of_memory_add_up_what_exists_at_the_same_time(monkeypatch):
     monkeypatch.setattr(local_metrics, "_KEPT_BYTES", 1 << 20)
     found = local_metrics.training_bytes(100, 20, 15, is_sample=False, **given)
     assert found == products + 2 * 4 * chunk + 6 * anchors
-    # Fits to the judges come before.
+    # Fits to the tuning series come before.
     more = local_metrics.training_bytes(
         100, 20, 15, is_sample=False, **given | {"bytes_of_fits": 1e6}
     )

@@ -332,7 +332,7 @@ def test_the_local_classifier_learns_from_all_parts(more, tmp_path, local_in_par
     known = {x.tobytes(): k for k, x in enumerate(every.sample.series)}
     sampled = np.array([known[x.tobytes()] for x in training.batch])
     assert len(sampled) < 0.8 * len(known)
-    assert models[0].validation_.n_series == len(sampled) - len(training.judges)
+    assert models[0].validation_.n_series == len(sampled) - len(training.tuning)
     # Landmarks, scales, anchors and snippets of the sample, and all series in memory.
     weights = class_weights("balanced", every.classes, every.totals)[every.codes]
     weights = weights * every.sample.weights
@@ -344,7 +344,7 @@ def test_the_local_classifier_learns_from_all_parts(more, tmp_path, local_in_par
             weights=weights / weights.mean(),
             targets=one_vs_rest(every.codes, 3),
             anchors=sampled[training.anchors],
-            judges=sampled[training.judges],
+            tuning=sampled[training.tuning],
             snippets=found.snippets,
             everything=None,
         ),
@@ -352,8 +352,8 @@ def test_the_local_classifier_learns_from_all_parts(more, tmp_path, local_in_par
         options,
     )
     assert found.ridge.objective == pytest.approx(whole.ridge.objective, rel=1e-9)
-    # Judges are left out before they choose snippets, here from other candidates.
-    others = np.setdiff1d(np.arange(len(sampled)), training.judges)
+    # Tuning series are left out before they choose snippets, here from other candidates.
+    others = np.setdiff1d(np.arange(len(sampled)), training.tuning)
     np.testing.assert_allclose(
         found.ridge.left_out[others], whole.ridge.left_out[sampled[others]], atol=1e-8
     )

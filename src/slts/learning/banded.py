@@ -15,6 +15,8 @@ from slts.learning.blas import map_rows
 
 Part = TypeVar("Part")
 
+# Numbers that are stored for each shift and row: triangles for substitution from either end.
+STORED_DIAGONALS = 2 * (BAND + 1)
 # Strips of columns below which one thread is as fast as several.
 _FEW = 3
 # Rows that a thread copies at once.
@@ -24,8 +26,8 @@ _ROWS = 128
 class BandForm:
     """A symmetric matrix A = Q B Q', minus an outer product; B is banded.
 
-    A band is found by products of matrices; a tridiagonal matrix needs as many products of a matrix
-    with a vector, which threads cannot share well.
+    Products of matrices find the band, and threads share them well. Half of the work for a
+    tridiagonal matrix is products of a matrix with a vector, which wait for memory.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ _MOST_GROUPS = 32
 _ANCHORS = 2000
 # Series that choose phases and snippets: at least so many, and so many of each class, but no more
 # than the anchors. With fewer of a class, the weight of the snippets is too large.
-_JUDGES, _JUDGES_PER_CLASS = 1000, 10
+_TUNING_SERIES, _TUNING_SERIES_PER_CLASS = 1000, 10
 # Most series that are learned from in memory. Beyond, a sample of fewer series, some of each
 # class, decides everything but the coefficients. Its share of the memory.
 _MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 16
@@ -148,11 +148,11 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
                 limit - 2 * batch.values.nbytes - 8 * len(batch) * min(len(batch), _ANCHORS),
                 options.bar,
             )
-        # Judges are not held out, so other series of a sample must be left for that.
+        # Tuning series are not held out, so other series of a sample must be left for that.
         available = len(batch) if first_pass.complete else len(batch) // 2
         # A class of one series is unknown once that is left out.
-        n_judges = _judge_count(int(np.count_nonzero(np.bincount(codes) > 1)))
-        judges = stratified(codes, min(available, n_judges), order)
+        n_tuning = _tuning_count(int(np.count_nonzero(np.bincount(codes) > 1)))
+        tuning = stratified(codes, min(available, n_tuning), order)
         solution = learn_local_metrics(
             LocalTraining(
                 batch,
@@ -160,7 +160,7 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
                 weights / weights.mean(),
                 one_vs_rest(codes, len(classes)),
                 stratified(codes, _ANCHORS, order),
-                judges,
+                tuning,
                 landmarks,
                 groups,
                 snippets,
@@ -180,7 +180,7 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
         np.concatenate([indices, first_pass.indices[from_sample]]),
         np.concatenate([landmark_codes, codes[from_sample]]),
     )
-    left_out = _left_out(first_pass, judges, options)
+    left_out = _left_out(first_pass, tuning, options)
     held_out = (
         solution.ridge.left_out[left_out],
         codes[left_out],
@@ -193,18 +193,18 @@ def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
     )  # fmt: skip
 
 
-def _left_out(first_pass: FirstPass, judges: IntArray, options: LocalOptions) -> IntArray:
+def _left_out(first_pass: FirstPass, tuning: IntArray, options: LocalOptions) -> IntArray:
     """Return the series whose leave-one-out decisions describe the model.
 
-    Decisions for judges are those of a fit to the judges. Beside a fit to many more series they
-    serve only for classes that have no other series in the sample.
+    Decisions for tuning series are those of the fit to them. Beside a fit to many more series they
+    are used only for classes that have no other series in the sample.
     """
     every = np.arange(len(first_pass.codes))
     if first_pass.complete or not options.n_snippets:
         return every
-    others = np.setdiff1d(every, judges)
-    alone = ~np.isin(first_pass.codes[judges], first_pass.codes[others])
-    return np.union1d(others, judges[alone])
+    others = np.setdiff1d(every, tuning)
+    alone = ~np.isin(first_pass.codes[tuning], first_pass.codes[others])
+    return np.union1d(others, tuning[alone])
 
 
 def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
@@ -221,8 +221,8 @@ def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
     return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
 
 
-def _judge_count(n_classes: int) -> int:
-    return min(max(_JUDGES, _JUDGES_PER_CLASS * n_classes), _ANCHORS)
+def _tuning_count(n_classes: int) -> int:
+    return min(max(_TUNING_SERIES, _TUNING_SERIES_PER_CLASS * n_classes), _ANCHORS)
 
 
 def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
@@ -237,12 +237,12 @@ def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: f
         # One channel more: the steps may have times.
         channels = sample.series.n_channels
         series = count * sample.series.values.nbytes * (channels + 1) / channels / len(sample)
-        n_judges = min(count, _judge_count(n_classes))
-        bytes_per_fit = fit_bytes(n_judges, n_classes, len(options.penalties))
+        n_tuning = min(count, _tuning_count(n_classes))
+        bytes_per_fit = fit_bytes(n_tuning, n_classes, len(options.penalties))
         learning = training_bytes(
             count,
             min(count, _ANCHORS),
-            n_judges,
+            n_tuning,
             n_channels=Representation.most_channels(sample.series.n_channels, options.n_components),
             rank=options.metric_rank,
             n_groups=n_groups,

@@ -11,6 +11,7 @@ import numpy as np
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, array_module
 from slts.execution import ThreadRunner, fit_threads, thread_count, use_fit_threads
+from slts.learning.banded import STORED_DIAGONALS
 from slts.learning.blas import matmul, on_device_of, on_host
 from slts.learning.local import Choice, FeatureGram, choose_phases, fewer_phases
 from slts.learning.loo_ridge import MOST_TARGETS, LeftOut, RidgeFit
@@ -32,9 +33,8 @@ from slts.training.snippet_features import SnippetFeatures, snippet_bytes
 _SNIPPET_SHARES = 16.0, 2.0, 0.25
 # Snippets are chosen from this many times as many.
 CANDIDATES = 4
-# Arrays that a fit to the judges holds: inner products, solutions for all penalties, targets; and
-# diagonals of the triangles of each penalty.
-_MATRICES, _SOLUTIONS, _TARGETS, _DIAGONALS = 6, 2, 10, 34
+# Arrays that a fit to the tuning series holds: inner products, solutions, targets.
+_MATRICES, _SOLUTIONS, _TARGETS = 6, 2, 10
 # Most memory for fits that run side by side, and its share of the limit. How many threads there are
 # must not matter: the sample depends on it.
 _FITS_BYTES, _FITS_SHARE = 512 * 2**20, 1 / 8
@@ -70,21 +70,21 @@ def snippet_shares(options: LocalOptions) -> list[float]:
     return [share * options.n_comparisons for share in _SNIPPET_SHARES]
 
 
-def fit_bytes(n_judges: int, n_targets: int, n_penalties: int) -> float:
-    """Estimate the memory of a fit to the judges."""
-    solutions = n_penalties * (_SOLUTIONS * min(n_targets, MOST_TARGETS) + _DIAGONALS)
-    return 8.0 * n_judges * (_MATRICES * n_judges + solutions + _TARGETS * n_targets)
+def fit_bytes(n_tuning: int, n_targets: int, n_penalties: int) -> float:
+    """Estimate the memory of a fit to the tuning series."""
+    solutions = n_penalties * (_SOLUTIONS * min(n_targets, MOST_TARGETS) + STORED_DIAGONALS)
+    return 8.0 * n_tuning * (_MATRICES * n_tuning + solutions + _TARGETS * n_targets)
 
 
 def bytes_for_fits(limit: float) -> float:
-    """Return the memory for all fits to the judges that run side by side."""
+    """Return the memory for all fits to the tuning series that run side by side."""
     return min(_FITS_BYTES, _FITS_SHARE * limit)
 
 
 def training_bytes(
     n_series: int,
     n_anchors: int,
-    n_judges: int,
+    n_tuning: int,
     *,
     n_channels: int,
     rank: int,
@@ -97,10 +97,10 @@ def training_bytes(
 ) -> float:
     """Estimate the memory that learning uses, beside the series.
 
-    Inner products of all series with the anchors exist six times, after the fits to the judges; the
-    features of some groups twice, in `rank` directions of the landmarks; the features of the
-    anchors are kept for the metrics. If the series are a sample, the sums over all series come
-    afterwards.
+    Inner products of all series with the anchors exist six times, after the fits to the tuning
+    series; the features of some groups twice, in `rank` directions of the landmarks; the features
+    of the anchors are kept for the metrics. If the series are a sample, the sums over all series
+    come afterwards.
     """
     products = max(6 * 8.0 * n_series * n_anchors, bytes_of_fits)
     n_of_group = n_phases * n_channels * min(rank, n_channels)
@@ -113,7 +113,7 @@ def training_bytes(
         products
         + aligned
         + snippet_bytes(n_series, n_anchors, n_snippets)
-        + snippet_bytes(n_judges, n_judges, CANDIDATES * n_snippets)
+        + snippet_bytes(n_tuning, n_tuning, CANDIDATES * n_snippets)
     )
     if is_sample:
         n_counted = n_snippets * N_THRESHOLDS * MOST_KINDS
@@ -132,8 +132,8 @@ class LocalTraining:
         Series, their classes, weights of mean 1, and +1 or -1 for each problem.
     anchors
         Indices of the series that span the solution, ascending.
-    judges
-        Those of the anchors by which snippets are chosen.
+    tuning
+        The anchors on which phases and snippets are chosen.
     landmarks, groups
         Landmarks, and the group of each.
     snippets
@@ -147,23 +147,23 @@ class LocalTraining:
     weights: FloatArray
     targets: FloatArray
     anchors: IntArray
-    judges: IntArray
+    tuning: IntArray
     landmarks: SeriesBatch
     groups: IntArray
     snippets: Snippets | None
     everything: PartitionedRidge | None
 
-    def restricted_to_judges(self) -> LocalTraining:
-        """Return the judges alone; all of them are anchors."""
-        judges, every = self.judges, np.arange(len(self.judges))
+    def restricted_to_tuning(self) -> LocalTraining:
+        """Return the tuning series alone; all of them are anchors."""
+        tuning, every = self.tuning, np.arange(len(self.tuning))
         return replace(
             self,
-            batch=self.batch[judges],
-            codes=self.codes[judges],
-            weights=self.weights[judges],
-            targets=self.targets[judges],
+            batch=self.batch[tuning],
+            codes=self.codes[tuning],
+            weights=self.weights[tuning],
+            targets=self.targets[tuning],
             anchors=every,
-            judges=every,
+            tuning=every,
             everything=None,
         )
 
@@ -174,8 +174,8 @@ class LocalSolution:
 
     Comparisons and their metrics (problems, groups, phases, d, r); the snippets and their
     coefficients (problems, snippets, thresholds, kinds), if there are any; intercept, regression,
-    candidates. The regression leaves out the judges before they choose snippets, and other series
-    afterwards.
+    candidates. Tuning series are left out of the fit that chooses the snippets, all other series of
+    the regression.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -193,29 +193,30 @@ def learn_local_metrics(
     options: LocalOptions,
     bytes_of_fits: float = np.inf,
 ) -> LocalSolution:
-    """Choose phases and snippets on the judges, then fit all series.
+    """Choose phases and snippets on the tuning series, then fit all series.
 
     Every representation is compared with every objective. The largest number of phases is a
-    multiple of the others. Fits to the judges use at most `bytes_of_fits`, or run one by one.
+    multiple of the others. Fits to the tuning series use at most `bytes_of_fits` bytes, or run one
+    by one.
     """
     comparisons = _compare(training.landmarks, representations, options)
-    judges = training.restricted_to_judges()
-    judged = {n: _empty_gram(judges, options) for n in options.phases}
-    kept = _align("Aligning some series", judges, comparisons, options, judged)
-    chosen = _choose(judges, options, judged, bytes_of_fits)
-    gram = judged[chosen.n_phases]
-    if len(judges.batch) < len(training.batch):
+    tuning = training.restricted_to_tuning()
+    tuning_grams = {n: _empty_gram(tuning, options) for n in options.phases}
+    kept = _align("Aligning some series", tuning, comparisons, options, tuning_grams)
+    chosen = _choose(tuning, options, tuning_grams, bytes_of_fits)
+    gram = tuning_grams[chosen.n_phases]
+    if len(tuning.batch) < len(training.batch):
         gram = _empty_gram(training, options)
         grams = {chosen.n_phases: gram}
         kept = _align("Aligning with landmarks", training, comparisons, options, grams)
     counted = snippets = known = None
     if chosen.snippets is not None:
-        known = LeftOut(training.judges, chosen.fit.errors, chosen.fit.left_out)
+        known = LeftOut(training.tuning, chosen.fit.errors, chosen.fit.left_out)
         counted = SnippetFeatures(chosen.snippets, training.batch, training.anchors, options.n_jobs)
         _count("Counting snippets", counted, gram, chosen.share, options)
         snippets = replace(counted.snippets, shares=counted.shares())
     n_phases, everything = chosen.n_phases, training.everything
-    judged.clear()
+    tuning_grams.clear()
     features = kept or _align_anchors(training, comparisons, n_phases, options)
     if everything is None:
         ridge = gram.solve(training.targets, training.weights, options.penalties, known)
@@ -353,10 +354,10 @@ def _align(
 
 
 class _Chosen(NamedTuple):
-    """What the judges decide.
+    """What the tuning series decide.
 
     The number of phases; the snippets, and their weight beside all comparisons with whole
-    landmarks; the fit to the judges that has chosen them; the candidates.
+    landmarks; the fit to the tuning series that has chosen them; the candidates.
     """
 
     n_phases: int
@@ -367,29 +368,29 @@ class _Chosen(NamedTuple):
 
 
 def _choose(
-    judges: LocalTraining,
+    tuning: LocalTraining,
     options: LocalOptions,
     grams: Mapping[int, FeatureGram],
     bytes_of_fits: float,
 ) -> _Chosen:
-    """Choose by fits to the judges that have all candidates for snippets.
+    """Choose by fits to the tuning series that have all candidates for snippets.
 
     The weight of the snippets and the number of phases have the smallest leave-one-out error; the
     snippets with the largest coefficients are kept.
     """
     counted = occurring = None
     shares = snippet_shares(options)
-    if judges.snippets is not None:
-        counted = SnippetFeatures(judges.snippets, judges.batch, judges.anchors, options.n_jobs)
-        occurring = _empty_gram(judges, options)
+    if tuning.snippets is not None:
+        counted = SnippetFeatures(tuning.snippets, tuning.batch, tuning.anchors, options.n_jobs)
+        occurring = _empty_gram(tuning, options)
         _count("Choosing snippets", counted, occurring, 1.0, options)
 
     candidates = [(n, share) for n in options.phases for share in shares]
     # Side by side: a factorisation of this size is hardly faster in many threads.
     at_once = 1
     if not any(gram.on_gpu for gram in grams.values()):
-        n_judges, n_targets = judges.targets.shape
-        bytes_per_fit = fit_bytes(n_judges, n_targets, len(options.penalties))
+        n_tuning, n_targets = tuning.targets.shape
+        bytes_per_fit = fit_bytes(n_tuning, n_targets, len(options.penalties))
         room = max(1.0, bytes_of_fits / bytes_per_fit)
         at_once = int(min(thread_count(options.n_jobs), len(candidates), room))
     runner, threads_per_fit = ThreadRunner(at_once), max(1, fit_threads() // at_once)
@@ -399,7 +400,7 @@ def _choose(
         if occurring is not None:
             gram = gram.plus(occurring, share)
         with use_fit_threads(threads_per_fit):
-            return gram.solve(judges.targets, judges.weights, options.penalties)
+            return gram.solve(tuning.targets, tuning.weights, options.penalties)
 
     fitted = runner.map(lambda candidate, *_: fit(*candidate), candidates)
     tried = dict(zip(candidates, fitted, strict=True))
@@ -407,7 +408,7 @@ def _choose(
     weight = {n: min(shares, key=lambda share: tried[n, share].error) for n in options.phases}
     fits = {n: tried[n, share] for n, share in weight.items()}
     n_phases, selection = choose_phases(
-        fits, judges.targets, judges.codes, judges.weights, options.penalties
+        fits, tuning.targets, tuning.codes, tuning.weights, options.penalties
     )
     snippets = None
     if counted is not None:
