@@ -278,7 +278,7 @@ def test_test_data_are_read_before_the_training(problem, tmp_path, run, monkeypa
     for other, message in (
         (tmp_path / "no.csv", "no such file, folder or data set"),
         (strange, f"label 'odd' of series 'r002' is not a class of {train_file}"),
-        (renamed, f"renamed.csv has no column 'c2', a channel of {train_file}; its columns are"),
+        (renamed, f"renamed.csv has no column 'c2', a channel of {train_file}. Its columns are"),
         (narrow, f"narrow.npz has 2 channels, but {train_file} has 3"),
     ):
         code, _, messages = run(
@@ -555,20 +555,20 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
     for arguments, message in (
         (["predict", tmp_path / "no.slts", test], "there is no model file"),
         (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
-        (["predict", test, model], "data.csv is not a model file: the model comes before the data"),
+        (["predict", test, model], "data.csv is not a model file: give the model before the data"),
         (["predict", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
         (["evaluate", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
         (["predict", model, f"{test}v"], "Did you mean data.csv?"),
         (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
         (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
-        (["evaluate", model, strange], "not a class of the model; its classes are 'high', 'low'"),
+        (["evaluate", model, strange], "not a class of the model. Its classes are 'high', 'low'"),
         (["evaluate", model, test, "--label", "nope"], "no column 'nope' (label)"),
         (
             ["explain", model, test, "--series", "r999"],
             "has 30 series, and none has the identifier or the position r999. Give an identifier, "
             "such as 'r000', 'r001', 'r002', or a position from 0 to 29",
         ),
-        (["evaluate", model, test, "--label", "speeker"], "did you mean 'speaker'?"),
+        (["evaluate", model, test, "--label", "speeker"], "Did you mean 'speaker'?"),
         (["fit", unlabelled, "--model", fresh], "has no label column"),
         (["fit", folder, "--model", fresh], "folder has no labels: add labels.csv with a header"),
         (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
@@ -625,7 +625,10 @@ def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
     text = "has no label column: name it with --label. It may be --label code. Unused columns: code"
     assert messages.rstrip().endswith(text)
     _, _, messages = run("fit", walks(tmp_path), *out, path)
-    assert "the label must have one value per series, two or more in all, and no empty" in messages
+    assert (
+        "the label must have one value per series, at least two different values, and no empty"
+        in messages
+    )
 
 
 def test_a_wrong_number_of_channels_is_an_error_with_advice_that_works(problem, tmp_path, run):
@@ -873,7 +876,7 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     assert "the model was" not in run("predict", model, test, "--every", "2.0")[2]
     code, other, messages = run("predict", model, test, "--every", "1")
     assert other != output
-    assert "the model was trained on steps of 2" in messages
+    assert "the model was trained on a time grid with steps of 2" in messages
     code, _, messages = run("evaluate", model, test, "--every", "1")
     # One message, not one of the command and one of the model.
     assert messages.count("the model was") == 1

@@ -163,7 +163,7 @@ def test_a_series_that_lies_in_two_parts_is_an_error():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([["a"], [1.0]], r"part 0 has text labels, such as 'a', and part 1 has numbers, such as 1"),
+        ([["a"], [1.0]], r"part 0 has text labels, such as 'a', but part 1 has numbers, such as 1"),
         ([[1.0, np.nan], [2.0]], "part 0 has a missing label"),
         ([[1.0, 2.0], [1.5]], r"part 1 has the label 1\.5: labels must not have fractions"),
         ([[Decimal(1), Decimal(2)]], "part 0 has labels of type Decimal: store them as text"),
@@ -196,8 +196,8 @@ def test_labels_of_other_types_are_classes(kind):
 @pytest.mark.parametrize(
     ("channels", "names", "message"),
     [
-        (3, None, r"part 1 has 3 channels, and part 0 has 2 channels \(u, v\)"),
-        (2, ("v", "u"), r"part 1 has 2 channels \(v, u\), and part 0 has 2 channels \(u, v\)"),
+        (3, None, r"part 1 has 3 channels, but part 0 has 2 channels \(u, v\)"),
+        (2, ("v", "u"), r"part 1 has 2 channels \(v, u\), but part 0 has 2 channels \(u, v\)"),
     ],
 )
 def test_other_channels_are_an_error(channels, names, message):

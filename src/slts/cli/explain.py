@@ -110,7 +110,7 @@ def _find_class(explanation: Explanation, text: str | None) -> Any:
     labels = {str(label): label for label in explanation.labels.tolist()}
     if text not in labels:
         raise typer.BadParameter(
-            f"there is no class {text!r}; the classes are {', '.join(map(repr, labels))}",
+            f"there is no class {text!r}. The classes are {', '.join(map(repr, labels))}",
             param_hint="--class",
         )
     return labels[text]

@@ -87,7 +87,7 @@ def predict(
             progress(done, batch.share)
     n_skipped = done - counts.total()
     if n_skipped:
-        common.messages.say(f"skipped {n_skipped} of {done} series: the column error says why")
+        common.messages.say(f"skipped {n_skipped} of {done} series: see the column error")
     if out == _STDOUT:
         return
     if common.as_json:

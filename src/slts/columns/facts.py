@@ -65,7 +65,7 @@ MISSING = (
 
 # What a message says about other text. Nearly all of it is Windows-1252 or Latin-1.
 NOT_UTF8 = (
-    "is not UTF-8; it may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
+    "is not UTF-8. It may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
     "WINDOWS-1252 -t UTF-8"
 )
 

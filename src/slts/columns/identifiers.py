@@ -243,8 +243,8 @@ class IdentifierGuesses(ColumnFacts):
             pivot = f"pandas: table.pivot(index={index}, columns={key!r}, values={values[0]!r})"
             pivot += ".reset_index()"
         raise DataError(
-            f"{self.file}: steps have one row for each {key!r}. If this names channels, save the "
-            f"table with one column per channel. In {pivot}. If every {key} is a series of its "
+            f"{self.file}: every step has one row for each {key!r}. If this names channels, save "
+            f"the table with one column per channel. In {pivot}. If every {key} is a series of its "
             f"own, use {' '.join(f'--id {name}' for name in (*ids, key))} (id={[*ids, key]})"
         )
 

@@ -66,7 +66,9 @@ def resolve_columns(
     for name in names:
         _Resolver(sample, RequestedColumns(id=name), has_header).require_requested()
     if len(set(names)) < max(2, len(names)):
-        raise DataError(f"{sample.file}: id must be one column or distinct ones, got {list(names)}")
+        raise DataError(
+            f"{sample.file}: id must be one column or several distinct columns, got {list(names)}"
+        )
     joined = replace(requested, id=",".join(names))
     rows = sample.rows.append_column(joined.id, joined_identifier(sample.rows, names))
     found = _Resolver(replace(sample, rows=rows), joined, has_header, names).resolve(one_series)
@@ -188,9 +190,9 @@ class _Resolver(IdentifierGuesses):
         """Give a requested column its role."""
         if name not in self.kinds:
             near = get_close_matches(name, self.kinds, n=1)
-            hint = f"did you mean {near[0]!r}? Its" if near else "its"
+            hint = f"Did you mean {near[0]!r}? Its" if near else "Its"
             raise DataError(
-                f"{self.file} has no column {name!r} ({role}); {hint} columns are "
+                f"{self.file} has no column {name!r} ({role}). {hint} columns are "
                 f"{self._all_columns()}"
             )
         # The group may be a part of the identifier: trials of a subject.
@@ -234,7 +236,7 @@ class _Resolver(IdentifierGuesses):
                 # --channels is for both files, so it cannot name other columns in one of them.
                 how = "Rename the columns of one of the two"
             raise DataError(
-                f"{self.file} has no column {absent[0]!r}, a channel of {expected.owner}; its "
+                f"{self.file} has no column {absent[0]!r}, a channel of {expected.owner}. Its "
                 f"columns are {self._all_columns()}. {how}"
             )
         for name in chosen:
@@ -438,11 +440,11 @@ class _Resolver(IdentifierGuesses):
                 hint = f". If {named} holds measurements, convert them to numbers"
             elif left:
                 hint = (
-                    f". Columns that rise like a time, or are constant in every series, are "
-                    f"channels only if they are named: {self._as_requested(list(left))}"
+                    f". Columns that increase like a time, or are constant in every series, are "
+                    f"channels only if you name them: {self._as_requested(list(left))}"
                 )
             raise DataError(
-                f"{self.file} has no numeric column left for the channels; its columns are "
+                f"{self.file} has no numeric column left for the channels. Its columns are "
                 f"{self._all_columns()}{hint}"
             )
         return found

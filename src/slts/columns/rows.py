@@ -208,10 +208,10 @@ def grid_step(every: str, source: str, *, moments: bool) -> float:
     (20000000.0, 0.5)
     """
     number, unit = _number_and_unit(every)
-    example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
+    example = "a duration such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
     step = number * (_NANOSECONDS.get(unit, math.nan) if moments else 1.0)
     if not 0.0 < step < math.inf or (unit and not moments):
-        held = "holds moments" if moments else "holds numbers, whose unit is not known"
+        held = "holds timestamps" if moments else "holds numbers, whose unit is not known"
         raise DataError(
             f"{source}: --every (every=) must be {example}, because the time {held}; got {every}"
         )

@@ -123,7 +123,7 @@ def find_time(
     rising = [name for name in rising if name not in repeating]
     # A number that grows by the same amount at every step only counts. Others may be channels.
     if len(rising) > 1 or not rows.is_regular(facts.numbers(rising[0])):
-        raise _unclear(facts, rising, "rises in every series, or nearly, and may be the time")
+        raise _unclear(facts, rising, "increases in nearly every series and may be the time")
     return Time(rising[0], repeating, rising=True)
 
 

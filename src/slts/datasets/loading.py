@@ -76,8 +76,8 @@ def load(
         raise DataError(f"split must be 'train', 'test' or None, got {split!r}")
     if split is not None and entry.n_train is None:
         raise DataError(
-            f"{entry.name!r} is not published in training and test parts: load all of it and split "
-            "it, for instance with sklearn.model_selection.train_test_split"
+            f"{entry.name!r} has no published training and test sets: load all of it and split "
+            "it, for example with sklearn.model_selection.train_test_split"
         )
     with open_dataset(entry) as archive:
         return read_checked(entry, split, archive)

@@ -337,8 +337,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if len(broken):
             raise DataError(
-                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: weights "
-                f"of this {type(self).__name__} or values of the series are too large."
+                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: the "
+                f"weights of this {type(self).__name__} or the values of the series are too large."
             )
         return values
 
@@ -577,9 +577,9 @@ def _check_order(y: Any, batch: SeriesBatch) -> None:
     if given != names and sorted(given) == sorted(names):
         k = next(k for k, name in enumerate(names) if given[k] != name)
         raise DataError(
-            f"y is in another order than X: by its index, label {k} is of {given[k]!r}, but series "
-            f"{k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'); "
-            f"or y.to_numpy(), if its order is right."
+            f"y and X are in different orders: by its index, label {k} belongs to {given[k]!r}, "
+            f"but series {k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'). "
+            f"If the order of y is right, pass y.to_numpy()."
         )
 
 

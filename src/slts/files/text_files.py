@@ -187,7 +187,7 @@ class CsvTable:
             raise DataError(
                 f"{file.name} begins with numbers, {line.strip()[:60]!r}: its first line must name "
                 f"the columns. (Only files with one series per row, of {_LEAST_STEPS - 1} steps or "
-                f"more, are read without.)"
+                f"more, are read without a header.)"
             )
         else:
             self.names = [str(c) for c in range(len(cells))]

@@ -87,8 +87,8 @@ class Overlap:
             if n_seen > 1:
                 look = "look like training series, but are not"
             unchecked.append(
-                f"{n_seen} held-out series {look}: {self.n_alike} of {known} look like each other "
-                f"too"
+                f"{n_seen} held-out series {look}: {self.n_alike} of {known} also look like each "
+                f"other"
             )
         else:
             checked.append(
@@ -97,7 +97,7 @@ class Overlap:
             )
         if not self.complete:
             unchecked.append(
-                f"no held-out series is a training series: only {self.n_compared} of these "
+                f"no held-out series is a training series: only {self.n_compared} training series "
                 f"{'was' if self.n_compared == 1 else 'were'} compared, because the model has no "
                 f"digests of the others"
             )

@@ -121,7 +121,7 @@ def _certified_on_parts(
         try:
             on_first = training_bounds(model, *given, metric_only=True)
         except DataError as error:
-            notes = (f"bounds on the metric from its own part: {error}",)
+            notes = (f"there are no bounds on the metric from the first part: {error}",)
     landmark_labels = labels[first][model.landmark_indices_]
     inputs = bound_inputs(model, batch[second], labels[second], landmark_labels)
     codes = np.searchsorted(model.classes_, labels[second])

@@ -217,7 +217,7 @@ def choose_phases(
             f"{chosen}, standard error {doubt:.4f}"
         )
         if gain > _SURE * doubt:
-            reasons[chosen] += f"; given up for {n} phases"
+            reasons[chosen] += f"; replaced by {n} phases"
             chosen, reasons[n] = n, text
         else:
             reasons[n] = f"{text}: not clearly better"

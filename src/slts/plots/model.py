@@ -118,7 +118,8 @@ def plot_local_metrics(
                 ax.set_title(f"part {f + 1} of {n_phases}")
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
     figure.suptitle(
-        f"metrics of class {label}: {form.name}\nrows: of the series, columns: of the landmark",
+        f"metrics of class {label}: {form.name}\n"
+        f"rows: channels of the series, columns: channels of the landmark",
         fontsize="medium",
     )
     return figure
@@ -165,7 +166,7 @@ def plot_landmark_weights(
     names = [model.series_name(index) for index in form.landmark_indices[shown].tolist()]
     ax.set_yticks(range(len(shown)), names)
     ax.axvline(0.0, color="black", linewidth=0.8)
-    ax.set(xlabel="weight" if weighted else "effect on the score")
+    ax.set(xlabel="weight" if weighted else "effect on the decision value")
     # The form has the landmarks with a weight. SimilaritySVC has no others.
     n_chosen = len(getattr(model, "landmark_indices_", form.landmark_indices))
     listed = f", the first {len(shown)} shown" if len(shown) < len(used) else ""

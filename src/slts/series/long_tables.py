@@ -53,7 +53,7 @@ def role_columns(chunk: Chunk, columns: Columns, *, labels: bool) -> dict[str, A
         row = first_true(missing)
         if row is not None:
             place = place_in_series(chunk, columns, row)
-            raise DataError(f"{place}: {name!r} ({role}) is missing; fill it in or drop the row")
+            raise DataError(f"{place}: {name!r} ({role}) is missing: fill it in or drop the row")
         found[role] = column
     return found
 
@@ -84,14 +84,14 @@ def checked_rows(chunk: Chunk, columns: Columns, *, labels: bool) -> Chunk:
         infinite = np.isinf(found[name].to_numpy())
         if name in columns.channels and infinite.any() and not columns.skip:
             place = place_in_series(chunk, columns, int(np.argmax(infinite)))
-            raise DataError(f"{place}: {name!r} is infinite; clip it or drop the series")
+            raise DataError(f"{place}: {name!r} is infinite: clip it or drop the series")
     return replace(chunk, rows=pa.table(found))
 
 
 def _read_times(chunk: Chunk, columns: Columns, column: Any) -> Any:
     """Read times; raise an error if they are not finite, or not as in the first rows."""
     is_text, form = pa.types.is_string(column.type), columns.time_form
-    expected = "finite numbers or moments"
+    expected = "finite numbers or timestamps"
     if form is not None:
         expected = f"text such as {_TIME_EXAMPLES[form]}"
     if is_text != (form is not None):
@@ -142,9 +142,9 @@ def assemble(
                 known = columns.id_columns or (columns.id,)
                 raise DataError(
                     f"{source}: {name!r} ({role}) varies in series {ids[codes[row]]!r}: "
-                    f"{each[int(codes[row])].as_py()!r} and {column[row].as_py()!r}; it must be "
-                    f"the same in all rows of a series. If rows of equal {columns.id!r} are "
-                    f"several series, name all columns that identify one: "
+                    f"{each[int(codes[row])].as_py()!r} and {column[row].as_py()!r}. It must be "
+                    f"the same in all rows of a series. If rows with equal {columns.id!r} belong "
+                    f"to several series, name all columns that identify one: "
                     f"{' '.join(f'--id {name}' for name in known)} --id ... "
                     f"(id=[{', '.join(map(repr, known))}, ...])"
                 )
@@ -170,8 +170,9 @@ def assemble(
         falling = steps.falling(times)
         if len(falling) and columns.rising:
             raise DataError(
-                f"{source}: column {columns.time!r} rises in every series of the first rows, so it "
-                f"is the time, but it does not rise in series {ids[falling[0]]!r}: {_OVERRULE}"
+                f"{source}: column {columns.time!r} increases in every series of the first rows, "
+                f"so it is the time, but it does not increase in series {ids[falling[0]]!r}: "
+                f"{_OVERRULE}"
             )
         if len(falling):
             _refuse_midnight(rows[columns.time], steps, columns, ids, source)

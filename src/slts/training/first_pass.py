@@ -127,13 +127,13 @@ class _Form(NamedTuple):
         """Raise an error if another part has other channels, or other types of labels."""
         if self[1:3] != other[1:3]:
             raise DataError(
-                f"{other.part} has {other._channels()}, and {self.part} has {self._channels()}: "
+                f"{other.part} has {other._channels()}, but {self.part} has {self._channels()}: "
                 f"all parts must have the same channels."
             )
         if isinstance(self.label, str | bytes) != isinstance(other.label, str | bytes):
             text, number = (self, other) if isinstance(self.label, str | bytes) else (other, self)
             raise DataError(
-                f"{text.part} has text labels, such as {text.label!r}, and {number.part} has "
+                f"{text.part} has text labels, such as {text.label!r}, but {number.part} has "
                 f"numbers, such as {number.label!r}: labels must be all text, or all numbers."
             )
 
@@ -248,7 +248,7 @@ def _warn_about_empty_channels(series: SeriesBatch, *, is_sample: bool) -> None:
             f"channel {empty[0]} has" if len(empty) == 1 else f"channels {', '.join(empty)} have"
         )
         where = f"a sample of {len(series)} training series" if is_sample else "any training series"
-        warn(f"{which} no value in {where}: leave out what is never measured")
+        warn(f"{which} no value in {where}: leave out channels that were never measured")
 
 
 def _warn_about_similar_classes(classes: AnyArray) -> None:
@@ -261,7 +261,7 @@ def _warn_about_similar_classes(classes: AnyArray) -> None:
     if found:
         warn(
             f"labels that differ only in case or spaces are different classes: "
-            f"{', '.join(found)}. If they are the same class, write them alike"
+            f"{', '.join(found)}. If they are the same class, write them in the same way"
         )
 
 

@@ -283,8 +283,8 @@ class MemoryPlan:
     def _alternative(self) -> str:
         if self.reading > max(self.tuning, self.sample):
             return ", or use fewer threads (n_jobs)"
-        why = ": they and some series of every class must be in memory"
-        return f", or use fewer n_landmarks{why if self.sample > self.tuning else ''}"
+        why = ": landmarks and some series of every class must be in memory"
+        return f", or lower n_landmarks{why if self.sample > self.tuning else ''}"
 
     def __str__(self) -> str:
         """Describe the plan in one line."""
