@@ -360,7 +360,9 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     assert np.allclose(values[:2], strongest, atol=1e-4)
     # The rows of a table sum to its term of the score.
     assert f"\n{len(own) - 2} others\t\t{values[2]:+.4f}" in output
-    sums = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output)
+    sums = re.search(
+        r"decision value (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output
+    )
     score, intercept, of_landmarks, of_snippets = map(float, sums.groups())
     assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=1e-9)
     assert of_snippets == pytest.approx(sum(values), abs=1e-9)
@@ -377,10 +379,10 @@ def test_printed_contributions_add_up(problem, model, run):
     for series in range(12):
         _, output, _ = run("explain", model, test, "--series", series, "--top", "2")
         assert "\n1 other\t" in output
-        found = re.search(r"score (\S+) = offset (\S+) \+ contributions (\S+)\n", output)
+        found = re.search(r"decision value (\S+) = offset (\S+) \+ contributions (\S+)\n", output)
         score, offset, total = map(float, found.groups())
         assert score == pytest.approx(offset + total, abs=1e-9)
-        found = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+)\n", output)
+        found = re.search(r"decision value (\S+) = intercept (\S+) \+ landmarks (\S+)\n", output)
         again, intercept, landmarks = map(float, found.groups())
         assert again == score == pytest.approx(intercept + landmarks, abs=1e-9)
         for head, expected in (("channel", total), ("step", total), ("landmark", landmarks)):
@@ -413,7 +415,7 @@ def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, r
     pd = pytest.importorskip("pandas")
     pd.read_csv(train).drop(columns="speaker").to_csv(unlabelled, index=False)
     _, _, messages = run("report", path, unlabelled, "--out", tmp_path / "u.html")
-    assert "has no scores" in messages
+    assert "has no accuracy" in messages
     assert "The accuracy" not in messages
 
 
@@ -499,7 +501,7 @@ def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):
             code, output, _ = run("explain", path, data, "--series", series, "--class", chosen)
             assert code == 0
             score = f"{scores[chosen]:.4f}"
-            assert f"class {chosen}, against {against}: score {score} = offset" in output
+            assert f"class {chosen}, against {against}: decision value {score} = offset" in output
             assert f"\n{chosen}\t{score}\t" in output
     assert run("explain", path, data, "--class", "mid")[0] == 2
 
@@ -660,7 +662,7 @@ def test_a_report_needs_no_labels(problem, model, tmp_path, run):
     varying.write_text("\n".join(",".join(row) for row in [header, *rows]))
     code, _, messages = run("report", model, varying, "--out", tmp_path / "r.html")
     assert code == 0, messages
-    assert "the report has no scores" in messages
+    assert "the report has no accuracy" in messages
     code, _, messages = run("evaluate", model, varying)
     assert code == 1
     assert "'speaker' (label) varies in series" in messages
@@ -860,7 +862,7 @@ def test_text_that_holds_no_class_of_the_model_is_not_the_label(model, tmp_path,
     page = tmp_path / "r.html"
     code, _, messages = run("report", model, tmp_path / "data.csv", "--out", page)
     assert code == 0, messages
-    assert "holds the classes of the model: the report has no scores" in messages
+    assert "holds the classes of the model: the report has no accuracy" in messages
 
 
 def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):

@@ -168,7 +168,7 @@ def _lede(content: Content) -> str:
     if summary["n_seen"]:
         sentences.append(
             f"<strong>{copies_sentence(summary['n_seen'], summary['n_series'])}</strong>, so the "
-            f"figures do not show how the model does on new series."
+            f"figures do not show how well the model classifies new series."
         )
     sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:

@@ -125,7 +125,7 @@ def _odd_table(sets: dict[str, Any], labels: list[str], labelled: bool) -> str:
     head = ["Series", "Set", "Predicted class", *(["True class"] if labelled else [])]
     some = "" if len(rows) == sets["n_odd"] else f"{len(rows):,} of "
     caption = (
-        f"{some}{count(sets['n_odd'], 'series', 'series')} with no class or several, at "
+        f"{some}{count(sets['n_odd'], 'series', 'series')} whose set has no class or several, at "
         f"{percent(1 - sets['alpha'], 0)}."
     )
     return table(
