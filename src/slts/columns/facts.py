@@ -367,7 +367,7 @@ class ColumnFacts:
 
     # -- Messages
 
-    def refuse_misspelt(
+    def raise_if_misspelt(
         self, name: str, what: str, otherwise: str = "", *, times: bool = False
     ) -> None:
         """Raise an error for a text column that holds mostly numbers, or mostly times."""

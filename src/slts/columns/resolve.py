@@ -105,7 +105,7 @@ class _Resolver(IdentifierGuesses):
         self._taken.add(id)
         label = self._find_label(None, steps, channels)
         if channels is None:
-            self._refuse_second_channel(steps)
+            self._raise_if_second_channel(steps)
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
         return self._columns(Time(None), None, id, label, channels, wide=bool(steps))
 
@@ -120,9 +120,9 @@ class _Resolver(IdentifierGuesses):
         self._taken.add(time.column)
         label = self._find_label(rows, (), channels)
         if time.column is not None and has_ties(self, time.column, rows):
-            self._refuse_channels_in_rows(id, time.column, label)
+            self._raise_if_channels_in_rows(id, time.column, label)
         if requested.id is None:
-            self._refuse_parts_of(id)
+            self._raise_if_id_has_parts(id)
         constant: tuple[str, ...] = ()
         if channels is None:
             # Numbers that are constant in every series tell no step.
@@ -155,7 +155,7 @@ class _Resolver(IdentifierGuesses):
         if every is not None:
             self._check_grid(every, time.column)
         ignored = tuple(name for name in self.kinds if name not in self._taken | set(channels))
-        self._refuse_bytes(ignored, label, rows)
+        self._raise_if_bytes(ignored, label, rows)
         names = None if expect is None or len(expect) != len(channels) else tuple(expect)
         return Columns(
             id,
@@ -212,7 +212,7 @@ class _Resolver(IdentifierGuesses):
             )
         if role == "time" and not can_be_time(self, name):
             for times in (False, True):
-                self.refuse_misspelt(name, "column {} (time)", times=times)
+                self.raise_if_misspelt(name, "column {} (time)", times=times)
             raise DataError(f"{what} holds {self.example(name)}, expected {TIMES}")
         self._taken.add(name)
 
@@ -255,14 +255,14 @@ class _Resolver(IdentifierGuesses):
                     f"one number per step"
                 )
         elif kind not in (*NUMERIC, "empty") and not self._is_skipped(name):
-            self.refuse_misspelt(name, "channel {}")
+            self.raise_if_misspelt(name, "channel {}")
             raise DataError(
                 f"{self.file}: channel {name!r} holds {self.example(name)}, expected numbers"
             )
 
     # -- One series per row
 
-    def _refuse_second_channel(self, steps: Sequence[str]) -> None:
+    def _raise_if_second_channel(self, steps: Sequence[str]) -> None:
         """Raise an error if as many other columns are numbered: rows may have two channels."""
         others = [name for name in self._free(STEP_KINDS) if name not in steps]
         second = numbered_columns(others, others)
@@ -340,7 +340,7 @@ class _Resolver(IdentifierGuesses):
         ends = steps[0], steps[-1]
         inside = [name for name in texts if name not in ends]
         if inside:
-            self.refuse_misspelt(inside[0], "column {}")
+            self.raise_if_misspelt(inside[0], "column {}")
             raise DataError(
                 f"{self.file}: column {inside[0]!r} holds {self.example(inside[0])}, expected "
                 f"numbers, or a first line with the names of the columns"
@@ -421,7 +421,7 @@ class _Resolver(IdentifierGuesses):
         )
         otherwise = ", or name the columns to read with --channels (channels=)"
         for name in free:
-            self.refuse_misspelt(name, "column {}", otherwise)
+            self.raise_if_misspelt(name, "column {}", otherwise)
             if self.holds_numbers(name) and not self.is_still(name, rows):
                 raise DataError(
                     f"{self.file}: column {name!r} holds numbers as {self.example(name)}: convert "
@@ -451,7 +451,7 @@ class _Resolver(IdentifierGuesses):
 
     # -- Messages
 
-    def _refuse_bytes(
+    def _raise_if_bytes(
         self, ignored: Sequence[str], label: str | None, rows: SeriesRows | None
     ) -> None:
         """Raise an error if text that is not UTF-8 may be the label of a text file.

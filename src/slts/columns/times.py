@@ -115,7 +115,7 @@ def find_time(
     if moments:
         raise _unclear(facts, moments, "may be the time")
     for name in varying:
-        _refuse_unreadable(facts, name)
+        _raise_if_unreadable(facts, name)
     if not rising or not finds_channels:
         return Time(None, clocks)
     # Clocks that differ by unit and offset are one.
@@ -176,14 +176,14 @@ def _unclear(facts: ColumnFacts, names: Sequence[str], what: str) -> DataError:
     )
 
 
-def _refuse_unreadable(facts: ColumnFacts, name: str) -> None:
+def _raise_if_unreadable(facts: ColumnFacts, name: str) -> None:
     """Raise an error for text that seems to be the time but cannot be read as such."""
     if facts.kinds[name] != "text" or facts.time_form(name) is not None:
         return
     if not (is_time_name(name) or facts.looks_like_time(name)):
         return
     for times in (False, True):
-        facts.refuse_misspelt(name, "column {}", times=times)
+        facts.raise_if_misspelt(name, "column {}", times=times)
     raise DataError(
         f"{facts.file}: column {name!r} holds {facts.example(name)}. It may be the time, but it "
         f"cannot be read: expected {TIMES}. Convert it, for example with pandas.to_datetime, drop "

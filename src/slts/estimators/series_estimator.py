@@ -189,7 +189,7 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
             The fitted transformer.
         """
         check_parameters(self, self.parameter_kinds)
-        _refuse_scans(X)
+        _raise_if_scan(X)
         batch = as_series(X)
         self.n_columns_in_ = columns_of_table(X)
         self._remember_channels(batch)
@@ -210,13 +210,13 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
             Series of the same lengths.
         """
         check_is_fitted(self)
-        _refuse_scans(X)
+        _raise_if_scan(X)
         batch = self.check_series(X)
         values = self.channel_scale_(batch.values)
         return batch.with_values(values, batch.channel_names)
 
 
-def _refuse_scans(X: Any) -> None:
+def _raise_if_scan(X: Any) -> None:
     if is_source(X):
         raise DataError(
             "SeriesScaler needs series in memory. To learn from a scan, use the parameter scale of "

@@ -182,7 +182,7 @@ class CsvTable:
         self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:
             self.names = [cell.strip() for cell in cells]
-            self._refuse_data_as_names()
+            self._raise_if_names_are_data()
         elif not one_series and len(cells) < _LEAST_STEPS:
             raise DataError(
                 f"{file.name} begins with numbers, {line.strip()[:60]!r}: its first line must name "
@@ -196,7 +196,7 @@ class CsvTable:
         decimal_comma = self._delimiter != "," and re.search(comma, self._data, re.MULTILINE)
         self._decimal = "," if decimal_comma else "."
 
-    def _refuse_data_as_names(self) -> None:
+    def _raise_if_names_are_data(self) -> None:
         """Raise an error if the first line has numbers, and text as in the lines after it."""
         if not any(map(is_number, self.names)):
             return

@@ -175,7 +175,7 @@ def assemble(
                 f"{_OVERRULE}"
             )
         if len(falling):
-            _refuse_midnight(rows[columns.time], steps, columns, ids, source)
+            _raise_if_past_midnight(rows[columns.time], steps, columns, ids, source)
             order = sorted_rows(codes, times, ids, source)
             notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
         times = times[order]
@@ -195,7 +195,7 @@ def assemble(
     )  # fmt: skip
 
 
-def _refuse_midnight(
+def _raise_if_past_midnight(
     times: Any, steps: SeriesRows, columns: Columns, ids: Sequence[object], source: str
 ) -> None:
     """Raise an error if times of day start again within a series: they do not order its steps.
