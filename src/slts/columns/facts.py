@@ -340,7 +340,7 @@ class ColumnFacts:
         pairs = np.unique(np.stack([codes, self.codes(name)]), axis=1)
         return bool(pairs.shape[1] == len(np.unique(codes)))
 
-    def is_still(self, name: str, rows: SeriesRows) -> bool:
+    def is_constant_in_series(self, name: str, rows: SeriesRows) -> bool:
         """Whether a column is constant within every series, one of which has several steps."""
         if self.kinds[name] in NUMERIC:
             numbers = self.numbers(name)

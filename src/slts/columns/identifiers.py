@@ -233,11 +233,11 @@ class IdentifierGuesses(ColumnFacts):
         ids = [*self._id_columns] or [series]
         known = (*ids, series, time, key)
         others = [n for n in self.kinds if n not in known and not ROW_NUMBERS.fullmatch(n)]
-        still = [n for n in others if self.is_constant(n, self.codes(series))][:MOST_NAMED]
-        values = [n for n in others if n not in still and self.kinds[n] in NUMERIC]
+        constant = [n for n in others if self.is_constant(n, self.codes(series))][:MOST_NAMED]
+        values = [n for n in others if n not in constant and self.kinds[n] in NUMERIC]
         if not values:
             return
-        index = [*ids, time, *still]
+        index = [*ids, time, *constant]
         pivot = f"polars: table.pivot({key!r}, index={index})"
         if len(values) == 1:
             pivot = f"pandas: table.pivot(index={index}, columns={key!r}, values={values[0]!r})"

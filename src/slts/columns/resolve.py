@@ -127,7 +127,7 @@ class _Resolver(IdentifierGuesses):
         if channels is None:
             # Numbers that are constant in every series tell no step.
             numbers = self._in_files(NUMERIC)
-            constant = tuple(name for name in numbers if self.is_still(name, rows))
+            constant = tuple(name for name in numbers if self.is_constant_in_series(name, rows))
             channels = self._guess_channels(rows, time, constant)
         return self._columns(time, rows, id, label, channels, constant=constant)
 
@@ -422,14 +422,18 @@ class _Resolver(IdentifierGuesses):
         otherwise = ", or name the columns to read with --channels (channels=)"
         for name in free:
             self.raise_if_misspelt(name, "column {}", otherwise)
-            if self.holds_numbers(name) and not self.is_still(name, rows):
+            if self.holds_numbers(name) and not self.is_constant_in_series(name, rows):
                 raise DataError(
                     f"{self.file}: column {name!r} holds numbers as {self.example(name)}: convert "
                     f"it to numbers with decimal points{otherwise}"
                 )
         if not found:
             left = dict.fromkeys(n for n in (*constant, *time.clocks, time.column) if n is not None)
-            texts = [n for n in free if self.kinds[n] == "text" and not self.is_still(n, rows)]
+            texts = [
+                n
+                for n in free
+                if self.kinds[n] == "text" and not self.is_constant_in_series(n, rows)
+            ]
             numbers = [n for n in texts if re.match(r"\s*[-+]?[.,]?\d", self.first_text(n))]
             hint = ""
             if numbers:

@@ -75,7 +75,7 @@ def find_time(
     DataError
         If several columns may be the time, or text that seems to be the time cannot be read.
     """
-    varying = [name for name in names if not facts.is_still(name, rows)]
+    varying = [name for name in names if not facts.is_constant_in_series(name, rows)]
     named = _with_time_names(facts, varying, rows)
     rises = {
         name: rows.rises(facts.numbers(name))
