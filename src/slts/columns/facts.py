@@ -132,17 +132,17 @@ def _follows(stem: str, number: float, last_stem: str, last: float) -> bool:
     return stem == last_stem and (number == last + 1 or (stem == "" and number > last))
 
 
-class Rises(NamedTuple):
-    """In how many series a column rises at every step, of how many; number of these steps."""
+class IncreasingCounts(NamedTuple):
+    """In how many series a column increases at every step, of how many; number of these steps."""
 
-    n_rising: int
+    n_increasing: int
     n_series: int
     n_steps: int
 
     @property
     def always(self) -> bool:
-        """Whether the column rises in every series that has several steps."""
-        return 0 < self.n_series == self.n_rising
+        """Whether the column increases in every series that has several steps."""
+        return 0 < self.n_series == self.n_increasing
 
 
 class Misspelt(NamedTuple):
@@ -189,23 +189,23 @@ class SeriesRows:
         differs = (codes[1:] == codes[:-1]) & (values[1:] != values[:-1])
         return np.unique(codes[1:][differs])
 
-    def falling(self, values: AnyArray) -> IntArray:
-        """Return the codes of the series in which numbers do not rise from each row to the next."""
+    def not_increasing(self, values: AnyArray) -> IntArray:
+        """Return the codes of the series in which numbers do not increase from each row to the next."""
         values = values[self.order]
-        falls = self._same & ~(values[1:] > values[:-1])
-        return np.unique(self._sorted[1:][falls])
+        not_above = self._same & ~(values[1:] > values[:-1])
+        return np.unique(self._sorted[1:][not_above])
 
     def starting_again(self, values: AnyArray, fall: float) -> IntArray:
         """Return the codes of the series in which numbers fall, always by more than `fall`."""
         changes, codes = np.diff(values[self.order]), self._sorted[1:]
-        falls = self._same & ~(changes > 0)
-        return np.setdiff1d(codes[falls], codes[falls & (changes >= -fall)])
+        not_above = self._same & ~(changes > 0)
+        return np.setdiff1d(codes[not_above], codes[not_above & (changes >= -fall)])
 
-    def rises(self, values: AnyArray) -> Rises:
-        """Count the series in which numbers rise from each row to the next."""
+    def count_increasing(self, values: AnyArray) -> IncreasingCounts:
+        """Count the series in which numbers increase from each row to the next."""
         n_series = len(np.unique(self._sorted[1:][self._same]))
-        n_rising = n_series - len(self.falling(values))
-        return Rises(n_rising, n_series, int(np.count_nonzero(self._same)))
+        n_increasing = n_series - len(self.not_increasing(values))
+        return IncreasingCounts(n_increasing, n_series, int(np.count_nonzero(self._same)))
 
     def is_affine(self, values: AnyArray, times: AnyArray) -> bool:
         """Whether numbers change in proportion to the times, by the same factor in every series."""

@@ -167,14 +167,14 @@ def assemble(
         )
     if columns.time is not None:
         times = rows[columns.time].to_numpy()
-        falling = steps.falling(times)
-        if len(falling) and columns.rising:
+        unordered = steps.not_increasing(times)
+        if len(unordered) and columns.rising:
             raise DataError(
                 f"{source}: column {columns.time!r} increases in every series of the first rows, "
-                f"so it is the time, but it does not increase in series {ids[falling[0]]!r}: "
+                f"so it is the time, but it does not increase in series {ids[unordered[0]]!r}: "
                 f"{_OVERRULE}"
             )
-        if len(falling):
+        if len(unordered):
             _raise_if_past_midnight(rows[columns.time], steps, columns, ids, source)
             order = sorted_rows(codes, times, ids, source)
             notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
