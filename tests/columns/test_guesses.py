@@ -175,12 +175,12 @@ def test_a_column_that_rises_in_most_series_is_a_question():
 def test_the_time_in_another_unit_is_not_a_channel():
     table = long(t_ms=lambda i: 20 * RNG.integers(1, 9, size=LENGTH).cumsum())
     start = np.repeat(1_700_000_000_000 + 10**6 * np.arange(N_SERIES), LENGTH)
-    moments = pa.array(start + table["t_ms"], pa.timestamp("ms"))
+    timestamps = pa.array(start + table["t_ms"], pa.timestamp("ms"))
     table |= {"epoch": (start + table["t_ms"]) / 1000.0, "left": 900.0 - table["t_ms"] / 1000.0}
     for time in (None, "t_ms", "epoch", "left"):
         found = guess(table, time=time)
         assert (found.time, found.channels) == (time or "t_ms", ("x", "z"))
-    found = guess({"recording": table["recording"], "at": moments, **table})
+    found = guess({"recording": table["recording"], "at": timestamps, **table})
     assert found.channels == ("x", "z")
     del table["t_ms"], table["left"]
     with pytest.raises(DataError, match="column 'epoch' increases"):
@@ -206,8 +206,8 @@ def test_a_time_that_is_repeated_within_a_series_does_not_order_it():
 
 def texts(form):
     def column(i):
-        moments = np.datetime64("2024-03-01T00:00:03.084531") + np.arange(LENGTH) * 1_500_000
-        return np.array([form(str(moment)) for moment in moments])
+        timestamps = np.datetime64("2024-03-01T00:00:03.084531") + np.arange(LENGTH) * 1_500_000
+        return np.array([form(str(timestamp)) for timestamp in timestamps])
 
     return column
 
@@ -215,9 +215,9 @@ def texts(form):
 @pytest.mark.parametrize(
     ("form", "kind"),
     [
-        (lambda text: text.replace("T", " "), "moment"),
-        (lambda text: text, "moment"),
-        (lambda text: text[:19], "moment"),
+        (lambda text: text.replace("T", " "), "timestamp"),
+        (lambda text: text, "timestamp"),
+        (lambda text: text[:19], "timestamp"),
         (lambda text: f"{text}Z", "zoned"),
         (lambda text: f"{text}+02:00", "zoned"),
         (lambda text: text[11:], "clock"),

@@ -15,8 +15,8 @@ from slts.columns.rows import (
     Chunk,
     Kind,
     TimeForm,
-    is_moment,
     is_number,
+    is_timestamp,
     kind_of,
     parse_times,
     time_form,
@@ -275,8 +275,8 @@ class ColumnFacts:
         if form is not None:
             text = column.cast("string")
             column = parse_times(compute.if_else(compute.equal(text, ""), None, text), form)
-        if self.kinds[name] == "moment" or form not in (None, "number"):
-            # A moment, a day or a time of day, each counted in its own unit.
+        if self.kinds[name] == "timestamp" or form not in (None, "number"):
+            # A timestamp, a day or a time of day, each counted in its own unit.
             column = column.cast("int64" if column.type.bit_width == 64 else "int32")
         numbers: AnyArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return numbers
@@ -347,7 +347,7 @@ class ColumnFacts:
             present = ~np.isnan(numbers)
             several = np.count_nonzero(present) > len(np.unique(rows.codes[present]))
             return bool(several and not len(rows.varying(numbers)))
-        if self.kinds[name] in ("text", "moment"):
+        if self.kinds[name] in ("text", "timestamp"):
             return rows.n_series < self.n_rows and self.is_constant(name, rows.codes)
         return False
 
@@ -391,7 +391,7 @@ class ColumnFacts:
             for row, cell in enumerate(self._rows[name].to_pylist())
             if cell is not None and cell not in MISSING
         ]
-        is_right = is_moment if times else is_number
+        is_right = is_timestamp if times else is_number
         wrong = [(row, cell) for row, cell in cells if not is_right(cell)]
         if not wrong or 2 * len(wrong) >= len(cells):
             return None

@@ -260,7 +260,7 @@ class IdentifierGuesses(ColumnFacts):
 
     def _with_id_names(self) -> Iterator[str]:
         """Columns that are named like an identifier, the best names first."""
-        kinds: tuple[Kind, ...] = ("text", "integer", "moment")
+        kinds: tuple[Kind, ...] = ("text", "integer", "timestamp")
         endings = (n for n in self._free(kinds) if re.search(r"(_id|[a-z]I[dD])$", n))
         yield from dict.fromkeys([*self._with_name(ID_NAMES, kinds), *endings])
 

@@ -184,7 +184,7 @@ class _Resolver(IdentifierGuesses):
                 f"column. Name it with --time (time=)"
             )
         numbers = self.kinds[time] in NUMERIC or self.time_form(time) == "number"
-        grid_step(every, self.file, moments=not numbers)
+        grid_step(every, self.file, timestamps=not numbers)
 
     def _take(self, name: str, role: str) -> None:
         """Give a requested column its role."""

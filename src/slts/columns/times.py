@@ -36,7 +36,7 @@ class Time(NamedTuple):
 
 def can_be_time(facts: ColumnFacts, name: str) -> bool:
     """Whether the values of a column can order steps."""
-    kinds = ("number", "integer", "moment")
+    kinds = ("number", "integer", "timestamp")
     return facts.kinds[name] in kinds or facts.time_form(name) is not None
 
 
@@ -91,29 +91,29 @@ def find_time(
     )
     if requested is not None:
         return Time(requested, (*clocks, *_repeating(facts, requested, increases, rows)))
-    moments = [
+    timestamps = [
         name
         for name in varying
-        if facts.kinds[name] == "moment" or facts.time_form(name) not in (None, "number")
+        if facts.kinds[name] == "timestamp" or facts.time_form(name) not in (None, "number")
     ]
     increasing = [
         name
         for name, found in increases.items()
         if found.n_steps >= _LEAST_INCREASES and found.n_increasing >= _NEARLY * found.n_series
     ]
-    # Row numbers come after moments: rows need not be in order.
+    # Row numbers come after timestamps: rows need not be in order.
     counters = [name for name in named if is_counter_name(name) or simplified(name) == "index"]
     times = [name for name in named if name not in counters]
-    if times or len(moments) == 1 or (counters and not moments):
+    if times or len(timestamps) == 1 or (counters and not timestamps):
         # Times that are repeated within a series cannot order its steps.
-        time = min(times or moments or counters, key=lambda name: has_ties(facts, name, rows))
+        time = min(times or timestamps or counters, key=lambda name: has_ties(facts, name, rows))
         clocks = (*clocks, *_repeating(facts, time, increases, rows))
         unclear = [name for name in increasing if name not in (*named, *clocks)]
         if finds_channels and unclear:
             raise _unclear(facts, [time, *unclear], "may be the time")
         return Time(time, clocks)
-    if moments:
-        raise _unclear(facts, moments, "may be the time")
+    if timestamps:
+        raise _unclear(facts, timestamps, "may be the time")
     for name in varying:
         _raise_if_unreadable(facts, name)
     if not increasing or not finds_channels:
@@ -150,7 +150,7 @@ def _counts(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:
 def _repeating(
     facts: ColumnFacts, time: str, increases: Mapping[str, IncreasingCounts], rows: SeriesRows
 ) -> tuple[str, ...]:
-    """Columns of numbers that are the time in another unit, from another moment in each series."""
+    """Columns of numbers that are the time in another unit, with its own start in each series."""
     clock = facts.times(time)
     return tuple(
         name

@@ -211,14 +211,16 @@ class CsvTable:
 
     @cached_property
     def sample(self) -> Chunk:
-        """The first block, with inferred types; moments are text, as in other tables."""
+        """The first block, with inferred types; timestamps are text, as in other tables."""
         end = self._data.rfind(b"\n") + 1 if self._is_cut else None
         block, line = self._data[:end], 1 + self.has_header
         found = self._parse(block, line, self.names, {})
-        moments = [field.name for field in found.rows.schema if kind_of(field.type) == "moment"]
-        if not moments:
+        timestamps = [
+            field.name for field in found.rows.schema if kind_of(field.type) == "timestamp"
+        ]
+        if not timestamps:
             return found
-        return self._parse(block, line, self.names, dict.fromkeys(moments, pa.string()))
+        return self._parse(block, line, self.names, dict.fromkeys(timestamps, pa.string()))
 
     def resolve(self, requested: RequestedColumns) -> Columns:
         """Find the role of each column of a table."""

@@ -27,7 +27,7 @@ compute: Any = LazyModule("pyarrow.compute", "io")
 
 _TIME_EXAMPLES: dict[TimeForm, str] = {
     "number": "0.5",
-    "moment": "2024-01-31 12:00:00",
+    "timestamp": "2024-01-31 12:00:00",
     "zoned": "2024-01-31 12:00:00Z",
     "clock": "12:00:00",
 }
@@ -240,7 +240,7 @@ def _on_grid(
             f"{source}: --every (every=) cannot resample the time {columns.time!r}, which has no "
             f"dates"
         )
-    step = grid_step(str(columns.every), source, moments=unit is not None)
+    step = grid_step(str(columns.every), source, timestamps=unit is not None)
     starts, stops = offsets[:-1], offsets[1:]
     # Rounding must not remove the last step.
     lengths = np.floor((times[stops - 1] - times[starts]) / step + _TOLERANCE).astype(np.int64) + 1
