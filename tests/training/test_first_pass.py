@@ -253,14 +253,14 @@ def test_arrays_are_cut_into_parts_by_their_size(n, n_steps, sizes):
 
 def test_digests_of_the_series_with_the_smallest_keys_are_kept(monkeypatch):
     monkeypatch.setattr(first_pass, "MOST_DIGESTS", 3)
-    outlines = first_pass._Outlines()
+    digests_of_shapes = first_pass._DigestSample()
     for keys in ([9, 4, 7], [4, 8], [1, 9, 2]):
-        outlines.add(np.array([keys, np.multiply(keys, 10)], dtype=np.uint64))
+        digests_of_shapes.add(np.array([keys, np.multiply(keys, 10)], dtype=np.uint64))
     # Eight are more than twice as many as are kept: the largest were given up.
-    assert sum(part.shape[1] for part in outlines._held) == 3
-    outlines.add(np.array([[3], [30]], dtype=np.uint64))
-    assert outlines.take().tolist() == [[1, 2, 3], [10, 20, 30]]
-    assert outlines.take().shape == (2, 0)
+    assert sum(part.shape[1] for part in digests_of_shapes._held) == 3
+    digests_of_shapes.add(np.array([[3], [30]], dtype=np.uint64))
+    assert digests_of_shapes.take().tolist() == [[1, 2, 3], [10, 20, 30]]
+    assert digests_of_shapes.take().shape == (2, 0)
 
 
 def test_a_class_without_weight_is_an_error():

@@ -190,7 +190,7 @@ class SeriesRows:
         return np.unique(codes[1:][differs])
 
     def not_increasing(self, values: AnyArray) -> IntArray:
-        """Return the codes of the series in which numbers do not increase from each row to the next."""
+        """Return the codes of the series in which numbers do not increase at every row."""
         values = values[self.order]
         not_above = self._same & ~(values[1:] > values[:-1])
         return np.unique(self._sorted[1:][not_above])

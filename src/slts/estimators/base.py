@@ -503,7 +503,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     def _remember(self, first_pass: FirstPass, origins: Origins) -> None:
         """Remember the shape of the training data, and the names of the series that are kept."""
         self.classes_, self.origins_ = first_pass.classes, origins
-        self.training_digests_ = first_pass.outlines
+        self.training_digests_ = first_pass.digests_of_shapes
         self.n_series_in_, self.n_steps_in_ = first_pass.n_series, first_pass.n_steps
         self._remember_channels(first_pass.sample.series)
 

@@ -13,7 +13,7 @@ from scipy.special import bdtrc
 from slts._typing import AnyArray, IntArray
 from slts.estimators.base import SeriesClassifier
 from slts.series import SeriesBatch
-from slts.series.outlines import outline_digests
+from slts.series.shape_digests import shape_digests
 from slts.series.source import Digests
 from slts.training.first_pass import MOST_DIGESTS
 
@@ -32,7 +32,7 @@ def held_out_digests(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Which held-out series have the outline of a training series, or of each other.
+    """Which held-out series have the digest of a training series, or of each other.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Overlap:
         complete = known is not None and len(known) < MOST_DIGESTS
         if known is None:
             kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
-            known = outline_digests(kept)
+            known = shape_digests(kept)
         _, counts = np.unique(known, return_counts=True)
         n_alike = int(counts[counts > 1].sum())
         seen = np.asarray(np.isin(digests, known).any(axis=1))
@@ -125,7 +125,7 @@ def joined_draws(draws: IntArray, groups: AnyArray) -> IntArray:
 
 def both_digests(batch: SeriesBatch) -> Digests:
     """Return two digests of every series, as a copy may be shorter or longer; shape (series, 2)."""
-    return np.column_stack([outline_digests(batch), outline_digests(batch, longer=True)])
+    return np.column_stack([shape_digests(batch), shape_digests(batch, longer=True)])
 
 
 def joined(names: AnyArray) -> IntArray:

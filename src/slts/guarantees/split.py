@@ -32,7 +32,7 @@ from slts.guarantees.statements import (
 from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
-from slts.series.outlines import outline_digests
+from slts.series.shape_digests import shape_digests
 from slts.series.source import series_keys
 from slts.training.first_pass import class_weights
 from slts.training.held_out import HeldOutDecisions, Split, held_out_decisions, make_splits
@@ -136,7 +136,7 @@ def _certified_on_parts(
         decisions = _held_out_decisions(model, inputs, codes, weights, splits)
     model = model.with_separators(
         coef, solutions, held_out=decisions, positions=first,
-        digests=np.unique(outline_digests(batch[second])),
+        digests=np.unique(shape_digests(batch[second])),
     )  # fmt: skip
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(

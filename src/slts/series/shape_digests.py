@@ -10,7 +10,7 @@ from slts.series.batch import SeriesBatch
 from slts.series.missing import has_missing, zero_missing
 from slts.series.source import Digests, series_keys
 
-__all__ = ["outline_digests"]
+__all__ = ["shape_digests"]
 
 # The beginning of a series is averaged over this many equal blocks, and projected on this many
 # random directions. A projection of random series has about unit variance; its cells have a width.
@@ -22,7 +22,7 @@ _LEAST_SPREAD = 1e-3
 _FEWEST, _COUNTED_SPREAD = 6, 1e-2
 
 
-def outline_digests(batch: SeriesBatch, *, longer: bool = False) -> Digests:
+def shape_digests(batch: SeriesBatch, *, longer: bool = False) -> Digests:
     """Return a 64-bit digest of the shape with which every series begins.
 
     A copy has the same digest if its channels were shifted, or all multiplied by one factor, or if
