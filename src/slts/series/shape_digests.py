@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.hashing import mixed
+from slts.hashing import splitmix64
 from slts.series.batch import SeriesBatch
 from slts.series.missing import has_missing, zero_missing
 from slts.series.source import Digests, series_keys
@@ -46,9 +46,9 @@ def shape_digests(batch: SeriesBatch, *, longer: bool = False) -> Digests:
     shapes, n_counted = _standardised(_block_means(batch, steps))
     directions = np.random.RandomState(0).standard_normal((shapes.shape[1], _DIRECTIONS))
     cells = np.floor(shapes @ (directions / (_CELL * np.sqrt(len(directions)))))
-    digests = mixed(steps.astype(np.uint64))
+    digests = splitmix64(steps.astype(np.uint64))
     for column in cells.astype(np.int64).view(np.uint64).T:
-        digests = mixed(digests ^ column)
+        digests = splitmix64(digests ^ column)
     few = np.flatnonzero((np.minimum(steps, _BLOCKS) - 1) * n_counted < _FEWEST)
     if len(few):
         digests[few] = series_keys(_as_float32(batch[few]), seed=0)
