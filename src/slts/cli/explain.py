@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from slts._typing import FloatArray
-from slts.atomic_files import whole_file
+from slts.atomic_files import atomic_file
 from slts.cli import options
 from slts.cli.data import check_output_path, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
@@ -121,7 +121,7 @@ def _plot(explanation: Explanation, chosen: Any, path: Path) -> None:
 
     pyplot: Any = import_extra("matplotlib.pyplot", "plots")
     figure: Any = plot_contributions(explanation, chosen).figure
-    with whole_file(path) as fresh:
+    with atomic_file(path) as fresh:
         figure.savefig(fresh, dpi=150, bbox_inches="tight")
     pyplot.close(figure)
 

@@ -15,7 +15,7 @@ from typing import TextIO, cast
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.atomic_files import whole_file
+from slts.atomic_files import atomic_file
 from slts.errors import DataError
 from slts.series import SeriesBatch, as_series
 from slts.series.flatten import Flat, flatten_list
@@ -345,7 +345,7 @@ def write_ts(
     lines = [f"#{line}" for line in comment.splitlines()]
     lines += [f"@problemName {problem_name}", *_facts(values, offsets), label_line, "@data"]
     with contextlib.ExitStack() as stack:
-        fresh = stack.enter_context(whole_file(path))
+        fresh = stack.enter_context(atomic_file(path))
         file: io.BufferedIOBase = stack.enter_context(fresh.open("wb"))
         if Path(path).suffix.lower() == ".gz":
             # Store neither name nor time: equal data make equal files.

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import AnyArray
-from slts.atomic_files import write_whole
+from slts.atomic_files import write_atomically
 from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import NOTHING, one_of
@@ -122,7 +122,7 @@ def save(
         raise
     except (ModelFileError, *_MISFITS) as error:
         raise ModelFileError(f"this model cannot be saved as {name}: {error}") from error
-    write_whole(name, content)
+    write_atomically(name, content)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from slts.atomic_files import write_whole
+from slts.atomic_files import write_atomically
 from slts.guarantees.overlap import copies_sentence
 from slts.quantities import count
 from slts.report.card import card_section
@@ -137,7 +137,7 @@ def write_page(content: Content, path: str | os.PathLike[str]) -> Path:
     """Write the content from `collect` as a page, completely or not at all."""
     target = Path(path)
     # Names of files that are not UTF-8 have characters that cannot be encoded.
-    write_whole(os.fspath(target), render(content).encode(errors="replace"))
+    write_atomically(os.fspath(target), render(content).encode(errors="replace"))
     return target
 
 
