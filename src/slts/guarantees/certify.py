@@ -35,7 +35,7 @@ _MOST_MODELS = 10**100
 # Smallest number of certified training series.
 _FEWEST = 8
 # Relative difference allowed between the objective of the fit and that of the series given.
-_SAME = 1e-6
+_OBJECTIVE_TOLERANCE = 1e-6
 
 
 def certify(
@@ -286,7 +286,7 @@ def _require_training_sample(model: LandmarkClassifier, training: BoundInputs) -
             scores = training.labels[c] * (training.similarities[c] @ model.coef_[c])
             value = np.maximum(0.0, 1.0 - scores).mean()
         reported = report.objective
-        if abs(value - reported) > _SAME * max(1.0, abs(reported)):
+        if abs(value - reported) > _OBJECTIVE_TOLERANCE * max(1.0, abs(reported)):
             raise DataError(
                 f"X, y are not the training sample of this model, or the fit used other weights: "
                 f"the objective of class {report.positive} is {value:.6g} on them, and was "

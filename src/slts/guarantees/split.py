@@ -40,9 +40,9 @@ from slts.training.held_out import HeldOutDecisions, Split, held_out_decisions, 
 # Folds of the part for separators that probabilities are calibrated on.
 _FOLDS = 3
 # A margin within this distance of one may be tight. The rebuilt weights decide.
-_TIGHT = 1e-6
+_MARGIN_TOLERANCE = 1e-6
 # Weights agree if they differ by less than this share of their norm.
-_AGREE = 1e-6
+_WEIGHT_TOLERANCE = 1e-6
 _BINDING = 1e-9
 
 
@@ -277,13 +277,13 @@ def compress(
     binds = norm * gamma >= 1.0 - _BINDING
     signs = np.sign(coef[used]) if binds else None
     rows = labels[:, np.newaxis] * K[:, used]
-    near = np.flatnonzero(np.abs(rows @ coef[used] - 1.0) <= _TIGHT)
+    near = np.flatnonzero(np.abs(rows @ coef[used] - 1.0) <= _MARGIN_TOLERANCE)
     needed = len(used) - int(binds)
     tight = near[_independent_rows(rows[near], signs, needed)]
     if len(tight) < needed:
         return None
     values = _solve(rows[tight], signs, 1.0 / gamma)
-    if values is None or np.abs(values - coef[used]).max() > _AGREE * norm:
+    if values is None or np.abs(values - coef[used]).max() > _WEIGHT_TOLERANCE * norm:
         return None
     rebuilt = np.zeros_like(coef)
     rebuilt[used] = values
