@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 import slts
 from slts import DataError
 from slts.guarantees import bounds, certify, statements
-from slts.guarantees.overlap import Overlap, joined_draws
+from slts.guarantees.overlap import Overlap, draws_of_groups
 from slts.learning import one_vs_rest_features
 
 FAST = {"calibration_cv": None, "random_state": 0}
@@ -362,7 +362,7 @@ def test_draws_are_joined_over_copies_and_groups():
     assert found.draws.tolist() == [0, 1, 0, 2, 0]
     assert found.seen.tolist() == [False, False, False, True, False]
     assert (found.n_compared, found.n_alike, found.complete) == (3, 2, True)
-    assert joined_draws(found.draws, np.array(list("abcbd"))).tolist() == [0, 1, 0, 1, 0]
+    assert draws_of_groups(found.draws, np.array(list("abcbd"))).tolist() == [0, 1, 0, 1, 0]
 
 
 def test_series_that_look_alike_by_nature_are_reported(held_out):

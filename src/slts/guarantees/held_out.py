@@ -15,7 +15,7 @@ from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
 from slts.guarantees.certificate import Certificate
-from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
+from slts.guarantees.overlap import Overlap, draws_of_groups, held_out_digests
 from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions, signs_of
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
@@ -103,7 +103,7 @@ class HeldOut:
         draws, given = self.overlap.draws, np.arange(len(self.labels))
         if self.groups is not None:
             given = np.unique(self.groups, return_inverse=True)[1]
-            draws = joined_draws(draws, self.groups)
+            draws = draws_of_groups(draws, self.groups)
         return None if draws.max() == given.max() else draws
 
     def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:

@@ -20,7 +20,7 @@ from slts.guarantees import statements
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
-from slts.guarantees.overlap import both_digests, joined
+from slts.guarantees.overlap import digests_of_both_lengths, number_connected
 from slts.guarantees.statements import (
     FIXED_LANDMARKS,
     INDEPENDENT,
@@ -207,7 +207,7 @@ def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
 
 def _split(batch: SeriesBatch, shares: FloatArray, random_state: Any) -> list[IntArray]:
     """Cut a random order into three parts, each in the order of X; copies are in one part."""
-    draws = joined(both_digests(batch))
+    draws = number_connected(digests_of_both_lengths(batch))
     order = check_random_state(random_state).permutation(draws.max() + 1)
     ends = np.round(np.cumsum(shares)[:2] * len(order)).astype(int)
     return [np.flatnonzero(np.isin(draws, part)) for part in np.split(order, ends)]
