@@ -57,7 +57,7 @@ Options = TypeVar("Options", bound=FitOptions)
 # Weights that are this much smaller than the largest are lost in its rounding.
 _WEIGHT_RANGE = 1e-15
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
-_COPIES = 3
+_COPIES_IN_MEMORY = 3
 # Threads that predict with one model wait for what is prepared. A lock of a model could not be
 # pickled.
 _MAKING = RLock()
@@ -484,7 +484,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     ) -> FirstPass:
         """Read all training series into memory and remember their shape."""
         source = self._training_source(X, y, sample_weight, groups)
-        size = _COPIES * (source.n_bytes or 0)
+        size = _COPIES_IN_MEMORY * (source.n_bytes or 0)
         if size > usable_memory():
             raise DataError(
                 f"{type(self).__name__} needs all training series in memory: about "

@@ -42,7 +42,7 @@ MOST_DIGESTS = 1_000_000
 
 # Copies of a part while it is read, drawn from and handed over, and the memory for those of all
 # threads, as a multiple of the sample.
-_COPIES, _READING = 4, 6
+_COPIES_IN_MEMORY, _READING = 4, 6
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def count_and_sample(
     in_memory = isinstance(source, ArraySource)
     if not in_memory and source.n_bytes and not runner.is_remote:
         # Every thread holds what it reads.
-        per_thread = READER_BYTES + _COPIES * source.n_bytes / len(parts)
+        per_thread = READER_BYTES + _COPIES_IN_MEMORY * source.n_bytes / len(parts)
         at_once = _READING * size.n_bytes / per_thread
         runner = ThreadRunner(int(min(runner.n_workers, max(1.0, at_once))))
     form: _Form | None = None
