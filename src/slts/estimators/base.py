@@ -60,7 +60,7 @@ _WEIGHT_RANGE = 1e-15
 _COPIES_IN_MEMORY = 3
 # Threads that predict with one model wait for what is prepared. A lock of a model could not be
 # pickled.
-_MAKING = RLock()
+_PREPARATION_LOCK = RLock()
 
 
 class Outputs(NamedTuple):
@@ -369,7 +369,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         It is made at the first call, and again if one of the inputs was replaced.
         """
         kept = self._shared()
-        with _MAKING:
+        with _PREPARATION_LOCK:
             known, made = kept.get(name, ((), None))
             if not known or any(a is not b for a, b in zip(known, inputs, strict=True)):
                 made = make()
