@@ -72,7 +72,7 @@ def render(content: Content) -> str:
         "title": escape(content["title"]),
         "style": resource("page.css"),
         "nav": f"<ul>{nav}</ul>",
-        "masthead": _masthead(content),
+        "masthead": _header(content),
         "main": "\n".join(sections),
         "footer": escape(f"Made {card['made']} by {card['library']}."),
         "content": _embedded(content),
@@ -151,16 +151,16 @@ def _digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
 
 
-def _masthead(content: Content) -> str:
+def _header(content: Content) -> str:
     """Title, summary in sentences, key figures."""
     return (
         f'<p class="kicker">Model report, {escape(content["model"]["name"])}</p>\n'
         f"<h1>{escape(content['title'])}</h1>\n"
-        f'<p class="lede">{_lede(content)}</p>\n{_key_figures(content)}'
+        f'<p class="lede">{_summary_sentences(content)}</p>\n{_key_figures(content)}'
     )
 
 
-def _lede(content: Content) -> str:
+def _summary_sentences(content: Content) -> str:
     summary, certificate = content["summary"], content["certificate"]
     n_classes, accuracy = summary["n_classes"], summary["accuracy"]
     number = _NUMBERS[n_classes] if n_classes < len(_NUMBERS) else str(n_classes)
