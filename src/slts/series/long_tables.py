@@ -32,7 +32,7 @@ _TIME_EXAMPLES: dict[TimeForm, str] = {
     "clock": "12:00:00",
 }
 # How to overrule a guess.
-_OVERRULE = "name the channels with --channels (channels=), and the time with --time (time=)"
+_HOW_TO_OVERRIDE = "name the channels with --channels (channels=), and the time with --time (time=)"
 # Largest number of steps of the grid, in rows of the table: a smaller distance is a mistake.
 _MOST_STEPS = 1000
 # Largest rounding error of a time, in steps.
@@ -154,7 +154,7 @@ def assemble(
         if len(varying):
             raise DataError(
                 f"{source}: column {name!r} is constant in every series of the first rows, so it "
-                f"is not a channel, but it varies in series {ids[varying[0]]!r}: {_OVERRULE}"
+                f"is not a channel, but it varies in series {ids[varying[0]]!r}: {_HOW_TO_OVERRIDE}"
             )
     # Rows that are in order already are not copied.
     is_mixed = bool((np.diff(codes) < 0).any())
@@ -172,7 +172,7 @@ def assemble(
             raise DataError(
                 f"{source}: column {columns.time!r} increases in every series of the first rows, "
                 f"so it is the time, but it does not increase in series {ids[unordered[0]]!r}: "
-                f"{_OVERRULE}"
+                f"{_HOW_TO_OVERRIDE}"
             )
         if len(unordered):
             _raise_if_past_midnight(rows[columns.time], steps, columns, ids, source)
