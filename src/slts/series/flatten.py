@@ -15,7 +15,7 @@ from slts.series.naming import names_of
 
 _NUMBER_KINDS = "biuf"
 # Ratio of channels to steps from which the axes of equal series may be swapped.
-_FAR_MORE = 4
+_SWAPPED_RATIO = 4
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
     "polars": {"DataFrame", "LazyFrame"},
@@ -79,7 +79,7 @@ def warn_if_swapped(X: object) -> None:
             shape = (len(X), *own)
             what, axes = f"X with {count(len(X), 'array')} of shape {own}", "(time, channels)"
             fix = "slts.as_series(X, layout='time_first')"
-    if len(shape) == 3 and shape[1] > _FAR_MORE * shape[2] > 0:
+    if len(shape) == 3 and shape[1] > _SWAPPED_RATIO * shape[2] > 0:
         warn(
             f"{what} is read as series of {shape[1]} channels and {count(shape[2], 'step')}. "
             f"If the axes are {axes}, use {fix}"
