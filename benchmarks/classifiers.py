@@ -1,12 +1,12 @@
 """Fit and predict time of our classifiers and of aeon's MiniRocketClassifier, in one run.
 
 Arabic digits where `slts.datasets` finds them, else Japanese Vowels; or data of many classes: the
-95 signs of Auslan, or 50 made-up classes. MiniRocket needs series of equal length: padding with
+95 signs of Auslan, or 50 synthetic classes. MiniRocket needs series of equal length: padding with
 zeros is not timed. Each classifier first runs on some of the series, which leaves compilation out.
 "processor" is the time of all threads in fit and predict, which depends little on other load.
 
     python benchmarks/classifiers.py --json bench-output/classifiers.json
-    python benchmarks/classifiers.py --data auslan made-up --n-jobs 1
+    python benchmarks/classifiers.py --data auslan synthetic --n-jobs 1
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from measure import describe_machine, load, usable_cores, write_json
 
 import slts
 
-_DATA = ("paper", "auslan", "made-up")
+_DATA = ("paper", "auslan", "synthetic")
 _SIGNS = 95
-# Classes, and series of each, in the run that is not timed, and of the made-up data.
-_WARM, _MADE_UP = (10, 12), (50, 40)
+# Classes, and series of each, in the run that is not timed, and of the synthetic data.
+_WARM, _SYNTHETIC = (10, 12), (50, 40)
 
 
 def data(name: str) -> tuple[str, tuple[Any, Any], tuple[Any, Any]]:
     """Return name, training and test data."""
     if name == "paper":
         return paper_data()
-    if name == "made-up":
-        n_classes, per_class = _MADE_UP
+    if name == "synthetic":
+        n_classes, per_class = _SYNTHETIC
         sizes = {"classes": n_classes, "channels": 6, "steps": 60}
         sets = [waves(np.random.default_rng(k), sizes, n_classes * per_class) for k in (1, 2)]
         train, test = [(slts.as_series(X), y) for X, y in sets]
-        return f"{n_classes} made-up classes", train, test
+        return f"{n_classes} synthetic classes", train, test
     X, y = slts.datasets.load(name, n_classes=_SIGNS)
     # Every second series of a class.
     place = np.zeros(len(y), dtype=int)

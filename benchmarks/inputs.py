@@ -11,7 +11,7 @@ import slts
 
 N_CLASSES = 5
 _SERIES_PER_WRITE, _ROWS_PER_GROUP = 5_000, 150_001
-# Sine waves of a made-up class.
+# Sine waves of a synthetic class.
 _FREQUENCIES = 4
 
 

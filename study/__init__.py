@@ -6,7 +6,7 @@ units in processes, keep every result in a file, and write tables, figures and a
 __main__.py        the command line; a study from its plan to its files
 protocol.py        what is varied, and the units of work that follow from it
 methods.py         the compared methods, and the adapters that build their models
-cues.py            made-up families whose classes differ in one thing only
+cues.py            synthetic families whose classes differ in one property only
 problems.py        data sets, and which series a method trains, tunes and tests on
 work.py            from a unit to its result
 runner.py          units in processes; the file of results

@@ -1,4 +1,4 @@
-"""Made-up families of series whose two classes differ in one thing only, the cue."""
+"""Synthetic families of series whose two classes differ in one property only, the cue."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ METHODS = (
     _option("slts-mahalanobis", "regularizer: mahalanobis", regularizer="mahalanobis"),
 )
 BY_NAME = {method.name: method for method in METHODS}
-# The methods that are compared on made-up families.
+# The methods that are compared on synthetic families.
 CUE_METHODS = (CENTRE, "slts", "1nn-dtw", "minirocket")
 # The configurations that the default is chosen from.
 CANDIDATES = tuple(method.name for method in METHODS if method.adapter == "local")

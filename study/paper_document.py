@@ -70,7 +70,7 @@ def _datasets(tables: Table) -> list[Element]:
             cells.append(ours if ours == papers else f"{ours} (paper: {papers})")
         rows.append(tuple(cells))
     header = ("Data set", "#Instances", "Length", "#Feat.", "#Classes")
-    caption = "Table 1. The data sets. Where a number differs from the paper's, both are given."
+    caption = "Table 1. The data sets. If a number differs from the paper's, both are shown."
     grid = Grid("table1", caption, header, tuple(rows))
     return ["## Data sets", sentences.DATASETS, grid] if rows else []
 
@@ -78,7 +78,7 @@ def _datasets(tables: Table) -> list[Element]:
 def _path(figures: Sequence[str]) -> list[Element]:
     caption = (
         "Figure 1. An optimal path: two series of Japanese Vowels, the affinity of their steps, "
-        "and the path with the largest total affinity."
+        "and the path with the largest sum of affinities."
     )
     picture = Picture("figure1", caption)
     return ["## Alignment", sentences.ALIGNMENT, picture] if "figure1" in figures else []
@@ -206,8 +206,8 @@ def _tests(tables: Table, *, explained: bool) -> list[Element]:
     header = ("Claim of the text", "Difference", "t", "p", "n", "Here")
     caption = (
         "Paired Student t-tests over the splits, two-sided at 5%. Few landmarks: the mean over "
-        "the numbers up to 35% of the largest. A dagger marks claims that the paper reads from a "
-        "table or figure without a test."
+        "the numbers of landmarks up to 35% of the largest. A dagger marks claims that the paper "
+        "reads from a table or figure without a test."
     )
     grid = Grid("tests", caption, header, tuple(rows))
     return ["## The tests", grid, *filter(None, remarks)] if rows else []

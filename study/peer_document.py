@@ -70,7 +70,7 @@ def _accuracy(tables: Table, run: Table, figures: Sequence[str]) -> list[Element
 
 def _univariate(tables: Table, run: Table) -> list[Element]:
     """The same for data sets with one channel."""
-    caption = "Percentages, as above; the splits are seeds."
+    caption = "Percentages, as above. The splits are seeds."
     grid = _accuracies(tables, run, "accuracy-univariate", caption)
     if grid is None:
         return []
@@ -146,9 +146,9 @@ def _tested_grid(tables: Table, name: str) -> Grid | None:
         if BY_NAME[row["method"]].group == "main"
     )
     caption = (
-        f"{_CENTRE_TITLE} minus the other method, in points; in brackets p of the paired t-test "
-        f"over the splits that both were run on. Last columns: mean over the data sets, and p of "
-        f"the exact signed-rank test on their differences."
+        f"{_CENTRE_TITLE} minus the other method, in points. In brackets: p of the paired t-test "
+        f"over the splits that both have. Last columns: the mean over the data sets, and p of the "
+        f"exact signed-rank test on their differences."
     )
     header = ("against", *_titles(tables), "mean", "p")
     return Grid(name, caption, header, rows) if rows else None
@@ -166,7 +166,9 @@ def _tests(tables: Table) -> list[Element]:
         )
         for row in tables["wins"]
     )
-    caption = "Data sets won - tied - lost by the method of the row against that of the column."
+    caption = (
+        "Data sets won - tied - lost by the method of the row against the method of the column."
+    )
     header = ("method", *(BY_NAME[name].title for name in names))
     return ["## Tests", tests, Grid("wins", caption, header, wins)]
 
@@ -191,7 +193,9 @@ def _probabilities(tables: Table) -> list[Element]:
             for method, own in known.items()
         )
         header = ("method", *(DATASET_TITLES[name] for name in datasets))
-        elements.append(Grid(score.replace("_", "-"), f"{title}; smaller is better.", header, rows))
+        elements.append(
+            Grid(score.replace("_", "-"), f"{title} (smaller is better).", header, rows)
+        )
     return elements
 
 
@@ -212,7 +216,7 @@ def _costs(tables: Table) -> list[Element]:
             numbers.append((title, *(f"{m['numbers']:,.0f}" if m else "-" for m in means)))
     if not seconds:
         return []
-    caption = "Processor seconds to fit + to predict the test set, one thread."
+    caption = "Processor seconds of fit + prediction of the test set, with one thread."
     return [
         "## Time and size",
         Grid("seconds", caption, ("method", *columns), tuple(seconds)),
@@ -236,7 +240,7 @@ def _seconds(cost: Table) -> str:
 
 def _variants(tables: Table) -> list[Element]:
     """Ablations of the centre, and options of SLTS."""
-    star = f"A star: p < {SIGNIFICANT} on that data set."
+    star = f"A star marks p < {SIGNIFICANT} on that data set."
     elements: list[Element] = []
     caption = (
         f"{GROUPS['ablation']}, minus {_CENTRE_TITLE}, in points over shared splits. {star} "
@@ -288,10 +292,11 @@ def _choices(found: Table) -> list[Element]:
     )
     names = ("left out", "best on the others", "its mean", "default", "behind", "default's rank")
     caption = (
-        "The configuration of the ablations with the best mean over the other data sets, by "
-        "cross-validation inside their training sets. Behind: how far the default is below it "
-        "there, ± the standard error over the data sets. Test: the gain of the default over that "
-        "choice on the test sets of the data set that was left out."
+        "For each data set that is left out, the configuration with the best mean over the other "
+        "data sets, by cross-validation inside their training sets. The candidates are the default "
+        "and its ablations. Behind: how far the default is below this mean, ± the standard error "
+        "over the data sets. Test: the gain of the default over this configuration on the test "
+        "sets of the data set that was left out."
     )
     left_out = Grid("choices", caption, (*names, "test"), rows)
     every = tuple(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from study.cues import CUES
 from study.markdown import Table
 from study.methods import BY_NAME, CANDIDATES, CENTRE, CUE_METHODS
-from study.protocol import MADE_UP, PRESPLIT, Protocol, Selection, cue_dataset
+from study.protocol import PRESPLIT, SYNTHETIC, Protocol, Selection, cue_dataset
 from study.statistics import (
     PROBABILITY_SCORES,
     TIE,
@@ -56,7 +56,7 @@ def collect(
     return {
         **_compare(scores, wanted, several),
         "univariate": _compare(scores, wanted, single),
-        "cues": _cues(scores, wanted, protocol) if MADE_UP in selection.datasets else {},
+        "cues": _cues(scores, wanted, protocol) if SYNTHETIC in selection.datasets else {},
         "choices": _leave_one_out(ordered, scores, selection.datasets),
         "probabilities": {
             name: found for name in wanted if (found := _probabilities(scores, name, datasets))
@@ -92,7 +92,7 @@ def _compare(scores: Scores, wanted: Sequence[str], datasets: Sequence[str]) -> 
 
 
 def _cues(scores: Scores, wanted: Sequence[str], protocol: Protocol) -> Table:
-    """Mean accuracies on made-up families, by family, number of training series and method."""
+    """Mean accuracies on synthetic families, by family, number of training series and method."""
     methods = [name for name in CUE_METHODS if name in wanted]
     rows = []
     for cue in CUES:

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 
 import slts
 from study.cues import make_cue
-from study.protocol import MADE_UP, UNIVARIATE, Protocol, seed_of
+from study.protocol import SYNTHETIC, UNIVARIATE, Protocol, seed_of
 
 Indices = npt.NDArray[np.int64]
 Score = dict[str, Any]
@@ -80,7 +80,7 @@ def missing_datasets(names: Sequence[str], loader: Loader) -> dict[str, str]:
     """Return the data sets that are not on this machine, and how to get them."""
     missing = {}
     for name in names:
-        if name == MADE_UP:
+        if name == SYNTHETIC:
             continue
         try:
             load_once(loader, name)

@@ -30,8 +30,8 @@ UNIVARIATE = {
 DATASET_TITLES = TITLES | UNIVARIATE
 # Data sets with a published split into training and test set.
 PRESPLIT = ("japanese_vowels", "arabic_digits", *UNIVARIATE)
-# Stands for all made-up families among the data sets of a selection.
-MADE_UP = "cues"
+# Stands for all synthetic families among the data sets of a selection.
+SYNTHETIC = "cues"
 
 _SPLIT = ("test_share", "most_train")
 _TUNED = (*_SPLIT, "tuning_share")
@@ -233,7 +233,7 @@ ACCURACY_WORDS = {
 
 def compared_datasets(protocol: Protocol) -> tuple[str, ...]:
     """Return the data sets of the comparison."""
-    return (*protocol.datasets, *protocol.univariate, MADE_UP)
+    return (*protocol.datasets, *protocol.univariate, SYNTHETIC)
 
 
 def parse_only(
@@ -314,18 +314,18 @@ def plan_accuracy(
 ) -> list[Unit]:
     """List the units of the comparison, without the data sets and methods that are absent.
 
-    The compared methods come first, then made-up families, ablations, choices and options, so that
-    an interrupted run already answers the main question. Choices and options are not run on data
-    sets with one channel.
+    The compared methods come first, then synthetic families, ablations, choices and options, so
+    that an interrupted run already answers the main question. Choices and options are not run on
+    data sets with one channel.
     """
     units = []
-    ranks = {"main": 0, MADE_UP: 1, "ablation": 2, CHOICES: 3, "option": 4}
+    ranks = {"main": 0, SYNTHETIC: 1, "ablation": 2, CHOICES: 3, "option": 4}
     for dataset in selection.datasets:
         for name in selection.parts:
             if dataset in absent or name in absent:
                 continue
-            if dataset == MADE_UP:
-                units += _cue_units(protocol, name, ranks[MADE_UP])
+            if dataset == SYNTHETIC:
+                units += _cue_units(protocol, name, ranks[SYNTHETIC])
                 continue
             if dataset in UNIVARIATE and (name == CHOICES or BY_NAME[name].group == "option"):
                 continue
@@ -342,7 +342,7 @@ def plan_accuracy(
 
 
 def cue_dataset(name: str, n_train: int) -> str:
-    """Return the name of a made-up data set: a family and its number of training series."""
+    """Return the name of a synthetic data set: a family and its number of training series."""
     return f"{name}-{n_train}"
 
 

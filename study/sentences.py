@@ -1,4 +1,4 @@
-"""The sentences of the documents. Sentences about results are made from the results."""
+"""The sentences of the documents. Sentences about results are generated from the results."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ NOTES = (
     "differ in the landmarks and in the 30% of the training set on which parameters are tuned. "
     "Auslan and LP1-5 are split at random, 70/30, stratified by class.",
     "Parameters are tuned on 30% of the training set. Then the method is trained on the whole "
-    "training set. Ties go to the smallest parameters. BBS tunes gamma; SLTS tunes gamma (the "
-    "same for metric and separator) and lambda; the SVM tunes C.",
+    "training set. If parameters tie, the smallest are chosen. BBS tunes gamma. SLTS tunes gamma "
+    "(the same for metric and separator) and lambda. The SVM tunes C.",
     "The SVM uses the squared hinge loss. Its features are the similarities to all training "
     "series. For the 6600 training series of Arabic digits, they are projected on the 500 leading "
-    "singular directions, which hold all but 4e-5 of the sum of squares; 1000 directions change "
+    "singular directions, which contain all but 4e-5 of the sum of squares. 1000 directions change "
     "the accuracy by less than 0.2 points.",
     "LDMLT ranks at most 1500 series per cycle. On Arabic digits, LDMLT and the SVM vary little "
-    "and are run on three splits; in tests, their mean stands for the other splits.",
+    "and are run on three splits. Tests use their mean for the other splits.",
     "Avg. is the mean weighted by the number of test series (370, 202, 2200, 139). Robot exec. "
     "failure is the mean of the five tasks in each split.",
 )
 FAST_NOTE = (
-    "The fast protocol has few splits and small grids. It checks that everything runs; its "
+    "The fast protocol has few splits and small grids. It checks that everything runs. Its "
     "accuracies say little about the methods."
 )
 DATASETS = (
-    "All data sets are multivariate time series from the UCI repository. Auslan has 95 signs; the "
+    "All data sets are multivariate time series from the UCI repository. Auslan has 95 signs. The "
     "study uses the first 25 in alphabetical order, ignoring case. The five tasks of Robot "
     "execution failures, LP1 to LP5, are separate problems. Every row (one step of a series) is "
     "scaled to unit norm."
@@ -65,18 +65,20 @@ ALIGNMENT = (
 METHODS_OF_TABLE_2 = (
     "1NN, SVM and BBS use the similarity without metric learning: the nearest neighbour, a linear "
     "SVM on the similarities to all training series, and the linear classifier over landmarks. "
-    "LDMLT learns a distance for a nearest neighbour; SLTS learns a metric for the classifier "
+    "LDMLT learns a distance for a nearest neighbour. SLTS learns a metric for the classifier "
     "over landmarks. BBS and SLTS use the largest number of landmarks of Figure 2, selected at "
     "random."
 )
 SPACE = (
-    "The similarities of all series to ten random landmarks form a space. Its first two principal "
-    "components show it without metric learning, then under the metric of each class."
+    "The similarities of all series to ten random landmarks are the coordinates of a space. The "
+    "figure shows its first two principal components, without metric learning and under the metric "
+    "of each class."
 )
 SELECTION = (
     "DSelect starts with a random training series and adds the series that is least similar to "
-    "the selected ones. KMedoids selects the centres of clusters. Random draws. DSelect and "
-    "KMedoids need the similarities of all pairs of training series. None of them uses labels."
+    "the selected ones. KMedoids selects the centres of clusters. Random draws series at random. "
+    "DSelect and KMedoids need the similarities of all pairs of training series. None of them uses "
+    "labels."
 )
 HELDOUT_TITLE = "The literal reading of the protocol"
 HELDOUT_TEXTS = (
@@ -87,14 +89,14 @@ HELDOUT_TEXTS = (
     "landmarks). Shares of the 42 series outside the tuning set do, rounded down (2 and 2).",
     "Therefore the data sets with random splits are run once more by the literal reading: 30% of "
     "the series for testing and 30% of the rest for tuning, both drawn at random without "
-    "stratification and rounded up. Methods are trained on the remaining series; numbers of "
+    "stratification and rounded up. Methods are trained on the remaining series. Numbers of "
     "landmarks are shares of these, rounded down. We chose this reading after we had seen the "
-    "paper's Table 4 and side experiments on LP1 with and without stratification, so its "
-    "agreement there is no independent evidence.",
+    "paper's Table 4 and other experiments on LP1 with and without stratification, so its "
+    "agreement there is not independent evidence.",
 )
 
 # Known reasons why the full run differs from the paper, by (table, method, column). An empty
-# method or column matches any. They have no numbers but those of the paper and of the data.
+# method or column matches any. Their only numbers are those of the paper and of the data.
 _UNKNOWN_LDMLT = (
     "The paper gives neither the number of cycles and triplets of LDMLT nor whether rows had unit "
     "norm, and the result depends on both."
@@ -105,14 +107,14 @@ _REMARKS = {
         "a published split. Under the literal reading (see above), which leaves fewer training "
         "series, it also agrees on Auslan."
     ),
-    ("table2", "1nn", "average"): "Most of it comes from Auslan; see there.",
+    ("table2", "1nn", "average"): "Most of the difference comes from Auslan (see there).",
     ("table2", "ldmlt", "japanese_vowels"): (
         f"The difference is two of 370 test series. {_UNKNOWN_LDMLT}"
     ),
     ("table2", "ldmlt", "auslan"): _UNKNOWN_LDMLT,
     ("table2", "ldmlt", "average"): (
-        "It comes from Auslan (see there) and from the robot tasks, where LDMLT is within the "
-        "paper's interval."
+        "The difference comes from Auslan (see there) and from the robot tasks, where LDMLT is "
+        "within the paper's interval."
     ),
     ("table2", "svm", "japanese_vowels"): (
         "Many values of C are equally good on the 81 tuning series, and we take the smallest of "
@@ -127,26 +129,27 @@ _REMARKS = {
     ("table2", "svm", "arabic_digits"): (
         "The paper's SVM is 3 points below its own BBS, which uses 100 of the same similarities. "
         "A solver that stopped early, a C in other units or similarities to few series would each "
-        "explain it; we cannot tell which."
+        "explain it. We cannot tell which."
     ),
     ("table2", "svm", "robot"): (
-        "Under the literal reading it is within the paper's interval; see above. That reading "
+        "Under the literal reading (see above) it is within the paper's interval. This reading "
         "changes both the split and the amount of training data."
     ),
     ("table2", "svm", "average"): (
-        "Arabic digits have three quarters of the weight and account for most of it; see there."
+        "Arabic digits have three quarters of the weight and account for most of the difference "
+        "(see there)."
     ),
     ("table2", "bbs", "auslan"): (
         "The paper's value lies between our two readings of the protocol. How the paper drew its "
         "splits is unknown."
     ),
     ("table2", "bbs", "arabic_digits"): (
-        "The linear program is solved to a duality gap of 1e-6, so the solver is no reason on our "
-        "side. The difference is unexplained."
+        "We solve the linear program to a duality gap of 1e-6, so our solver does not explain the "
+        "difference. It is unexplained."
     ),
-    ("table2", "bbs", "average"): "Most of it comes from Arabic digits; see there.",
+    ("table2", "bbs", "average"): "Most of the difference comes from Arabic digits (see there).",
     ("table2", "slts", "auslan"): (
-        "Under the literal reading SLTS agrees with the paper; see above."
+        "Under the literal reading (see above) SLTS agrees with the paper."
     ),
     ("table3", "", ""): (
         "These differences are two or three of 370 test series. Where two intervals are equally "
@@ -155,11 +158,11 @@ _REMARKS = {
     ("table4", "", ""): (
         "Most cells agree with the paper under the literal reading (see above), which has no "
         "stratification. At 3% the paper has one landmark. The first landmark of DSelect is "
-        "random, so DSelect and Random are the same there; the paper gives 48.5±6.2 and "
-        "56.3±12.2. KMedoids is above the paper under both readings, which is unexplained."
+        "random, so DSelect and Random are the same there. The paper gives 48.5±6.2 and "
+        "56.3±12.2. KMedoids is better than in the paper under both readings. This is unexplained."
     ),
     ("figure3", "identity", ""): (
-        "Nothing is learned at M = I: the value depends on the landmarks alone, and the paper has "
+        "At M = I nothing is learned. The value depends only on the landmarks, and the paper has "
         "one draw of them."
     ),
     ("figure3", "", ""): (
@@ -176,8 +179,8 @@ _REMARKS = {
         "below), and above SLTS there."
     ),
     ("selection", "", ""): (
-        "The paper finds KMedoids the worst of the three on both data sets. These means do not "
-        "show it."
+        "In the paper, KMedoids is the worst of the three on both data sets. These means do not "
+        "show this."
     ),
 }
 
@@ -198,7 +201,7 @@ def landmark_gains(panels: Mapping[str, Sequence[Table]]) -> str:
     behind = sum(p["difference"] < 0 and p["p"] < SIGNIFICANT for p in points)
     texts = [
         f"The gain from the metric is largest with few landmarks. SLTS is better than BBS in "
-        f"{len(ahead)} of {len(points)} points of Figure 2, significantly in {clear}; BBS is "
+        f"{len(ahead)} of {len(points)} points of Figure 2, significantly in {clear}. BBS is "
         f"significantly better in {behind or 'none'}."
     ]
     for name in FEW_LANDMARK_SETS:
@@ -247,67 +250,67 @@ def verdict(row: Table) -> str:
 # The comparison with other methods.
 
 CONVENTIONS = (
-    "Percentages. ± is the half width of the 95% Student interval over the splits; the number of "
-    "splits is in brackets where it is not that of the protocol. Mean rank: among the methods of "
-    "this table, on the data sets where all have results."
+    "Percentages. ± is the half width of the 95% Student interval over the splits. The number of "
+    "splits is in brackets if it is not that of the protocol. Mean ranks are among the methods of "
+    "this table, on the data sets on which all have results."
 )
-# Accuracies on made-up families that differ by less than this, in points, are equally good.
+# Accuracies on synthetic families that differ by less than this, in points, are equally good.
 _CLOSE = 2.0
 CUES = (
-    "Mean accuracy in percent, by number of training series. Every family is made up so that its "
-    "two classes differ in one thing only; series have 80 to 120 steps. Seeds: {seeds}; test "
-    "series: {n_test} for each, the same for all methods and sizes."
+    "Mean accuracy in percent, by number of training series. Every family is synthetic, and its "
+    "two classes differ in one property only. Series have 80 to 120 steps. There are {seeds} seeds "
+    "with {n_test} test series each, the same for all methods and sizes."
 )
 PROBABILITIES = (
-    "How good probabilities are, for the methods that give some; means over the splits. ECE: mean "
-    "difference between the largest probability and the share of correct predictions, in ten bins "
-    "of equal width. A classifier without doubts has probabilities of 0 and 1 only."
+    "Quality of the probabilities, for the methods that have them: means over the splits. ECE is "
+    "the mean difference between the largest probability and the share of correct predictions, in "
+    "ten bins of equal width. Some classifiers have only probabilities of 0 and 1."
 )
 RANKS = (
-    "Mean ranks, the best on the left. Methods under one bar do not differ significantly by ranks "
-    "alone (Nemenyi, 5%)."
+    "Mean ranks, the best on the left. Methods that share a bar do not differ significantly "
+    "(Nemenyi test on the ranks, 5%)."
 )
 HOW_CHOSEN = (
     "The ingredients (snippets and their thresholds, scalings, the constant channel, local "
-    "metrics) were found in exploratory runs that used test sets of these data sets. Which of "
-    "them the default has, and its numbers, were then chosen by cross-validation inside training "
+    "metrics) were found in exploratory runs that used test sets of these data sets. The "
+    "ingredients and numbers of the default were then chosen by cross-validation inside training "
     "sets only: those of the eight data sets (the first split of LP1-5 and Auslan, whose training "
     "series are test series of other splits), of seven data sets that come with aeon (ACSF1, "
     "OSULeaf, ArrowHead, GunPoint, ItalyPowerDemand, BasicMotions, PickupGestureWiimoteZ), and of "
-    "made-up families. Beside snippets, two comparisons with whole landmarks lost nothing "
-    "compared with six. The 400 of 1200 snippets with the largest coefficients were as good as "
-    "all of them; 200 lost half a point. A third of the snippets compare second differences: this "
-    "was three points better than standardised values, and better than first or third "
-    "differences, differences of the whole series, and random kernels. With a third that are "
-    "compared by strength, the mean over 24 training sets, small parts of them and made-up "
-    "families was 1.3 points higher (a short motif 7, duration 7). A choice of three weights of "
-    "the snippets by the leave-one-out error added 0.6 to that of two, and 400 of 1600 snippets "
-    "were as good as 400 of 1200 on the mean and 4 points better for a short motif. One weight "
-    "for each number of phases, and not the same for all, was 20 points better for one channel of "
-    "twenty, and equal elsewhere. Alignments of series that were averaged to 128 steps were as "
-    "good as those of all steps, and those of 96 steps as good within a point, in two thirds of "
-    "the time."
+    "synthetic families. With snippets, two comparisons with whole landmarks were as good as six. "
+    "The 400 of 1200 snippets with the largest coefficients were as good as all of them, and 200 "
+    "were half a point worse. A third of the snippets compare second differences. This was three "
+    "points better than standardised values, and better than first or third differences, "
+    "differences of the whole series, and random kernels. If a third of the snippets are compared "
+    "by strength, the mean over 24 training sets, small parts of them and synthetic families is "
+    "1.3 points higher (a short motif: 7, duration: 7). Choosing among three weights of the "
+    "snippets by the leave-one-out error was 0.6 points better than choosing among two. 400 of "
+    "1600 snippets were as good on average as 400 of 1200, and 4 points better for a short motif. "
+    "A separate weight for each number of phases was 20 points better for one channel of twenty "
+    "than the same weight for all, and equal elsewhere. Averaging series to 128 steps before "
+    "alignment was as good as aligning all steps. Averaging to 96 steps was as good within a "
+    "point, in two thirds of the time."
 )
 METHOD_NOTES = (
     "Auslan (the 25 classes of the paper) and LP1-5 are split at random, 70/30, stratified by "
     "class. All methods use the same splits, which are also those of `make reproduce`. Japanese "
-    "vowels and Arabic digits have a published split. There, the splits are seeds, and a method "
-    "without seed runs once; in tests its accuracy stands for every split.",
+    "vowels and Arabic digits have a published split. There, the splits are seeds. A method "
+    "without seed runs once, and tests use its accuracy for every split.",
     "LocalSLTS: `LocalSLTSClassifier()`. SLTS: `SLTSClassifierCV()`. MiniRocket, MultiRocket, "
     "MultiRocket-Hydra, QUANT and RDST: the classifiers of aeon with their defaults, series "
     "padded with zeros to the longest one. 1NN-DTW: `KNeighborsTimeSeriesClassifier` of aeon, "
     "k = 1, no window, raw values, ragged series without padding.",
     "The data sets with one channel are those that come with aeon, with their published split.",
     "Every model uses one thread. Times are processor seconds, measured while other units run. "
-    "Peers are first run on a tiny problem in the same process, so that compilation is not "
+    "Other methods first run on a tiny problem in the same process, so that compilation is not "
     "timed. The conversion of data is not timed.",
     "Stored numbers. LocalSLTS: metrics with their bases, intercepts, landmarks, snippets with "
     "their weights. SLTS: landmarks, metrics, weights. Rockets and RDST: kernels or shapelets, "
     "scales, coefficients. QUANT: four numbers for every split of a tree, one for every class "
     "and leaf. 1NN-DTW: training series.",
     "Tests over splits are optimistic: random training sets overlap, and a published test set is "
-    "the same for all seeds. Rely on the test over the data sets. No p is corrected for the "
-    "number of comparisons.",
+    "the same for all seeds. Rely on the test over the data sets. P-values are not corrected for "
+    "the number of comparisons.",
     "Variants of a method share its seeds, and therefore its landmarks.",
     "LP2 and LP3 are the same 47 series with different labels. They have 14 test series, so one "
     "prediction is 7 points.",
@@ -334,9 +337,9 @@ def in_short(tables: Table) -> list[str]:
             won, tied, lost = row["record"]
             texts.append(
                 f"{BY_NAME[CENTRE].title} against {BY_NAME[row['method']].title}: better on {won}, "
-                f"equal on {tied} and worse on {lost} of {row['n_datasets']} data sets; "
-                f"{row['difference']:+.2f} points on average, signed-rank test "
-                f"{_p_equals(row['p'])}."
+                f"equal on {tied} and worse on {lost} of {row['n_datasets']} data sets, "
+                f"{row['difference']:+.2f} points on average (signed-rank test: "
+                f"{_p_equals(row['p'])})."
             )
     return texts + _against_paper(tables)
 
@@ -395,10 +398,11 @@ def on_choices(found: Table) -> str:
     others = ", ".join(f"{title} ({count})" for title, count in counts.most_common())
     clear = [row for row in rows if row["error"] is not None and row["behind"] > 2 * row["error"]]
     return (
-        f"The default is the choice in {same} of {len(rows)} cases"
-        + (f"; the other choices are {others}" if others else "")
-        + f". The default is at most {max(row['behind'] for row in rows):.2f} points behind the "
-        f"best mean, by more than two standard errors in {len(clear)} of {len(rows)} cases."
+        f"The default is chosen in {same} of {len(rows)} cases"
+        + (f". The other choices are {others}" if others else "")
+        + f". The default is at most {max(row['behind'] for row in rows):.2f} points below the "
+        f"best mean, and more than two standard errors below it in {len(clear)} of "
+        f"{len(rows)} cases."
     )
 
 
@@ -412,12 +416,12 @@ def splits_notes(grids: Mapping[str, Any]) -> list[str]:
             known = fewer.setdefault(DATASET_TITLES[dataset], [])
             known.append(f"{title} {min(count, grids['n_splits'])}")
     for dataset, counts in fewer.items():
-        texts.append(f"{dataset} has fewer splits, which are expensive: {', '.join(counts)}.")
+        texts.append(f"{dataset} is expensive and has fewer splits: {', '.join(counts)}.")
     if grids["most_train"] is not None:
         texts.append(f"At most {grids['most_train']} training series. {FAST_NOTE}")
     texts.append(
-        f"Choices: {grids['choice_repeats']} x {grids['choice_folds']} folds inside the training "
-        f"set of the first split, with at most {grids['choice_series']} series."
+        f"Choices are checked by {grids['choice_repeats']} x {grids['choice_folds']} folds inside "
+        f"the training set of the first split, with at most {grids['choice_series']} series."
     )
     return texts
 
@@ -440,7 +444,7 @@ def on_cues(found: Table) -> list[str]:
                 for name, cues in good.items()
             )
             texts.append(
-                f"{size} training series, best or less than {_CLOSE:g} points behind: {listed}."
+                f"With {size} training series, best or less than {_CLOSE:g} points below: {listed}."
             )
     return texts
 

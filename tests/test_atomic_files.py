@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from slts import atomic_files
-from slts.atomic_files import write_whole
+from slts.atomic_files import write_atomically
 
 needs_posix = pytest.mark.skipif(os.name == "nt", reason="signals, modes and links of POSIX")
 
@@ -32,7 +32,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(old, step, error, monkey
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(type(error)):
-        write_whole(old, b"new")
+        write_atomically(old, b"new")
     assert old.read_bytes() == b"the old file"
     assert os.listdir(old.parent) == [old.name]
 
@@ -43,7 +43,7 @@ def test_a_killed_process_leaves_the_old_file(old):
     program = (
         "import os, runpy, signal, sys; module = runpy.run_path(sys.argv[1]); "
         "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL); "
-        "module['write_whole'](sys.argv[2], b'new')"
+        "module['write_atomically'](sys.argv[2], b'new')"
     )
     done = subprocess.run([sys.executable, "-c", program, atomic_files.__file__, str(old)])
     assert done.returncode == -signal.SIGKILL
@@ -53,21 +53,21 @@ def test_a_killed_process_leaves_the_old_file(old):
     others = {".n.0123456789abcdef.part.slts", ".m.notes.part.slts"}
     for name in others:
         (old.parent / name).touch()
-    with atomic_files.whole_file(old) as running:
-        write_whole(old, b"new")
+    with atomic_files.atomic_file(old) as running:
+        write_atomically(old, b"new")
         assert {*os.listdir(old.parent)} == {old.name, running.name, *others}
     assert {*os.listdir(old.parent)} == {old.name, *others}
 
 
 def test_a_new_file_replaces_the_old_one(old):
-    write_whole(old, b"new")
+    write_atomically(old, b"new")
     assert old.read_bytes() == b"new"
     assert os.listdir(old.parent) == [old.name]
 
 
 @needs_posix
 def test_the_file_has_ordinary_permissions(tmp_path):
-    write_whole(tmp_path / "m.slts", b"new")
+    write_atomically(tmp_path / "m.slts", b"new")
     (tmp_path / "plain").write_bytes(b"")
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("m.slts", "plain")]
     assert modes[0] == modes[1]
@@ -79,7 +79,7 @@ def test_a_link_stays_a_link(tmp_path):
     target, link = tmp_path / "target" / "real.slts", tmp_path / "m.slts"
     target.write_bytes(b"the old file")
     link.symlink_to(target)
-    write_whole(link, b"new")
+    write_atomically(link, b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
 
@@ -90,11 +90,11 @@ def test_a_fifo_stays_a_fifo_and_its_reader_gets_all_or_nothing(tmp_path):
     os.mkfifo(fifo)
 
     def fail_later():
-        with atomic_files.whole_file(fifo) as new:
+        with atomic_files.atomic_file(fifo) as new:
             new.write_bytes(b"incomplete")
             raise KeyboardInterrupt
 
-    for write in (lambda: write_whole(fifo, b"new"), fail_later):
+    for write in (lambda: write_atomically(fifo, b"new"), fail_later):
         reader = threading.Thread(target=lambda: found.append(fifo.read_bytes()), daemon=True)
         reader.start()
         with contextlib.suppress(KeyboardInterrupt):
@@ -113,24 +113,24 @@ def test_devices_are_streams(old):
 
 @pytest.mark.parametrize("name", ["ä" * 120 + ".slts", "長" * 80 + ".slts"])
 def test_names_can_be_as_long_as_the_system_allows(name, tmp_path):
-    write_whole(tmp_path / name, b"new")
+    write_atomically(tmp_path / name, b"new")
     assert os.listdir(tmp_path) == [name]
 
 
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        write_whole(tmp_path / "nowhere" / "m.slts", b"new")
+        write_atomically(tmp_path / "nowhere" / "m.slts", b"new")
 
 
 def test_a_folder_is_not_replaced(tmp_path):
     (tmp_path / "m.slts").mkdir()
     with pytest.raises(IsADirectoryError):
-        write_whole(tmp_path / "m.slts", b"new")
+        write_atomically(tmp_path / "m.slts", b"new")
 
 
 def test_a_relative_name_is_enough(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_whole("m.slts", b"new")
+    write_atomically("m.slts", b"new")
     assert (tmp_path / "m.slts").read_bytes() == b"new"
 
 
@@ -138,7 +138,7 @@ def test_a_relative_name_is_enough(tmp_path, monkeypatch):
 def test_a_full_disk_names_the_file(old, code):
     with (
         pytest.raises(OSError, match=r"m\.slts") as caught,
-        atomic_files.whole_file(old),
+        atomic_files.atomic_file(old),
     ):
         raise OSError(code, "Error writing bytes to file")
     assert (caught.value.errno, caught.value.filename) == (code, str(old))

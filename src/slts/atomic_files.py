@@ -18,7 +18,7 @@ _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a new empty file beside `path`; at the end it replaces `path`.
 
     Readers of `path` see the old file or the new one, even if the process or the machine stops
@@ -43,9 +43,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write bytes to `path`, completely or not at all."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_bytes(content)
 
 

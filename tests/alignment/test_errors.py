@@ -84,7 +84,7 @@ def test_x_and_y_must_have_the_same_channels(function):
 
 
 def test_a_and_b_must_have_the_same_channels():
-    with pytest.raises(DataError, match=r"'a' has 2 channels and 'b' has 5: .* the same\.$"):
+    with pytest.raises(DataError, match=r"'a' has 2 channels and 'b' has 5: .* the same number\.$"):
         align(GOOD, np.ones((5, 4)))
 
 
@@ -98,7 +98,9 @@ def test_other_axes_are_suggested_if_the_channels_then_agree(a, b):
 
 def test_cost_without_normalising_needs_short_rows():
     long = np.array([[0.5, 0.5], [0.5, 3.0]])
-    with pytest.raises(DataError, match=r"norm at most 1, series 1 .* 3\.04138.*normalize=True"):
+    with pytest.raises(
+        DataError, match=r"norm at most 1, but series 1 .* 3\.04138.*normalize=True"
+    ):
         similarity([np.full((2, 4), 0.5), long], objective="cost", normalize=False)
     with pytest.raises(DataError, match=r"norm at most 1.*normalize=True"):
         align(np.full((2, 4), 0.5), long, objective="cost", normalize=False)

@@ -278,7 +278,7 @@ def test_test_data_are_read_before_the_training(problem, tmp_path, run, monkeypa
     for other, message in (
         (tmp_path / "no.csv", "no such file, folder or data set"),
         (strange, f"label 'odd' of series 'r002' is not a class of {train_file}"),
-        (renamed, f"renamed.csv has no column 'c2', a channel of {train_file}; its columns are"),
+        (renamed, f"renamed.csv has no column 'c2', a channel of {train_file}. Its columns are"),
         (narrow, f"narrow.npz has 2 channels, but {train_file} has 3"),
     ):
         code, _, messages = run(
@@ -360,7 +360,9 @@ def test_snippets_are_explained_after_landmarks(problem, tmp_path, run):
     assert np.allclose(values[:2], strongest, atol=1e-4)
     # The rows of a table sum to its term of the score.
     assert f"\n{len(own) - 2} others\t\t{values[2]:+.4f}" in output
-    sums = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output)
+    sums = re.search(
+        r"decision value (\S+) = intercept (\S+) \+ landmarks (\S+) \+ snippets (\S+)", output
+    )
     score, intercept, of_landmarks, of_snippets = map(float, sums.groups())
     assert score == pytest.approx(intercept + of_landmarks + of_snippets, abs=1e-9)
     assert of_snippets == pytest.approx(sum(values), abs=1e-9)
@@ -377,10 +379,10 @@ def test_printed_contributions_add_up(problem, model, run):
     for series in range(12):
         _, output, _ = run("explain", model, test, "--series", series, "--top", "2")
         assert "\n1 other\t" in output
-        found = re.search(r"score (\S+) = offset (\S+) \+ contributions (\S+)\n", output)
+        found = re.search(r"decision value (\S+) = offset (\S+) \+ contributions (\S+)\n", output)
         score, offset, total = map(float, found.groups())
         assert score == pytest.approx(offset + total, abs=1e-9)
-        found = re.search(r"score (\S+) = intercept (\S+) \+ landmarks (\S+)\n", output)
+        found = re.search(r"decision value (\S+) = intercept (\S+) \+ landmarks (\S+)\n", output)
         again, intercept, landmarks = map(float, found.groups())
         assert again == score == pytest.approx(intercept + landmarks, abs=1e-9)
         for head, expected in (("channel", total), ("step", total), ("landmark", landmarks)):
@@ -413,7 +415,7 @@ def test_accuracy_on_training_series_is_not_called_held_out(problem, tmp_path, r
     pd = pytest.importorskip("pandas")
     pd.read_csv(train).drop(columns="speaker").to_csv(unlabelled, index=False)
     _, _, messages = run("report", path, unlabelled, "--out", tmp_path / "u.html")
-    assert "has no scores" in messages
+    assert "has no accuracy" in messages
     assert "The accuracy" not in messages
 
 
@@ -499,7 +501,7 @@ def test_the_predicted_one_of_two_classes_is_explained(tmp_path, run):
             code, output, _ = run("explain", path, data, "--series", series, "--class", chosen)
             assert code == 0
             score = f"{scores[chosen]:.4f}"
-            assert f"class {chosen}, against {against}: score {score} = offset" in output
+            assert f"class {chosen}, against {against}: decision value {score} = offset" in output
             assert f"\n{chosen}\t{score}\t" in output
     assert run("explain", path, data, "--class", "mid")[0] == 2
 
@@ -555,20 +557,20 @@ def test_mistakes_get_a_message_and_1(problem, model, tmp_path, run):
     for arguments, message in (
         (["predict", tmp_path / "no.slts", test], "there is no model file"),
         (["predict", model, tmp_path / "no.csv"], "no such file, folder or data set"),
-        (["predict", test, model], "data.csv is not a model file: the model comes before the data"),
+        (["predict", test, model], "data.csv is not a model file: give the model before the data"),
         (["predict", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
         (["evaluate", model, narrow], "narrow.npz has 2 channels, but the model has 3"),
         (["predict", model, f"{test}v"], "Did you mean data.csv?"),
         (["predict", model, test, "--out", tmp_path / "no" / "p.csv"], "there is no folder"),
         (["evaluate", model, unlabelled], "has no column that holds the classes of the model"),
-        (["evaluate", model, strange], "not a class of the model; its classes are 'high', 'low'"),
+        (["evaluate", model, strange], "not a class of the model. Its classes are 'high', 'low'"),
         (["evaluate", model, test, "--label", "nope"], "no column 'nope' (label)"),
         (
             ["explain", model, test, "--series", "r999"],
             "has 30 series, and none has the identifier or the position r999. Give an identifier, "
             "such as 'r000', 'r001', 'r002', or a position from 0 to 29",
         ),
-        (["evaluate", model, test, "--label", "speeker"], "did you mean 'speaker'?"),
+        (["evaluate", model, test, "--label", "speeker"], "Did you mean 'speaker'?"),
         (["fit", unlabelled, "--model", fresh], "has no label column"),
         (["fit", folder, "--model", fresh], "folder has no labels: add labels.csv with a header"),
         (["fit", train, "--model", fresh, "--param", "gamma=-1", "--method", "slts"], "'gamma'"),
@@ -625,7 +627,10 @@ def test_columns_that_are_constant_in_every_series_are_listed(tmp_path, run):
     text = "has no label column: name it with --label. It may be --label code. Unused columns: code"
     assert messages.rstrip().endswith(text)
     _, _, messages = run("fit", walks(tmp_path), *out, path)
-    assert "the label must have one value per series, two or more in all, and no empty" in messages
+    assert (
+        "the label must have one value per series, at least two different values, and no empty"
+        in messages
+    )
 
 
 def test_a_wrong_number_of_channels_is_an_error_with_advice_that_works(problem, tmp_path, run):
@@ -657,7 +662,7 @@ def test_a_report_needs_no_labels(problem, model, tmp_path, run):
     varying.write_text("\n".join(",".join(row) for row in [header, *rows]))
     code, _, messages = run("report", model, varying, "--out", tmp_path / "r.html")
     assert code == 0, messages
-    assert "the report has no scores" in messages
+    assert "the report has no accuracy" in messages
     code, _, messages = run("evaluate", model, varying)
     assert code == 1
     assert "'speaker' (label) varies in series" in messages
@@ -857,7 +862,7 @@ def test_text_that_holds_no_class_of_the_model_is_not_the_label(model, tmp_path,
     page = tmp_path / "r.html"
     code, _, messages = run("report", model, tmp_path / "data.csv", "--out", page)
     assert code == 0, messages
-    assert "holds the classes of the model: the report has no scores" in messages
+    assert "holds the classes of the model: the report has no accuracy" in messages
 
 
 def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
@@ -873,7 +878,7 @@ def test_the_model_keeps_its_grid_of_time(problem, tmp_path, run):
     assert "the model was" not in run("predict", model, test, "--every", "2.0")[2]
     code, other, messages = run("predict", model, test, "--every", "1")
     assert other != output
-    assert "the model was trained on steps of 2" in messages
+    assert "the model was trained on a time grid with steps of 2" in messages
     code, _, messages = run("evaluate", model, test, "--every", "1")
     # One message, not one of the command and one of the model.
     assert messages.count("the model was") == 1

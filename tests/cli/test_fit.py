@@ -101,7 +101,7 @@ def test_test_data_with_groups_of_the_training_data_are_an_error(tmp_path, run):
     arguments = ["fit", train, "--model", model, *FEW, "--test", test]
     code, _, messages = run(*arguments, "--groups", "subject")
     assert code == 1
-    assert "both have series of 'p00' and 11 more groups. Accuracy on new groups" in messages
+    assert "both have series of group 'p00' and 11 more groups. Accuracy on new groups" in messages
     assert not model.exists()
     assert run(*arguments)[0] == 0
     test.write_text(test.read_text().replace("p0", "q0").replace("p1", "q1"))
@@ -137,12 +137,12 @@ def test_folds_that_would_miss_a_class_are_fewer(tmp_path, run):
     arguments = ["fit", data, "--model", tmp_path / "m.slts", "--method", "1nn"]
     code, output, messages = run(*arguments, "--cv", "5")
     assert code == 0, messages
-    assert "--cv 5: 2 folds only, because a class has 2 series" in messages
+    assert "--cv 5: only 2 folds, because a class has 2 series" in messages
     assert "cross-validation, 2 folds" in output
     data, _ = write(data, n_people=3)
     code, _, messages = run(*arguments, "--cv", "5", "--groups", "subject")
     assert code == 0, messages
-    assert "--cv 5: 3 folds only, because 3 groups can be held out" in messages
+    assert "--cv 5: only 3 folds, because only 3 groups can be held out" in messages
 
 
 @pytest.mark.parametrize(

@@ -191,13 +191,13 @@ def test_a_list_is_a_whole_series():
         (
             frame(id=IDS, x=VALUES),
             {"id": "rec"},
-            r"no column 'rec' \(id\); its columns are 'id', 'x'",
+            r"no column 'rec' \(id\). Its columns are 'id', 'x'",
         ),
         (frame(id=IDS, x=VALUES), {"channels": ["q"]}, r"no column 'q' \(channels\)"),
         (
             frame(id=IDS, day=IDS, x=VALUES),
             {"id": ["id", "day"], "time": "t"},
-            r"no column 't' \(time\); its columns are 'id', 'day', 'x'$",
+            r"no column 't' \(time\). Its columns are 'id', 'day', 'x'$",
         ),
         (frame(id=IDS, x=VALUES), {"channels": []}, "one or more distinct"),
         (frame(id=IDS, x=VALUES), {"channels": ["x", "x"]}, "one or more distinct"),

@@ -54,7 +54,7 @@ def tidy(sort, **renamed):
 
 
 def advice(frame, **wanted):
-    with pytest.raises(DataError, match="steps have one row for each") as error:
+    with pytest.raises(DataError, match="every step has one row for each") as error:
         guess(frame, **wanted)
     return re.search(r"In (pandas|polars): (table.*?\))\. If", str(error.value))[2], str(
         error.value
@@ -141,7 +141,9 @@ def test_numbers_that_grow_by_the_same_amount_at_every_step_are_the_time():
 
 def test_a_column_that_only_rises_in_every_series_is_a_question():
     table = long(load=rising)
-    with pytest.raises(DataError, match=r"'load' rises .* may be the time.*--time load.*--chan"):
+    with pytest.raises(
+        DataError, match=r"'load' increases .* may be the time.*--time load.*--chan"
+    ):
         guess(table)
     assert guess(table, time="load").channels == ("x", "z")
     assert guess(table, channels=["load", "x", "z"]).time is None
@@ -154,7 +156,9 @@ def test_few_rising_values_are_no_evidence():
 
 def test_several_columns_that_rise_are_a_question():
     table = long(load=rising, odometer=rising)
-    with pytest.raises(DataError, match=r"'load' or 'odometer' rises .*--time load .*--channels"):
+    with pytest.raises(
+        DataError, match=r"'load' or 'odometer' increases .*--time load .*--channels"
+    ):
         guess(table)
     found = guess(table, time="odometer")
     assert (found.time, found.channels) == ("odometer", ("load", "x", "z"))
@@ -164,22 +168,22 @@ def test_several_columns_that_rise_are_a_question():
 
 def test_a_column_that_rises_in_most_series_is_a_question():
     table = long(load=lambda i: rising(i) * (-1 if i == 3 else 1))
-    with pytest.raises(DataError, match=r"'load' rises in every series, or nearly, and may be"):
+    with pytest.raises(DataError, match=r"'load' increases in nearly every series and may be"):
         guess(table)
 
 
 def test_the_time_in_another_unit_is_not_a_channel():
     table = long(t_ms=lambda i: 20 * RNG.integers(1, 9, size=LENGTH).cumsum())
     start = np.repeat(1_700_000_000_000 + 10**6 * np.arange(N_SERIES), LENGTH)
-    moments = pa.array(start + table["t_ms"], pa.timestamp("ms"))
+    timestamps = pa.array(start + table["t_ms"], pa.timestamp("ms"))
     table |= {"epoch": (start + table["t_ms"]) / 1000.0, "left": 900.0 - table["t_ms"] / 1000.0}
     for time in (None, "t_ms", "epoch", "left"):
         found = guess(table, time=time)
         assert (found.time, found.channels) == (time or "t_ms", ("x", "z"))
-    found = guess({"recording": table["recording"], "at": moments, **table})
+    found = guess({"recording": table["recording"], "at": timestamps, **table})
     assert found.channels == ("x", "z")
     del table["t_ms"], table["left"]
-    with pytest.raises(DataError, match="column 'epoch' rises"):
+    with pytest.raises(DataError, match="column 'epoch' increases"):
         guess(table | {"uptime": table["epoch"] - 1.7e9})
     # Speed differs from series to series: it is not the time.
     table["distance"] = table["epoch"] % 1000 * np.repeat(1.0 + np.arange(N_SERIES), LENGTH)
@@ -202,8 +206,8 @@ def test_a_time_that_is_repeated_within_a_series_does_not_order_it():
 
 def texts(form):
     def column(i):
-        moments = np.datetime64("2024-03-01T00:00:03.084531") + np.arange(LENGTH) * 1_500_000
-        return np.array([form(str(moment)) for moment in moments])
+        timestamps = np.datetime64("2024-03-01T00:00:03.084531") + np.arange(LENGTH) * 1_500_000
+        return np.array([form(str(timestamp)) for timestamp in timestamps])
 
     return column
 
@@ -211,9 +215,9 @@ def texts(form):
 @pytest.mark.parametrize(
     ("form", "kind"),
     [
-        (lambda text: text.replace("T", " "), "moment"),
-        (lambda text: text, "moment"),
-        (lambda text: text[:19], "moment"),
+        (lambda text: text.replace("T", " "), "timestamp"),
+        (lambda text: text, "timestamp"),
+        (lambda text: text[:19], "timestamp"),
         (lambda text: f"{text}Z", "zoned"),
         (lambda text: f"{text}+02:00", "zoned"),
         (lambda text: text[11:], "clock"),
@@ -463,7 +467,7 @@ def test_text_that_is_not_utf_8_is_the_cause():
     table = long(gait=constant([b"gehen", "wei\xdf".encode("latin-1")]))
     table["gait"] = pa.array(table["gait"].tolist(), pa.binary())
     text = Chunk(pa.table(table), "data.csv", unit="line")
-    with pytest.raises(DataError, match="column 'gait' holds text that is not UTF-8; it may"):
+    with pytest.raises(DataError, match=r"column 'gait' holds text that is not UTF-8. It may"):
         resolve_columns(text, RequestedColumns())
     # Parquet files may hold bytes.
     assert guess(table).ignored == ("gait",)

@@ -62,6 +62,6 @@ def test_n_classes_is_for_auslan():
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(
-        DataError, match=r"no data set 'iris'; choose one of japanese_vowels, arabic"
+        DataError, match=r"no data set 'iris': choose one of japanese_vowels, arabic"
     ):
         info("iris")

@@ -262,7 +262,7 @@ def test_broken_auslan_archives_are_refused(change, message, place, rng):
 
 
 def test_splits_are_checked(place, rng):
-    with pytest.raises(DataError, match=r"'auslan' is not published in training and test parts"):
+    with pytest.raises(DataError, match=r"'auslan' has no published training and test sets"):
         load("auslan", "train")
     with pytest.raises(DataError, match=r"split must be 'train', 'test' or None, got 'valid'"):
         load("japanese_vowels", "valid")

@@ -46,5 +46,5 @@ def test_we_read_what_aeon_reads(path, tmp_path):
 
 @pytest.mark.parametrize("path", STAMPED, ids=lambda path: path.stem if path else "none")
 def test_files_with_time_stamps_are_refused(path):
-    with pytest.raises(DataError, match=r"has time stamps \(@timeStamps true\)"):
+    with pytest.raises(DataError, match=r"has timestamps \(@timeStamps true\)"):
         read_ts(path)

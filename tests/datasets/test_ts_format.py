@@ -96,8 +96,8 @@ def test_damaged_files_are_refused_by_name(tmp_path):
 
 
 BAD = {
-    r"has time stamps \(@timeStamps true\)": "@timeStamps true\n@classLabel true a\n@data\n",
-    r"line 4 \(series 0\): values in brackets are time stamps": (
+    r"has timestamps \(@timeStamps true\)": "@timeStamps true\n@classLabel true a\n@data\n",
+    r"line 4 \(series 0\): values in brackets are timestamps": (
         "\n@classLabel true a\n@data\n(2007-01-01,1.5),(2007-01-02,1.5):a\n"
     ),
     r"no line @data": HEADER,

@@ -289,7 +289,7 @@ def test_labels_in_another_order_than_the_series_are_an_error(rng):
     frame = pd.DataFrame({"session": ids, "x": rng.normal(size=24), "kind": ids % 2})
     labels = frame.groupby("session").kind.first()
     X = slts.as_series(frame[["session", "x"]], id="session")
-    with pytest.raises(slts.errors.DataError, match="label 0 is of 'session 3', but"):
+    with pytest.raises(slts.errors.DataError, match="label 0 belongs to 'session 3', but"):
         slts.OneNNClassifier().fit(X, labels)
     for y in (labels.loc[[7, 3, 5, 4]], labels.to_numpy(), pd.Series([1, 1, 1, 0])):
         slts.OneNNClassifier().fit(X, y)

@@ -286,7 +286,7 @@ def test_channels_of_entirely_other_names_are_taken_by_position_with_a_warning(t
     named = slts.SeriesBatch(train.values, train.offsets, ["u", "v", "w"])
     model = slts.BBSClassifier(random_state=0).fit(named, y)
     other = slts.SeriesBatch(test.values, test.offsets, ["a", "b", "c"])
-    message = "X has channels a,b,c, but BBSClassifier was fitted on u,v,w: they are used in"
+    message = "X has channels a,b,c, but BBSClassifier was fitted on u,v,w: the channels of X"
     with pytest.warns(UserWarning, match=message):
         found = model.predict(other)
     np.testing.assert_array_equal(found, model.predict(test))

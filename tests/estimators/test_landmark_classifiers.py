@@ -95,7 +95,7 @@ def test_more_landmarks_begin_with_the_fewer(method, three):
 
 
 @pytest.mark.parametrize(("asked", "got"), [(None, 18), (7, 7), (0.25, 9), (1.0, 36), (0.01, 1)])
-@pytest.mark.filterwarnings("ignore:No landmark is of class:UserWarning")
+@pytest.mark.filterwarnings("ignore:There is no landmark of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:Every one-vs-rest problem:UserWarning")
 def test_the_number_of_landmarks_is_an_int_a_fraction_or_half(asked, got, three):
     X, y, _, _ = three

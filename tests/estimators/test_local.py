@@ -482,7 +482,7 @@ def test_prediction_in_blocks_changes_nothing(fitted, monkeypatch):
 
 def test_a_class_without_landmark_is_a_warning(three):
     X, y, _, _ = three
-    with pytest.warns(UserWarning, match="No landmark is of class"):
+    with pytest.warns(UserWarning, match="There is no landmark of class"):
         slts.LocalSLTSClassifier(2, random_state=0).fit(X, y)
 
 

@@ -47,7 +47,7 @@ SHORTENED = {
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No landmark is of class:UserWarning")
+@pytest.mark.filterwarnings("ignore:There is no landmark of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:The metric of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:Every one-vs-rest problem predicts:UserWarning")
 @parametrize_with_checks(

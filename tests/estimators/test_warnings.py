@@ -25,7 +25,9 @@ def test_classes_without_a_landmark_are_named(kind, three):
     X, y, _, _ = three
     labels = np.array(["a", "b", "c"])[y]
     only_b = np.flatnonzero(y == 1)
-    with pytest.warns(UserWarning, match=re.escape("No landmark is of class 'a', 'c': raise")):
+    with pytest.warns(
+        UserWarning, match=re.escape("There is no landmark of class 'a', 'c': raise")
+    ):
         kind(landmarks=only_b, gamma=1e-3, calibration_cv=None).fit(X, labels)
 
 
@@ -63,6 +65,6 @@ def test_warnings_point_at_the_line_that_called(three, tmp_path):
     scan = slts.scan_series(path, label="label")
     model = slts.BBSClassifier(landmarks=only_b, gamma=1e-3, calibration_cv=None)
     for data in ((X, y), (scan,)):
-        with pytest.warns(UserWarning, match="No landmark is of class") as caught:
+        with pytest.warns(UserWarning, match="There is no landmark of class") as caught:
             model.fit(*data)
         assert {warning.filename for warning in caught} == {__file__}

@@ -98,7 +98,7 @@ def test_columns_that_are_not_groups(data, tmp_path):
     varying = table["subject"].to_pylist()
     varying[int(batch.offsets[3]) + 1] = "s7"
     path.write_text(csv_text(table.set_column(6, "subject", [varying])))
-    message = r"data.csv: 'subject' \(groups\) varies in series 'r003': 's1' and 's7'; it must"
+    message = r"data.csv: 'subject' \(groups\) varies in series 'r003': 's1' and 's7'. It must"
     with pytest.raises(DataError, match=message):
         read_series(path, groups="subject")
     varying[int(batch.offsets[3]) + 1] = ""
@@ -145,7 +145,7 @@ def test_groups_of_a_folder_are_a_column_of_its_labels(data, tmp_path):
     folder = sources(data, tmp_path)["folder"]
     with pytest.raises(
         DataError,
-        match=r"no column 'person' \(groups\); its columns are 'file', 'label', 'subject'",
+        match=r"no column 'person' \(groups\). Its columns are 'file', 'label', 'subject'",
     ):
         read_series(folder, groups="person")
     lines = (folder / "labels.csv").read_text()

@@ -236,7 +236,9 @@ def test_a_time_that_falls_later_is_an_error(form, tmp_path, monkeypatch):
     scan = scan_series(source)
     assert (scan.columns.time, scan.columns.channels) == ("load", ("x",))
     for read in (scan.read, lambda: list(scan.batches(batch_size=3))):
-        with pytest.raises(DataError, match=r"'load' rises .* not rise in series '?39'?: name"):
+        with pytest.raises(
+            DataError, match=r"'load' increases .* not increase in series '?39'?: name"
+        ):
             read()
     assert scan_series(source, channels=["x", "load"]).read().series.n_channels == 2
 

@@ -167,7 +167,7 @@ def test_missing_and_empty_lists_can_be_left_out(tmp_path):
     nan = np.nan
     expected = [[1, 1], [2, 2], [nan, 3], [5, nan], [6, nan], [nan, 7], [nan, 8]]
     np.testing.assert_array_equal(batch.series.values, expected)
-    with pytest.raises(DataError, match="row 1: 'x' is missing; drop the row"):
+    with pytest.raises(DataError, match="row 1: 'x' is missing: drop the row"):
         list(iter_series(path, labels=False))
 
 

@@ -256,7 +256,7 @@ def test_a_changed_list_of_files_is_an_error(pattern, change, tmp_path):
         (folder / "part-00011.parquet").unlink()
     else:
         (folder / "part-00012.parquet").write_bytes((folder / "part-00000.parquet").read_bytes())
-    message = rf"has {12 + change} Parquet files, but had 12, or others, when it was scanned"
+    message = rf"changed after the scan \(12 files then, {12 + change} now\)"
     with pytest.raises(DataError, match=message):
         list(first.batches(labels=True, batch_size=5))
 

@@ -102,7 +102,9 @@ def test_a_distance_may_be_longer_than_all_series():
 
 def test_distances_of_moments_need_a_unit():
     for every in ("0.02", "3 weeks", "1e300h"):
-        with pytest.raises(DataError, match=f"such as 20ms, 1s or 5min, .* moments; got {every}"):
+        with pytest.raises(
+            DataError, match=f"such as 20ms, 1s or 5min, .* timestamps; got {every}"
+        ):
             scan_series(moments(), every=every)
 
 

@@ -128,7 +128,7 @@ def test_the_guarantee_says_what_holds(model, sets, data):
 
 def test_too_few_series_for_alpha_are_reported(sets, data):
     X, _ = data
-    with pytest.warns(UserWarning, match=r"needs 999 held-out series and has 240"):
+    with pytest.warns(UserWarning, match=r"needs 999 held-out series, but there are 240"):
         found = sets.predict(X[360:370], 0.001)
     assert found.members.all()
     with pytest.warns(UserWarning, match=r"needs 99 held-out series of class 0"):

@@ -15,7 +15,7 @@ def test_japanese_vowels():
     certificate = certify(model, X_test, y_test)
     errors = certificate.headline.details["errors"]
     assert certificate.headline.value < 0.08
-    assert f"it was wrong on {errors} of 370" in certificate.headline.sentence
+    assert f"It was wrong on {errors} of 370" in certificate.headline.sentence
     assert not certificate.headline.vacuous
     # 135 series outside the landmarks are too few for any bound from the training sample.
     assert all(bound.vacuous for bound in certify(model, X, y, sample="training").bounds)

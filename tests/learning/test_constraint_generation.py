@@ -590,7 +590,7 @@ def test_bad_parameters_and_rows_are_named(rng: np.random.Generator) -> None:
     with pytest.raises(DataError, match="Row 3 of a part"):
         metric_of(rows, sample, Parts(rows, [30]), 1.0)
     empty = (np.zeros((0, 2)), np.zeros(0), np.zeros(0))
-    with pytest.raises(DataError, match="no row of positive weight"):
+    with pytest.raises(DataError, match="No row has a positive weight"):
         metric_of(empty, sample, Parts(empty), 1.0)
 
 

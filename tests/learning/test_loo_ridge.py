@@ -345,7 +345,7 @@ def test_more_phases_have_to_be_clearly_better(rng):
         {1: fit_with(plain), 3: fit_with(better)}, targets, codes, weights, PENALTIES
     )
     assert chosen == 3
-    assert "given up for 3 phases" in choices[0].reason
+    assert "replaced by 3 phases" in choices[0].reason
     assert choices[1].error < choices[0].error
     # Two classes have one decision; its sign is the class.
     accuracy = np.mean((plain[:, 0] > 0) == (codes == 1))

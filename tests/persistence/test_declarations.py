@@ -53,12 +53,12 @@ def test_agreeing_sizes_are_accepted():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"names": ("a",)}, r"names must have shape \(groups\), where groups = 2; .* \(1,\)"),
-        ({"names": ("a", 1)}, r"names\[1\] must be text, and is 1"),
+        ({"names": ("a",)}, r"names must have shape \(groups\), where groups = 2, but .* \(1,\)"),
+        ({"names": ("a", 1)}, r"names\[1\] must be text, but is 1"),
         ({"offsets": np.zeros(3)}, "offsets must have shape .groups., where groups = 2"),
         ({"offsets": np.zeros((2, 1))}, "offsets must be None or an array of float64 with 1 axes"),
         ({"offsets": np.zeros(2, int)}, "offsets must be None or an array of float64"),
-        ({"items": (np.zeros((2, 3, 2)),)}, r"items\[0\] must have .* rank\[0\] = 3; it has"),
+        ({"items": (np.zeros((2, 3, 2)),)}, r"items\[0\] must have .* rank\[0\] = 3, but has"),
         ({"items": (np.zeros((2, 0, 0)),)}, r"items\[0\] must have shape"),
     ],
 )

@@ -55,7 +55,7 @@ def test_landmarks_of_the_default_classifier_are_drawn_by_their_effect(local):
     terms = model.transform(model.landmarks_).reshape(len(model.landmarks_), 3, -1)[:, 0]
     effect = np.abs(terms - terms.mean(axis=0)).mean(axis=0)[: len(model.landmarks_)]
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], np.sort(effect)[-5:])
-    assert ax.get_xlabel() == "effect on the score"
+    assert ax.get_xlabel() == "effect on the decision value"
     top = model.landmark_indices_[np.argmax(effect)]
     assert ax.get_yticklabels()[-1].get_text() == f"class {y[top]}, recording {top}"
 
@@ -69,7 +69,7 @@ def test_the_metric_of_the_default_classifier_is_that_for_its_own_landmarks(loca
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == [text.get_text() for text in ax.get_xticklabels()]
     assert names == ["u", "v", "w", "x", "constant"]
-    assert ax.get_title() == "metric of class b (values, affinity, mean of 2 parts)"
+    assert ax.get_title() == "metric of class b (values, affinity, mean of 2 phases)"
 
 
 def test_contributions_are_drawn_for_the_predicted_class(fitted):
@@ -126,7 +126,9 @@ def test_two_classes_have_opposite_maps(fitted):
     for label, sign in ((None, -1), ("a", -1), ("b", 1)):
         ax = plot_contributions(found, label)
         np.testing.assert_array_equal(ax.images[0].get_array(), sign * found.contributions[0].T)
-        assert f"class {label or 'a'}: score {sign * found.decision[0]:.3f}" in ax.get_title()
+        assert (
+            f"class {label or 'a'}: decision value {sign * found.decision[0]:.3f}" in ax.get_title()
+        )
     with pytest.raises(ValueError, match=r"one of 'a', 'b'\. Got 'c'"):
         plot_contributions(found, "c")
 

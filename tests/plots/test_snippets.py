@@ -67,7 +67,9 @@ def test_each_snippet_is_shown_in_the_series_where_it_adds_most(waves):
     for text, axes in blocks(plot_snippets(model, "wave", X=X)):
         k = position(model, text)
         best = int(np.argmax(added[:, k] if text.startswith("for") else -added[:, k]))
-        assert axes[1].get_title(loc="right") == f"adds {added[best, k]:+.2g} in series {best}"
+        assert (
+            axes[1].get_title(loc="right") == f"contributes {added[best, k]:+.2g} in series {best}"
+        )
         # Axes are in pairs: a channel of the snippet, and of the series.
         explanation = slts.explain(model, X[best])
         occurs = explanation.occurrences(k) > 0

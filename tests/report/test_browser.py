@@ -223,7 +223,7 @@ SCORE = """() => {
 
 
 @pytest.mark.parametrize("kind", ["page_file", "local_file"])
-def test_the_shown_numbers_add_up_to_the_score(open_page, kind, request):
+def test_the_shown_numbers_add_up_to_the_decision_value(open_page, kind, request):
     page = open_page(request.getfixturevalue(kind))
     tables = page.locator("#ledger table")
     assert tables.count() == 2
@@ -233,10 +233,10 @@ def test_the_shown_numbers_add_up_to_the_score(open_page, kind, request):
         assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=1e-9)
         assert numbers[-1] == pytest.approx(page.evaluate(SCORE), abs=0.006)
     names = page.locator("#ledger th").all_inner_texts()
-    assert names[:3] == ["all cells of the map", "offset", "score"]
+    assert names[:3] == ["all cells of the map", "offset", "decision value"]
     assert {"all other landmarks", "intercept"} <= set(names)
     assert ("all snippets" in names) == (kind == "local_file")
-    assert "The offset belongs to no step and channel" in page.locator("#ledger-words").inner_text()
+    assert "The offset belongs to no step or channel" in page.locator("#ledger-words").inner_text()
 
 
 def test_names_and_times_of_the_user_are_shown(open_page, recorded_file):

@@ -230,7 +230,7 @@ def test_a_metric_of_all_classes_is_drawn_once():
 
 def test_local_metrics_are_drawn_by_part_of_the_landmarks(three):
     found = collect(fitted("local"))["importance"]
-    assert [m["part"] for m in found["metrics"]] == 3 * ["part 1 of 2", "part 2 of 2"]
+    assert [m["part"] for m in found["metrics"]] == 3 * ["phase 1 of 2", "phase 2 of 2"]
     form = fitted("local").linear_forms()[0]
     assert found["metric_comparison"] == form.name
     assert found["metric_channels"] == [*three.X.channel_names, "constant"]

@@ -51,7 +51,7 @@ def test_the_page_says_what_the_sets_are(content):
     text = section(content)
     assert "without a proven guarantee" in text
     # An accurate model has empty sets for known classes too: nothing says "unlike anything seen".
-    assert "At most 5% of such series of known classes have an empty set" in text
+    assert "at most 5% of the series of known classes have an empty set" in text
     assert "differ from those" not in text
     assert "True class in the set" in text
     sizes = [one | {"covered": 0.5} for one in content["sets"]["sizes"]]
@@ -60,7 +60,7 @@ def test_the_page_says_what_the_sets_are(content):
     empty = {"id": "odd one", "set": [], "truth": 0, "predicted": 0}
     changed = content | {"sets": content["sets"] | {"odd": [empty], "n_odd": 300}}
     assert ">no class<" in section(changed)
-    assert "1 of 300 series with no class or several" in section(changed)
+    assert "1 of 300 series whose set has no class or several" in section(changed)
 
 
 def test_without_labels_there_is_no_coverage(model, three):

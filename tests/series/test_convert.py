@@ -310,7 +310,7 @@ TRANSPOSED = [np.zeros((7, 12)), np.zeros((9, 12)), np.zeros((7, 12))]
         ),
         (np.empty((2, 0, 3)), r"0 feature\(s\) \(shape=\(2, 0, 3\)\)"),
         (np.empty((2, 3, 0)), r"0 feature\(s\) \(shape=\(2, 3, 0\)\)"),
-        ([np.zeros((2, 3)), np.zeros((2, 0))], "series 1 has 0 steps: .*leave it out"),
+        ([np.zeros((2, 3)), np.zeros((2, 0))], "series 1 has 0 steps: .*Leave it out"),
         ([np.zeros((2, 3)), []], "series 1 has 0 steps"),
         ([np.zeros((0, 3))], "series 0 has 0 channels"),
         (

@@ -57,14 +57,14 @@ def test_series_that_cannot_be_used_are_named_or_left_out():
     broken = np.array([[1.0, 2.0], [nan, inf]])
     ids = np.array(["a", "b", "c"])
     given = unchecked(good, empty, broken, ids=ids)
-    with pytest.raises(DataError, match=r"^t: series 'b': the series has no values; correct it"):
+    with pytest.raises(DataError, match=r"^t: series 'b': the series has no values. Correct it"):
         usable(given, None, skip=False)
     for names, steps, text in (
         (None, None, "step 1 of channel 1 is infinite"),
         (["x", "y"], None, "step 1 of 'y' is infinite"),
         (["x", "y"], ["t0", "t1"], r"step 1 \('t1'\) is infinite"),
     ):
-        with pytest.raises(DataError, match=f"^t: series 1: {text};"):
+        with pytest.raises(DataError, match=rf"^t: series 1: {text}\."):
             usable(unchecked(good, broken), names, skip=False, steps=steps)
     with pytest.raises(DataError, match=r"^row 1: step 1"):
         usable(unchecked(good, broken), None, skip=False, place=lambda position: f"row {position}")

@@ -138,7 +138,7 @@ def test_a_missing_value_is_kept_or_located(make):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({}, {"id": "x"}, r"no column 'x' \(id\); its columns are 'who', 'when'"),
+        ({}, {"id": "x"}, r"no column 'x' \(id\). Its columns are 'who', 'when'"),
         ({}, {"id": "who", "time": "x"}, r"no column 'x' \(time\)"),
         ({}, {"id": "who", "label": "x"}, r"no column 'x' \(label\)"),
         ({}, {"id": "who", "channels": ["u", "x"]}, r"no column 'x' \(channels\)"),
@@ -196,7 +196,7 @@ def test_an_empty_frame_has_no_samples():
 
 def test_a_frame_without_numbers_is_explained():
     with pytest.raises(
-        DataError, match=r"no numeric column left for the channels; its columns are 'who'"
+        DataError, match=r"no numeric column left for the channels. Its columns are 'who'"
     ):
         as_series(pd.DataFrame({"who": [1, 2], "word": ["a", "b"]}), id="who")
 
@@ -205,7 +205,7 @@ def test_frames_that_are_no_tables_are_explained():
     frame = pd.DataFrame({"i": [1, 1], "t": pd.Series([1, "a"], dtype=object), "x": [0.0, 1.0]})
     with pytest.raises(DataError, match=r"values have several types.*column t"):
         as_series(frame, id="i", time="t", channels="x")
-    with pytest.raises(DataError, match=r"columns of equal names.*'x', 'x'"):
+    with pytest.raises(DataError, match=r"columns with the same name.*'x', 'x'"):
         as_series(pd.DataFrame([[1, 2.0, 3.0]], columns=["i", "x", "x"]))
     with pytest.raises(DataError, match=r"Duplicate column names.*'x', 'x'"):
         as_series(pd.DataFrame([[1, 2.0, 3.0]], columns=["i", "x", "x"]), id="i")

@@ -163,7 +163,7 @@ def test_a_series_that_lies_in_two_parts_is_an_error():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([["a"], [1.0]], r"part 0 has text labels, such as 'a', and part 1 has numbers, such as 1"),
+        ([["a"], [1.0]], r"part 0 has text labels, such as 'a', but part 1 has numbers, such as 1"),
         ([[1.0, np.nan], [2.0]], "part 0 has a missing label"),
         ([[1.0, 2.0], [1.5]], r"part 1 has the label 1\.5: labels must not have fractions"),
         ([[Decimal(1), Decimal(2)]], "part 0 has labels of type Decimal: store them as text"),
@@ -196,8 +196,8 @@ def test_labels_of_other_types_are_classes(kind):
 @pytest.mark.parametrize(
     ("channels", "names", "message"),
     [
-        (3, None, r"part 1 has 3 channels, and part 0 has 2 channels \(u, v\)"),
-        (2, ("v", "u"), r"part 1 has 2 channels \(v, u\), and part 0 has 2 channels \(u, v\)"),
+        (3, None, r"part 1 has 3 channels, but part 0 has 2 channels \(u, v\)"),
+        (2, ("v", "u"), r"part 1 has 2 channels \(v, u\), but part 0 has 2 channels \(u, v\)"),
     ],
 )
 def test_other_channels_are_an_error(channels, names, message):
@@ -253,14 +253,14 @@ def test_arrays_are_cut_into_parts_by_their_size(n, n_steps, sizes):
 
 def test_digests_of_the_series_with_the_smallest_keys_are_kept(monkeypatch):
     monkeypatch.setattr(first_pass, "MOST_DIGESTS", 3)
-    outlines = first_pass._Outlines()
+    digests_of_shapes = first_pass._DigestSample()
     for keys in ([9, 4, 7], [4, 8], [1, 9, 2]):
-        outlines.add(np.array([keys, np.multiply(keys, 10)], dtype=np.uint64))
+        digests_of_shapes.add(np.array([keys, np.multiply(keys, 10)], dtype=np.uint64))
     # Eight are more than twice as many as are kept: the largest were given up.
-    assert sum(part.shape[1] for part in outlines._held) == 3
-    outlines.add(np.array([[3], [30]], dtype=np.uint64))
-    assert outlines.take().tolist() == [[1, 2, 3], [10, 20, 30]]
-    assert outlines.take().shape == (2, 0)
+    assert sum(part.shape[1] for part in digests_of_shapes._held) == 3
+    digests_of_shapes.add(np.array([[3], [30]], dtype=np.uint64))
+    assert digests_of_shapes.take().tolist() == [[1, 2, 3], [10, 20, 30]]
+    assert digests_of_shapes.take().shape == (2, 0)
 
 
 def test_a_class_without_weight_is_an_error():

@@ -104,7 +104,7 @@ def test_pairs_of_indices_refer_to_x():
     folds[[3, 12]] = 0
     splits = splits_of(PredefinedSplit(folds), np.zeros(5, int), indices=indices, n_series=50)
     assert [(train.tolist(), test.tolist()) for train, test in splits] == [([0, 2, 3], [1, 4])]
-    message = "must have series on both sides of a split. None of its 1 splits has, among the 5"
+    message = "must have series on both sides of a split. None of its 1 splits does, among the 5"
     with pytest.raises(ValueError, match=message):
         splits_of(pairs[1:], np.zeros(5, int), indices=indices, n_series=50)
 
@@ -223,6 +223,6 @@ def test_splitters_that_need_groups_say_so():
 
 
 def test_groups_that_cannot_be_held_out_are_an_error():
-    message = "cv needs two groups that can be held out. 1 of the 2 groups can"
+    message = "cv needs two groups that can be held out. Only 1 of the 2 groups can"
     with pytest.raises(DataError, match=message):
         splits_of(2, [0, 1, 0, 0], groups=np.array(["a", "a", "b", "b"]))

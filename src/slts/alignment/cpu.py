@@ -96,8 +96,8 @@ def require_moves(n: int, m: int) -> None:
     if needed > usable:
         raise MemoryError(
             f"the path of two series of {n} and {m} steps needs {format_bytes(needed)} of memory, "
-            f"and the process may use {format_bytes(usable)}. Average neighbouring steps first; a "
-            f"band does not need less. slts.similarity without a metric needs no path."
+            f"but the process may use {format_bytes(usable)}. Average neighbouring steps first. A "
+            f"band does not reduce the memory. slts.similarity without a metric needs no path."
         )
 
 

@@ -238,6 +238,6 @@ def _channels_differ(
     fits = fits or (steps_one == steps_other and len(steps_one) == 1)
     hint = " Is the layout time_first? Then use as_series(..., layout='time_first')."
     return DataError(
-        f"'{one}' has {count(n_one, 'channel')} and '{other}' has {n_other}: they must have the "
-        f"same.{hint if fits else ''}"
+        f"'{one}' has {count(n_one, 'channel')} and '{other}' has {n_other}: both must have the "
+        f"same number.{hint if fits else ''}"
     )

@@ -138,8 +138,8 @@ class AlignmentSettings:
         index = int(np.searchsorted(batch.offsets, longest, side="right")) - 1
         raise DataError(
             f"objective={self.objective!r} with dtype={self.dtype!r} needs rows of norm at most "
-            f"{limit:.6g}, {batch.name_of(index, 'X')} has a row of norm {norms[longest]:.6g}: use "
-            f"normalize=True, or scale the series."
+            f"{limit:.6g}, but {batch.name_of(index, 'X')} has a row of norm "
+            f"{norms[longest]:.6g}: use normalize=True, or scale the series."
         )
 
     def shift(self, batch: SeriesBatch) -> FloatArray | None:

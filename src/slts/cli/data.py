@@ -82,7 +82,7 @@ def check_output_path(
         raise CommandError(f"{what} cannot be written to {path}: {folder} is not writable")
     if path.exists() and any(_is_read(path, str(source)) for source in inputs if source):
         raise CommandError(
-            f"{what} would overwrite {path}, which the command reads; choose another name"
+            f"{what} would overwrite {path}, which the command reads: choose another name"
         )
 
 
@@ -107,9 +107,9 @@ def load_model(
 ) -> Any:
     """Load a model that uses the device and the number of threads of the options."""
     if not path.exists():
-        raise CommandError(f"there is no model file {path}; `slts fit` writes one")
+        raise CommandError(f"there is no model file {path}. `slts fit` writes one")
     if base_suffix(path) in (*TABLE_SUFFIXES, ".ts", ".npz"):
-        raise CommandError(f"{path} is not a model file: the model comes before the data")
+        raise CommandError(f"{path} is not a model file: give the model before the data")
     model = load(path)
     check_device(common.device, type(model).__name__)
     model.set_params(device=common.device, n_jobs=common.jobs, verbose=shows_progress)
@@ -181,8 +181,8 @@ def open_scan(
             names = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
             why = f"has no column that holds the classes of {expected.owner} ({names})"
         rule = (
-            ". Without --label, the label must have one value per series, two or more in all, and "
-            "no empty cells"
+            ". Without --label, the label must have one value per series, at least two different "
+            "values, and no empty cells"
         )
         raise CommandError(
             f"{scan.name} {why}: name it with --label.{may_be} Unused columns: {unused}"
@@ -250,7 +250,8 @@ def _say_other_grid(data: str, common: CommonOptions, every: Any, model: Any) ->
     """Print a message if series are not on the time grid that a model was trained on."""
     if model.every_ is not None and not same_step(model.every_, every):
         common.messages.say(
-            f"the model was trained on steps of {model.every_} (--every), {data} has others"
+            f"the model was trained on a time grid with steps of {model.every_} (--every), but "
+            f"{data} has other steps"
         )
 
 
@@ -445,7 +446,7 @@ def _matched(batch: Dataset, labels: AnyArray, classes: AnyArray, owner: str) ->
         if text not in by_text:
             series = "" if batch.ids is None else f" of series {batch.ids[position].item()!r}"
             raise DataError(
-                f"{batch.source}: label {label!r}{series} is not a class of {owner}; its "
+                f"{batch.source}: label {label!r}{series} is not a class of {owner}. Its "
                 f"classes are {', '.join(map(repr, names))}"
             )
         matched.append(by_text[text])
@@ -510,8 +511,8 @@ def split(
     every = np.unique(codes[np.concatenate([test for _, test in splits])])
     n, grouped = len(splits), found.groups is not None
     if isinstance(cv, int) and n < cv:
-        why = f"{n} groups can be held out" if grouped else f"a class has {n} series"
-        scan.messages.say(f"{option} {cv}: {n} folds only, because {why}")
+        why = f"only {n} groups can be held out" if grouped else f"a class has {n} series"
+        scan.messages.say(f"{option} {cv}: only {n} folds, because {why}")
     for label in np.delete(classes, every).tolist():
         why = "is in no group that is held out" if grouped else "has one series: it is not held out"
         scan.messages.say(f"class {label!r} {why}")

@@ -182,8 +182,8 @@ def describe_accuracy(scores: dict[str, Any]) -> str:
 def copies_warning(n_copies: int, n: int) -> str:
     """Return a warning about training series in data that should be held out."""
     return (
-        f"warning: {copies_sentence(n_copies, n)}. The accuracy does not show how the model does "
-        f"on new series."
+        f"warning: {copies_sentence(n_copies, n)}. The accuracy does not show how well the model "
+        f"classifies new series."
     )
 
 

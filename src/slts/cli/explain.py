@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from slts._typing import FloatArray
-from slts.atomic_files import whole_file
+from slts.atomic_files import atomic_file
 from slts.cli import options
 from slts.cli.data import check_output_path, load_model, read_batches
 from slts.cli.terminal import CommandError, show_json, show_table
@@ -37,10 +37,10 @@ def explain_prediction(
     *,
     common: options.CommonOptions,
 ) -> None:
-    """Show what contributes to the score of a class.
+    """Show what contributes to the decision value of a class.
 
-    Channels and steps have contributions; their sum plus the offset is the score. The same score is
-    the sum of the intercept and the contributions of landmarks and snippets.
+    Channels and steps have contributions. Their sum plus the offset is the decision value. The
+    intercept plus the contributions of landmarks and snippets is the same decision value.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _find_class(explanation: Explanation, text: str | None) -> Any:
     labels = {str(label): label for label in explanation.labels.tolist()}
     if text not in labels:
         raise typer.BadParameter(
-            f"there is no class {text!r}; the classes are {', '.join(map(repr, labels))}",
+            f"there is no class {text!r}. The classes are {', '.join(map(repr, labels))}",
             param_hint="--class",
         )
     return labels[text]
@@ -121,7 +121,7 @@ def _plot(explanation: Explanation, chosen: Any, path: Path) -> None:
 
     pyplot: Any = import_extra("matplotlib.pyplot", "plots")
     figure: Any = plot_contributions(explanation, chosen).figure
-    with whole_file(path) as fresh:
+    with atomic_file(path) as fresh:
         figure.savefig(fresh, dpi=150, bbox_inches="tight")
     pyplot.close(figure)
 
@@ -162,10 +162,10 @@ def _print(model: Any, explanation: Explanation, found: dict[str, Any], top: int
     for c in np.argsort(-scores, kind="stable")[:top]:
         name = str(labels[c])
         rows.append([name, f"{scores[c]:.4f}", f"{chances[name]:.3f}" if chances else ""])
-    show_table(["class", "score", "probability"], rows)
+    show_table(["class", "decision value", "probability"], rows)
     c = labels.index(chosen)
     against = f", against {labels[1 - c]}" if len(labels) == 2 else ""
-    of_class = f"class {chosen}{against}: score {scores[c]:.4f} ="
+    of_class = f"class {chosen}{against}: decision value {scores[c]:.4f} ="
 
     def show_largest(
         header: list[str], cells: Callable[[int], list[str]], values: FloatArray, total: float

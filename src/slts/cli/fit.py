@@ -175,10 +175,10 @@ def _open_test(
         if both:
             more = f" and {count(len(both) - 1, 'more group')}" if len(both) > 1 else ""
             raise CommandError(
-                f"--groups {groups}: {training.name} and {scan.name} both have series of "
-                f"{both[0]!r}{more}. Accuracy on new groups needs test data of other groups: "
-                f"remove these from one of them, or use --test-size or --cv, which hold out whole "
-                f"groups"
+                f"--groups {groups}: {training.name} and {scan.name} both have series of group "
+                f"{both[0]!r}{more}. Accuracy on new groups needs test data from other groups: "
+                f"remove shared groups from one of the two, or use --test-size or --cv, which "
+                f"hold out whole groups"
             )
     return scan
 
@@ -199,13 +199,13 @@ def _make_estimator(
             raise typer.BadParameter(f"expected name=value, got {text!r}", param_hint="--param")
         if name not in known:
             raise typer.BadParameter(
-                f"{owner} has no parameter {name!r}; it has {', '.join(sorted(known))}",
+                f"{owner} has no parameter {name!r}. Its parameters are {', '.join(sorted(known))}",
                 param_hint="--param",
             )
         given[name] = _parse_value(value)
     if settings["memory_limit"] is not None and "memory_limit" not in known:
         raise typer.BadParameter(
-            f"{owner} needs all training series in memory; use --method local, slts or bbs",
+            f"{owner} needs all training series in memory: use --method local, slts or bbs",
             param_hint="--memory-limit",
         )
     estimator.set_params(**{k: v for k, v in settings.items() if k in known} | given)
@@ -292,8 +292,8 @@ def _summary(found: dict[str, Any], certificate: Certificate | None) -> str:
     lines = [trained] if measured is None else [trained, f"{how}: {describe_accuracy(measured)}"]
     if how == "leave-one-out" and measured["interval"][1] < 1 / len(found["classes"]):
         lines.append(
-            "no better than guessing: if labels have nothing to do with the series, leaving one "
-            "out favours the other classes"
+            "no better than guessing. If labels are unrelated to the series, leave-one-out is "
+            "below chance: leaving a series out makes its class less frequent"
         )
     if certificate is not None:
         lines.append(certificate.headline.sentence)

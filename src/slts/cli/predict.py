@@ -12,7 +12,7 @@ from typing import Annotated, Any, TextIO, TypeAlias
 
 import typer
 
-from slts.atomic_files import is_stream, whole_file
+from slts.atomic_files import atomic_file, is_stream
 from slts.cli import options
 from slts.cli.data import check_output_path, load_model, read_batches
 from slts.cli.terminal import plain, show_json
@@ -87,7 +87,7 @@ def predict(
             progress(done, batch.share)
     n_skipped = done - counts.total()
     if n_skipped:
-        common.messages.say(f"skipped {n_skipped} of {done} series: the column error says why")
+        common.messages.say(f"skipped {n_skipped} of {done} series: see the column error")
     if out == _STDOUT:
         return
     if common.as_json:
@@ -208,7 +208,7 @@ def _prediction_writer(
         stream.flush()
         return
     suffix = Path(out).suffix.lower()
-    with whole_file(Path(out)) as path:
+    with atomic_file(Path(out)) as path:
         if suffix == ".parquet":
             with _parquet_writer(path, columns, classes) as write:
                 yield write

@@ -28,7 +28,7 @@ def report(
 ) -> None:
     """Write a self-contained HTML page about a model.
 
-    With data, the page shows predictions and explanations; with labels, scores too.
+    With data, the page shows predictions and explanations; with labels, also the accuracy.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def report(
         given = {"X": found.series, "y": found.labels, "groups": found.groups}
         if found.labels is None:
             common.messages.say(
-                f"no column of {data} holds the classes of the model: the report has no scores"
+                f"no column of {data} holds the classes of the model: the report has no accuracy"
             )
     title = title or _title(str(model) if data is None else data)
     content = collect(fitted, title=title, verbose=common.messages.shows_progress, **given)

@@ -4,7 +4,7 @@ roles        `Columns`: which column is id, time, label and channel; `RequestedC
              `ExpectedColumns`: what the caller and a model say
 resolve      `resolve_columns`: the roles, requested or guessed from names and the first rows
 identifiers  which column identifies the series, or whether every row is one
-times        which column is the time: by name, or because it rises in every series
+times        which column is the time: by name, or because it increases in every series
 facts        what names and rows show about columns: distinct values, blocks, order within series
 rows         chunks of Arrow tables, kinds of columns, times as text
 

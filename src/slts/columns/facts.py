@@ -15,8 +15,8 @@ from slts.columns.rows import (
     Chunk,
     Kind,
     TimeForm,
-    is_moment,
     is_number,
+    is_timestamp,
     kind_of,
     parse_times,
     time_form,
@@ -65,7 +65,7 @@ MISSING = (
 
 # What a message says about other text. Nearly all of it is Windows-1252 or Latin-1.
 NOT_UTF8 = (
-    "is not UTF-8; it may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
+    "is not UTF-8. It may be Windows-1252 or Latin-1: save it in UTF-8, as with iconv -f "
     "WINDOWS-1252 -t UTF-8"
 )
 
@@ -132,17 +132,17 @@ def _follows(stem: str, number: float, last_stem: str, last: float) -> bool:
     return stem == last_stem and (number == last + 1 or (stem == "" and number > last))
 
 
-class Rises(NamedTuple):
-    """In how many series a column rises at every step, of how many; number of these steps."""
+class IncreasingCounts(NamedTuple):
+    """In how many series a column increases at every step, of how many; number of these steps."""
 
-    n_rising: int
+    n_increasing: int
     n_series: int
     n_steps: int
 
     @property
     def always(self) -> bool:
-        """Whether the column rises in every series that has several steps."""
-        return 0 < self.n_series == self.n_rising
+        """Whether the column increases in every series that has several steps."""
+        return 0 < self.n_series == self.n_increasing
 
 
 class Misspelt(NamedTuple):
@@ -189,23 +189,23 @@ class SeriesRows:
         differs = (codes[1:] == codes[:-1]) & (values[1:] != values[:-1])
         return np.unique(codes[1:][differs])
 
-    def falling(self, values: AnyArray) -> IntArray:
-        """Return the codes of the series in which numbers do not rise from each row to the next."""
+    def not_increasing(self, values: AnyArray) -> IntArray:
+        """Return the codes of the series in which numbers do not increase at every row."""
         values = values[self.order]
-        falls = self._same & ~(values[1:] > values[:-1])
-        return np.unique(self._sorted[1:][falls])
+        not_above = self._same & ~(values[1:] > values[:-1])
+        return np.unique(self._sorted[1:][not_above])
 
     def starting_again(self, values: AnyArray, fall: float) -> IntArray:
         """Return the codes of the series in which numbers fall, always by more than `fall`."""
         changes, codes = np.diff(values[self.order]), self._sorted[1:]
-        falls = self._same & ~(changes > 0)
-        return np.setdiff1d(codes[falls], codes[falls & (changes >= -fall)])
+        not_above = self._same & ~(changes > 0)
+        return np.setdiff1d(codes[not_above], codes[not_above & (changes >= -fall)])
 
-    def rises(self, values: AnyArray) -> Rises:
-        """Count the series in which numbers rise from each row to the next."""
+    def count_increasing(self, values: AnyArray) -> IncreasingCounts:
+        """Count the series in which numbers increase from each row to the next."""
         n_series = len(np.unique(self._sorted[1:][self._same]))
-        n_rising = n_series - len(self.falling(values))
-        return Rises(n_rising, n_series, int(np.count_nonzero(self._same)))
+        n_increasing = n_series - len(self.not_increasing(values))
+        return IncreasingCounts(n_increasing, n_series, int(np.count_nonzero(self._same)))
 
     def is_affine(self, values: AnyArray, times: AnyArray) -> bool:
         """Whether numbers change in proportion to the times, by the same factor in every series."""
@@ -275,8 +275,8 @@ class ColumnFacts:
         if form is not None:
             text = column.cast("string")
             column = parse_times(compute.if_else(compute.equal(text, ""), None, text), form)
-        if self.kinds[name] == "moment" or form not in (None, "number"):
-            # A moment, a day or a time of day, each counted in its own unit.
+        if self.kinds[name] == "timestamp" or form not in (None, "number"):
+            # A timestamp, a day or a time of day, each counted in its own unit.
             column = column.cast("int64" if column.type.bit_width == 64 else "int32")
         numbers: AnyArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return numbers
@@ -340,14 +340,14 @@ class ColumnFacts:
         pairs = np.unique(np.stack([codes, self.codes(name)]), axis=1)
         return bool(pairs.shape[1] == len(np.unique(codes)))
 
-    def is_still(self, name: str, rows: SeriesRows) -> bool:
+    def is_constant_in_series(self, name: str, rows: SeriesRows) -> bool:
         """Whether a column is constant within every series, one of which has several steps."""
         if self.kinds[name] in NUMERIC:
             numbers = self.numbers(name)
             present = ~np.isnan(numbers)
             several = np.count_nonzero(present) > len(np.unique(rows.codes[present]))
             return bool(several and not len(rows.varying(numbers)))
-        if self.kinds[name] in ("text", "moment"):
+        if self.kinds[name] in ("text", "timestamp"):
             return rows.n_series < self.n_rows and self.is_constant(name, rows.codes)
         return False
 
@@ -367,7 +367,7 @@ class ColumnFacts:
 
     # -- Messages
 
-    def refuse_misspelt(
+    def raise_if_misspelt(
         self, name: str, what: str, otherwise: str = "", *, times: bool = False
     ) -> None:
         """Raise an error for a text column that holds mostly numbers, or mostly times."""
@@ -391,7 +391,7 @@ class ColumnFacts:
             for row, cell in enumerate(self._rows[name].to_pylist())
             if cell is not None and cell not in MISSING
         ]
-        is_right = is_moment if times else is_number
+        is_right = is_timestamp if times else is_number
         wrong = [(row, cell) for row, cell in cells if not is_right(cell)]
         if not wrong or 2 * len(wrong) >= len(cells):
             return None

@@ -75,7 +75,7 @@ class IdentifierGuesses(ColumnFacts):
         if len(steps) < _MANY_STEPS and has_time:
             return False
         if requested.id is not None:
-            self._refuse_nearly_unique([] if has_time else [str(requested.id)])
+            self._raise_if_nearly_unique([] if has_time else [str(requested.id)])
             return self.is_unique(str(requested.id))
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if self.is_unique(name)]
@@ -90,7 +90,7 @@ class IdentifierGuesses(ColumnFacts):
         ]
         if unique and not blocks:
             return True
-        self._refuse_nearly_unique([] if has_time else blocks)
+        self._raise_if_nearly_unique([] if has_time else blocks)
         # A range of columns without a column that may identify series of several rows.
         is_range = not blocks and ".." in (requested.channels or "")
         if has_time or (len(steps) < _MANY_STEPS and not is_range):
@@ -123,7 +123,7 @@ class IdentifierGuesses(ColumnFacts):
             f"columns are {self._all_columns(without=steps)}"
         )
 
-    def _refuse_nearly_unique(self, names: Sequence[str]) -> None:
+    def _raise_if_nearly_unique(self, names: Sequence[str]) -> None:
         """Raise an error if identifiers differ in most rows: rows are series, or series are short.
 
         `names` are all columns that may identify series.
@@ -201,7 +201,7 @@ class IdentifierGuesses(ColumnFacts):
             f"put every series in a file of its own, in one folder{hint}"
         )
 
-    def _refuse_parts_of(self, id: str) -> None:
+    def _raise_if_id_has_parts(self, id: str) -> None:
         """Raise an error if rows of equal identifiers may be several series, such as trials."""
         for name in self._with_name(ID_NAMES, ("text", "integer")):
             if self.is_divided(id, name):
@@ -211,7 +211,7 @@ class IdentifierGuesses(ColumnFacts):
                     f"all rows of a {id}, use --id {id} (id={id!r})"
                 )
 
-    def _refuse_channels_in_rows(self, id: str, time: str, label: str | None) -> None:
+    def _raise_if_channels_in_rows(self, id: str, time: str, label: str | None) -> None:
         """Raise an error if steps have several rows, and there is a column that may name channels.
 
         If the table is sorted by this column, it may have been guessed as the identifier.
@@ -227,24 +227,24 @@ class IdentifierGuesses(ColumnFacts):
                     and (label is None or self.is_constant(label, self.codes(series)))
                     and self.is_crossed((series, time), key)
                 ):
-                    self._refuse_one_row_per_channel(series, time, key)
+                    self._raise_if_one_row_per_channel(series, time, key)
 
-    def _refuse_one_row_per_channel(self, series: str, time: str, key: str) -> None:
+    def _raise_if_one_row_per_channel(self, series: str, time: str, key: str) -> None:
         ids = [*self._id_columns] or [series]
         known = (*ids, series, time, key)
         others = [n for n in self.kinds if n not in known and not ROW_NUMBERS.fullmatch(n)]
-        still = [n for n in others if self.is_constant(n, self.codes(series))][:MOST_NAMED]
-        values = [n for n in others if n not in still and self.kinds[n] in NUMERIC]
+        constant = [n for n in others if self.is_constant(n, self.codes(series))][:MOST_NAMED]
+        values = [n for n in others if n not in constant and self.kinds[n] in NUMERIC]
         if not values:
             return
-        index = [*ids, time, *still]
+        index = [*ids, time, *constant]
         pivot = f"polars: table.pivot({key!r}, index={index})"
         if len(values) == 1:
             pivot = f"pandas: table.pivot(index={index}, columns={key!r}, values={values[0]!r})"
             pivot += ".reset_index()"
         raise DataError(
-            f"{self.file}: steps have one row for each {key!r}. If this names channels, save the "
-            f"table with one column per channel. In {pivot}. If every {key} is a series of its "
+            f"{self.file}: every step has one row for each {key!r}. If this names channels, save "
+            f"the table with one column per channel. In {pivot}. If every {key} is a series of its "
             f"own, use {' '.join(f'--id {name}' for name in (*ids, key))} (id={[*ids, key]})"
         )
 
@@ -260,7 +260,7 @@ class IdentifierGuesses(ColumnFacts):
 
     def _with_id_names(self) -> Iterator[str]:
         """Columns that are named like an identifier, the best names first."""
-        kinds: tuple[Kind, ...] = ("text", "integer", "moment")
+        kinds: tuple[Kind, ...] = ("text", "integer", "timestamp")
         endings = (n for n in self._free(kinds) if re.search(r"(_id|[a-z]I[dD])$", n))
         yield from dict.fromkeys([*self._with_name(ID_NAMES, kinds), *endings])
 

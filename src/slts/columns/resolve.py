@@ -66,7 +66,9 @@ def resolve_columns(
     for name in names:
         _Resolver(sample, RequestedColumns(id=name), has_header).require_requested()
     if len(set(names)) < max(2, len(names)):
-        raise DataError(f"{sample.file}: id must be one column or distinct ones, got {list(names)}")
+        raise DataError(
+            f"{sample.file}: id must be one column or several distinct columns, got {list(names)}"
+        )
     joined = replace(requested, id=",".join(names))
     rows = sample.rows.append_column(joined.id, joined_identifier(sample.rows, names))
     found = _Resolver(replace(sample, rows=rows), joined, has_header, names).resolve(one_series)
@@ -103,7 +105,7 @@ class _Resolver(IdentifierGuesses):
         self._taken.add(id)
         label = self._find_label(None, steps, channels)
         if channels is None:
-            self._refuse_second_channel(steps)
+            self._raise_if_second_channel(steps)
             channels = tuple(n for n in steps if n != label) if steps else self._list_channels()
         return self._columns(Time(None), None, id, label, channels, wide=bool(steps))
 
@@ -118,14 +120,14 @@ class _Resolver(IdentifierGuesses):
         self._taken.add(time.column)
         label = self._find_label(rows, (), channels)
         if time.column is not None and has_ties(self, time.column, rows):
-            self._refuse_channels_in_rows(id, time.column, label)
+            self._raise_if_channels_in_rows(id, time.column, label)
         if requested.id is None:
-            self._refuse_parts_of(id)
+            self._raise_if_id_has_parts(id)
         constant: tuple[str, ...] = ()
         if channels is None:
             # Numbers that are constant in every series tell no step.
             numbers = self._in_files(NUMERIC)
-            constant = tuple(name for name in numbers if self.is_still(name, rows))
+            constant = tuple(name for name in numbers if self.is_constant_in_series(name, rows))
             channels = self._guess_channels(rows, time, constant)
         return self._columns(time, rows, id, label, channels, constant=constant)
 
@@ -153,7 +155,7 @@ class _Resolver(IdentifierGuesses):
         if every is not None:
             self._check_grid(every, time.column)
         ignored = tuple(name for name in self.kinds if name not in self._taken | set(channels))
-        self._refuse_bytes(ignored, label, rows)
+        self._raise_if_bytes(ignored, label, rows)
         names = None if expect is None or len(expect) != len(channels) else tuple(expect)
         return Columns(
             id,
@@ -182,15 +184,15 @@ class _Resolver(IdentifierGuesses):
                 f"column. Name it with --time (time=)"
             )
         numbers = self.kinds[time] in NUMERIC or self.time_form(time) == "number"
-        grid_step(every, self.file, moments=not numbers)
+        grid_step(every, self.file, timestamps=not numbers)
 
     def _take(self, name: str, role: str) -> None:
         """Give a requested column its role."""
         if name not in self.kinds:
             near = get_close_matches(name, self.kinds, n=1)
-            hint = f"did you mean {near[0]!r}? Its" if near else "its"
+            hint = f"Did you mean {near[0]!r}? Its" if near else "Its"
             raise DataError(
-                f"{self.file} has no column {name!r} ({role}); {hint} columns are "
+                f"{self.file} has no column {name!r} ({role}). {hint} columns are "
                 f"{self._all_columns()}"
             )
         # The group may be a part of the identifier: trials of a subject.
@@ -210,7 +212,7 @@ class _Resolver(IdentifierGuesses):
             )
         if role == "time" and not can_be_time(self, name):
             for times in (False, True):
-                self.refuse_misspelt(name, "column {} (time)", times=times)
+                self.raise_if_misspelt(name, "column {} (time)", times=times)
             raise DataError(f"{what} holds {self.example(name)}, expected {TIMES}")
         self._taken.add(name)
 
@@ -234,7 +236,7 @@ class _Resolver(IdentifierGuesses):
                 # --channels is for both files, so it cannot name other columns in one of them.
                 how = "Rename the columns of one of the two"
             raise DataError(
-                f"{self.file} has no column {absent[0]!r}, a channel of {expected.owner}; its "
+                f"{self.file} has no column {absent[0]!r}, a channel of {expected.owner}. Its "
                 f"columns are {self._all_columns()}. {how}"
             )
         for name in chosen:
@@ -253,14 +255,14 @@ class _Resolver(IdentifierGuesses):
                     f"one number per step"
                 )
         elif kind not in (*NUMERIC, "empty") and not self._is_skipped(name):
-            self.refuse_misspelt(name, "channel {}")
+            self.raise_if_misspelt(name, "channel {}")
             raise DataError(
                 f"{self.file}: channel {name!r} holds {self.example(name)}, expected numbers"
             )
 
     # -- One series per row
 
-    def _refuse_second_channel(self, steps: Sequence[str]) -> None:
+    def _raise_if_second_channel(self, steps: Sequence[str]) -> None:
         """Raise an error if as many other columns are numbered: rows may have two channels."""
         others = [name for name in self._free(STEP_KINDS) if name not in steps]
         second = numbered_columns(others, others)
@@ -338,7 +340,7 @@ class _Resolver(IdentifierGuesses):
         ends = steps[0], steps[-1]
         inside = [name for name in texts if name not in ends]
         if inside:
-            self.refuse_misspelt(inside[0], "column {}")
+            self.raise_if_misspelt(inside[0], "column {}")
             raise DataError(
                 f"{self.file}: column {inside[0]!r} holds {self.example(inside[0])}, expected "
                 f"numbers, or a first line with the names of the columns"
@@ -419,15 +421,19 @@ class _Resolver(IdentifierGuesses):
         )
         otherwise = ", or name the columns to read with --channels (channels=)"
         for name in free:
-            self.refuse_misspelt(name, "column {}", otherwise)
-            if self.holds_numbers(name) and not self.is_still(name, rows):
+            self.raise_if_misspelt(name, "column {}", otherwise)
+            if self.holds_numbers(name) and not self.is_constant_in_series(name, rows):
                 raise DataError(
                     f"{self.file}: column {name!r} holds numbers as {self.example(name)}: convert "
                     f"it to numbers with decimal points{otherwise}"
                 )
         if not found:
             left = dict.fromkeys(n for n in (*constant, *time.clocks, time.column) if n is not None)
-            texts = [n for n in free if self.kinds[n] == "text" and not self.is_still(n, rows)]
+            texts = [
+                n
+                for n in free
+                if self.kinds[n] == "text" and not self.is_constant_in_series(n, rows)
+            ]
             numbers = [n for n in texts if re.match(r"\s*[-+]?[.,]?\d", self.first_text(n))]
             hint = ""
             if numbers:
@@ -438,18 +444,18 @@ class _Resolver(IdentifierGuesses):
                 hint = f". If {named} holds measurements, convert them to numbers"
             elif left:
                 hint = (
-                    f". Columns that rise like a time, or are constant in every series, are "
-                    f"channels only if they are named: {self._as_requested(list(left))}"
+                    f". Columns that increase like a time, or are constant in every series, are "
+                    f"channels only if you name them: {self._as_requested(list(left))}"
                 )
             raise DataError(
-                f"{self.file} has no numeric column left for the channels; its columns are "
+                f"{self.file} has no numeric column left for the channels. Its columns are "
                 f"{self._all_columns()}{hint}"
             )
         return found
 
     # -- Messages
 
-    def _refuse_bytes(
+    def _raise_if_bytes(
         self, ignored: Sequence[str], label: str | None, rows: SeriesRows | None
     ) -> None:
         """Raise an error if text that is not UTF-8 may be the label of a text file.

@@ -46,7 +46,8 @@ class Columns:
     rising
         Whether the time was recognised by its values: it grows evenly in every series.
     time_form
-        How the time is read if it is text: as number, moment, moment with zone, or time of day.
+        How the time is read if it is text: as number, timestamp, timestamp with zone, or time
+        of day.
     model_channels
         Names of the channels if these columns replace the channels of a model.
     every

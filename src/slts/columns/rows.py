@@ -14,10 +14,12 @@ from slts.extras import LazyModule
 pa: Any = LazyModule("pyarrow", "io")
 compute: Any = LazyModule("pyarrow.compute", "io")
 
-Kind = Literal["number", "integer", "boolean", "text", "bytes", "moment", "list", "empty", "other"]
+Kind = Literal[
+    "number", "integer", "boolean", "text", "bytes", "timestamp", "list", "empty", "other"
+]
 NUMERIC: tuple[Kind, ...] = ("number", "integer", "boolean")
-# How text is read as time: a number, a moment, a moment with a time zone, a time of day.
-TimeForm = Literal["number", "moment", "zoned", "clock"]
+# How text is read as time: a number, a timestamp, a timestamp with a time zone, a time of day.
+TimeForm = Literal["number", "timestamp", "zoned", "clock"]
 # The name that pyarrow gives to an index of pandas without a name.
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 # Row numbers that pandas and Dask write with a frame.
@@ -149,7 +151,7 @@ def kind_of(dtype: Any) -> Kind:
     if types.is_null(dtype):
         return "empty"
     if types.is_temporal(dtype):
-        return "moment"
+        return "timestamp"
     if types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype):
         return "list"
     return "other"
@@ -164,8 +166,8 @@ def is_number(text: str) -> bool:
     return True
 
 
-def is_moment(text: str) -> bool:
-    """Tell whether text is a moment or a time of day, as `parse_times` reads them."""
+def is_timestamp(text: str) -> bool:
+    """Tell whether text is a timestamp or a time of day, as `parse_times` reads them."""
     date = r"(\d{4}-\d\d-\d\d|\d{4}/\d\d/\d\d|\d\d\.\d\d\.\d{4})"
     clock, zone = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?", r"(Z|[+-]\d\d:?\d\d)"
     return bool(re.fullmatch(rf"{date}([ T]{clock}{zone}?)?|{clock}", text))
@@ -179,13 +181,13 @@ def time_form(column: Any) -> TimeForm | None:
     >>> import pyarrow as pa
     >>> from slts.columns.rows import time_form
     >>> time_form(pa.array(["2024-03-01 00:00:03.25", "2024-03-01T00:00:04"]))
-    'moment'
+    'timestamp'
     >>> time_form(pa.array(["01.03.2024 12:30"]))
-    'moment'
+    'timestamp'
     >>> time_form(pa.array(["3/1/2024"]))
     """
     present = column.filter(compute.not_equal(column, "").fill_null(False))
-    forms: tuple[TimeForm, ...] = ("number", "moment", "zoned", "clock")
+    forms: tuple[TimeForm, ...] = ("number", "timestamp", "zoned", "clock")
     for form in forms:
         # Most columns fail at the first value.
         for part in (present[:1], present):
@@ -198,20 +200,20 @@ def time_form(column: Any) -> TimeForm | None:
     return None
 
 
-def grid_step(every: str, source: str, *, moments: bool) -> float:
-    """Return the distance of steps on a grid: nanoseconds for moments, else the unit of the time.
+def grid_step(every: str, source: str, *, timestamps: bool) -> float:
+    """Return the step of a time grid: in nanoseconds for timestamps, else in the unit of the time.
 
     Examples
     --------
     >>> from slts.columns.rows import grid_step
-    >>> grid_step("20ms", "a.csv", moments=True), grid_step("0.5", "b.csv", moments=False)
+    >>> grid_step("20ms", "a.csv", timestamps=True), grid_step("0.5", "b.csv", timestamps=False)
     (20000000.0, 0.5)
     """
     number, unit = _number_and_unit(every)
-    example = "a distance such as 20ms, 1s or 5min" if moments else "a number such as 0.02"
-    step = number * (_NANOSECONDS.get(unit, math.nan) if moments else 1.0)
-    if not 0.0 < step < math.inf or (unit and not moments):
-        held = "holds moments" if moments else "holds numbers, whose unit is not known"
+    example = "a duration such as 20ms, 1s or 5min" if timestamps else "a number such as 0.02"
+    step = number * (_NANOSECONDS.get(unit, math.nan) if timestamps else 1.0)
+    if not 0.0 < step < math.inf or (unit and not timestamps):
+        held = "holds timestamps" if timestamps else "holds numbers, whose unit is not known"
         raise DataError(
             f"{source}: --every (every=) must be {example}, because the time {held}; got {every}"
         )
@@ -240,7 +242,7 @@ def _number_and_unit(every: str) -> tuple[float, str]:
 
 
 def parse_times(column: Any, form: TimeForm) -> Any:
-    """Read text as numbers or moments; raise `pyarrow.ArrowInvalid` for any other text."""
+    """Read text as numbers or timestamps; raise `pyarrow.ArrowInvalid` for any other text."""
     if form == "number":
         return column.cast(pa.float64())
     for pattern, written in _OTHER_DATES.items():

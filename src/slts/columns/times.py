@@ -10,7 +10,7 @@ import numpy as np
 from slts.columns.facts import (
     TIME_NAMES,
     ColumnFacts,
-    Rises,
+    IncreasingCounts,
     SeriesRows,
     is_counter_name,
     is_time_name,
@@ -21,9 +21,9 @@ from slts.errors import DataError
 TIMES = (
     "numbers or times such as 2024-01-31T12:00:00, 2024-01-31 12:00:00.5, 2024/01/31 or 31.01.2024"
 )
-# Number of rising steps from which a column is like a time, and share of the series in which it
-# rises. Values at random rise in 20 steps with a probability below 1e-6.
-_LEAST_RISES, _NEARLY = 20, 0.9
+# Number of increasing steps from which a column is like a time, and share of the series in which it
+# increases. Random values increase in 20 steps with a probability below 1e-6.
+_LEAST_INCREASES, _NEARLY = 20, 0.9
 
 
 class Time(NamedTuple):
@@ -36,7 +36,7 @@ class Time(NamedTuple):
 
 def can_be_time(facts: ColumnFacts, name: str) -> bool:
     """Whether the values of a column can order steps."""
-    kinds = ("number", "integer", "moment")
+    kinds = ("number", "integer", "timestamp")
     return facts.kinds[name] in kinds or facts.time_form(name) is not None
 
 
@@ -68,63 +68,63 @@ def find_time(
     identifiers
         Columns that are named like an identifier, perhaps of rows.
     finds_channels
-        Whether the channels are guessed; if not, a column that rises need not be classified.
+        Whether the channels are guessed; if not, a column that increases need not be classified.
 
     Raises
     ------
     DataError
         If several columns may be the time, or text that seems to be the time cannot be read.
     """
-    varying = [name for name in names if not facts.is_still(name, rows)]
+    varying = [name for name in names if not facts.is_constant_in_series(name, rows)]
     named = _with_time_names(facts, varying, rows)
-    rises = {
-        name: rows.rises(facts.numbers(name))
+    increases = {
+        name: rows.count_increasing(facts.numbers(name))
         for name in varying
         if facts.kinds[name] in ("number", "integer")
     }
     clocks = tuple(
         name
-        for name, found in rises.items()
+        for name, found in increases.items()
         if found.always
         and (name in named or _counts(facts, name, rows))
-        and (name in named or name in identifiers or found.n_steps >= _LEAST_RISES)
+        and (name in named or name in identifiers or found.n_steps >= _LEAST_INCREASES)
     )
     if requested is not None:
-        return Time(requested, (*clocks, *_repeating(facts, requested, rises, rows)))
-    moments = [
+        return Time(requested, (*clocks, *_repeating(facts, requested, increases, rows)))
+    timestamps = [
         name
         for name in varying
-        if facts.kinds[name] == "moment" or facts.time_form(name) not in (None, "number")
+        if facts.kinds[name] == "timestamp" or facts.time_form(name) not in (None, "number")
     ]
-    rising = [
+    increasing = [
         name
-        for name, found in rises.items()
-        if found.n_steps >= _LEAST_RISES and found.n_rising >= _NEARLY * found.n_series
+        for name, found in increases.items()
+        if found.n_steps >= _LEAST_INCREASES and found.n_increasing >= _NEARLY * found.n_series
     ]
-    # Row numbers come after moments: rows need not be in order.
+    # Row numbers come after timestamps: rows need not be in order.
     counters = [name for name in named if is_counter_name(name) or simplified(name) == "index"]
     times = [name for name in named if name not in counters]
-    if times or len(moments) == 1 or (counters and not moments):
+    if times or len(timestamps) == 1 or (counters and not timestamps):
         # Times that are repeated within a series cannot order its steps.
-        time = min(times or moments or counters, key=lambda name: has_ties(facts, name, rows))
-        clocks = (*clocks, *_repeating(facts, time, rises, rows))
-        unclear = [name for name in rising if name not in (*named, *clocks)]
+        time = min(times or timestamps or counters, key=lambda name: has_ties(facts, name, rows))
+        clocks = (*clocks, *_repeating(facts, time, increases, rows))
+        unclear = [name for name in increasing if name not in (*named, *clocks)]
         if finds_channels and unclear:
             raise _unclear(facts, [time, *unclear], "may be the time")
         return Time(time, clocks)
-    if moments:
-        raise _unclear(facts, moments, "may be the time")
+    if timestamps:
+        raise _unclear(facts, timestamps, "may be the time")
     for name in varying:
-        _refuse_unreadable(facts, name)
-    if not rising or not finds_channels:
+        _raise_if_unreadable(facts, name)
+    if not increasing or not finds_channels:
         return Time(None, clocks)
     # Clocks that differ by unit and offset are one.
-    repeating = _repeating(facts, rising[0], rises, rows)
-    rising = [name for name in rising if name not in repeating]
+    repeating = _repeating(facts, increasing[0], increases, rows)
+    increasing = [name for name in increasing if name not in repeating]
     # A number that grows by the same amount at every step only counts. Others may be channels.
-    if len(rising) > 1 or not rows.is_regular(facts.numbers(rising[0])):
-        raise _unclear(facts, rising, "rises in every series, or nearly, and may be the time")
-    return Time(rising[0], repeating, rising=True)
+    if len(increasing) > 1 or not rows.is_regular(facts.numbers(increasing[0])):
+        raise _unclear(facts, increasing, "increases in nearly every series and may be the time")
+    return Time(increasing[0], repeating, rising=True)
 
 
 def _with_time_names(facts: ColumnFacts, names: Sequence[str], rows: SeriesRows) -> list[str]:
@@ -137,7 +137,7 @@ def _with_time_names(facts: ColumnFacts, names: Sequence[str], rows: SeriesRows)
         for name in times
         if is_counter_name(name)
         and facts.kinds[name] in ("number", "integer")
-        and rows.rises(facts.numbers(name)).always
+        and rows.count_increasing(facts.numbers(name)).always
     ]
     return list(dict.fromkeys([*exact, *longer, *counters]))
 
@@ -148,15 +148,15 @@ def _counts(facts: ColumnFacts, name: str, rows: SeriesRows) -> bool:
 
 
 def _repeating(
-    facts: ColumnFacts, time: str, rises: Mapping[str, Rises], rows: SeriesRows
+    facts: ColumnFacts, time: str, increases: Mapping[str, IncreasingCounts], rows: SeriesRows
 ) -> tuple[str, ...]:
-    """Columns of numbers that are the time in another unit, from another moment in each series."""
+    """Columns of numbers that are the time in another unit, with its own start in each series."""
     clock = facts.times(time)
     return tuple(
         name
-        for name, found in rises.items()
+        for name, found in increases.items()
         if name != time
-        and found.n_steps >= _LEAST_RISES
+        and found.n_steps >= _LEAST_INCREASES
         and rows.is_affine(facts.numbers(name), clock)
     )
 
@@ -176,14 +176,14 @@ def _unclear(facts: ColumnFacts, names: Sequence[str], what: str) -> DataError:
     )
 
 
-def _refuse_unreadable(facts: ColumnFacts, name: str) -> None:
+def _raise_if_unreadable(facts: ColumnFacts, name: str) -> None:
     """Raise an error for text that seems to be the time but cannot be read as such."""
     if facts.kinds[name] != "text" or facts.time_form(name) is not None:
         return
     if not (is_time_name(name) or facts.looks_like_time(name)):
         return
     for times in (False, True):
-        facts.refuse_misspelt(name, "column {}", times=times)
+        facts.raise_if_misspelt(name, "column {}", times=times)
     raise DataError(
         f"{facts.file}: column {name!r} holds {facts.example(name)}. It may be the time, but it "
         f"cannot be read: expected {TIMES}. Convert it, for example with pandas.to_datetime, drop "

@@ -228,11 +228,13 @@ def info(name: str, *, n_classes: int | None = None) -> DatasetInfo:
     """
     entry = _CATALOGUE.get(name)
     if entry is None:
-        raise DataError(f"there is no data set {name!r}; choose one of {', '.join(_CATALOGUE)}")
+        raise DataError(f"there is no data set {name!r}: choose one of {', '.join(_CATALOGUE)}")
     if n_classes is None or n_classes == entry.n_classes:
         return entry
     if name != "auslan":
-        raise DataError(f"n_classes is for 'auslan'; {name!r} always has {entry.n_classes} classes")
+        raise DataError(
+            f"n_classes is for 'auslan' only: {name!r} always has {entry.n_classes} classes"
+        )
     if isinstance(n_classes, bool) or not isinstance(n_classes, int) or not 2 <= n_classes <= 95:
         raise DataError(f"n_classes must be an integer from 2 to {ALL_SIGNS}, got {n_classes!r}")
     return dataclasses.replace(

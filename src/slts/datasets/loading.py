@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from slts._typing import AnyArray
-from slts.atomic_files import whole_file
+from slts.atomic_files import atomic_file
 from slts.datasets.archives import Archive, open_archive
 from slts.datasets.catalogue import ALL_SIGNS, DatasetInfo, info, list_datasets
 from slts.datasets.originals import has_files, read_original
@@ -76,8 +76,8 @@ def load(
         raise DataError(f"split must be 'train', 'test' or None, got {split!r}")
     if split is not None and entry.n_train is None:
         raise DataError(
-            f"{entry.name!r} is not published in training and test parts: load all of it and split "
-            "it, for instance with sklearn.model_selection.train_test_split"
+            f"{entry.name!r} has no published training and test sets: load all of it and split "
+            "it, for example with sklearn.model_selection.train_test_split"
         )
     with open_dataset(entry) as archive:
         return read_checked(entry, split, archive)
@@ -274,7 +274,7 @@ def _download(entry: DatasetInfo, address: str, path: Path, *, progress: bool) -
                 address, headers=_NOT_COMPRESSED, stream=True, timeout=_TIMEOUT_S
             ) as response:
                 response.raise_for_status()
-                with whole_file(path) as new:
+                with atomic_file(path) as new:
                     _store(response, new, path, progress, errors)
                     _check_content(entry, new)
                     return path

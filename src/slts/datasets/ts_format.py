@@ -15,7 +15,7 @@ from typing import TextIO, cast
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.atomic_files import whole_file
+from slts.atomic_files import atomic_file
 from slts.errors import DataError
 from slts.series import SeriesBatch, as_series
 from slts.series.flatten import Flat, flatten_list
@@ -141,7 +141,7 @@ def _read_header(lines: Iterator[tuple[int, str]], where: str) -> dict[str, list
         if line[0] != "@":
             raise DataError(
                 f"{where}, line {number}: expected a header line that begins with @, got "
-                f"{line[:40]!r}; the data begin after a line @data"
+                f"{line[:40]!r}. The data begin after a line @data"
             )
         identifier, *values = line[1:].split()
         key = {"dimension": "dimensions"}.get(identifier.lower(), identifier.lower())
@@ -196,7 +196,7 @@ class _DataReader:
         counts = {key: _count(key, header[key], where) for key in _COUNTS & header.keys()}
         if flags.get("timestamps"):
             raise DataError(
-                f"{where} has time stamps (@timeStamps true), which slts does not read: resample "
+                f"{where} has timestamps (@timeStamps true), which slts does not read: resample "
                 "the series to even steps and write them as plain values"
             )
         self.has_target = flags.get("targetlabel", False)
@@ -226,7 +226,7 @@ class _DataReader:
     def read(self, line: str) -> tuple[FloatArray, str | float | None]:
         """Return the series of a line, channels first, and its label."""
         if line[0] == "(":
-            raise DataError("values in brackets are time stamps, which slts does not read")
+            raise DataError("values in brackets are timestamps, which slts does not read")
         parts = [part.strip() for part in line.split(":")]
         label = self._label(parts)
         if self._n_channels is None:
@@ -345,7 +345,7 @@ def write_ts(
     lines = [f"#{line}" for line in comment.splitlines()]
     lines += [f"@problemName {problem_name}", *_facts(values, offsets), label_line, "@data"]
     with contextlib.ExitStack() as stack:
-        fresh = stack.enter_context(whole_file(path))
+        fresh = stack.enter_context(atomic_file(path))
         file: io.BufferedIOBase = stack.enter_context(fresh.open("wb"))
         if Path(path).suffix.lower() == ".gz":
             # Store neither name nor time: equal data make equal files.
@@ -397,7 +397,7 @@ def _labels(
         raise DataError(f"y must have one label for each of {n_series} series, got {array.shape}")
     if array.dtype.kind == "f":
         if class_labels is not None:
-            raise DataError("y holds floats, which are targets and have no class_labels")
+            raise DataError("y holds floats, which are targets: they have no class_labels")
         return ["?" if np.isnan(v) else repr(v) for v in array.tolist()], "@targetLabel true"
     labels = [str(label) for label in array.tolist()]
     known = np.unique(array).tolist() if class_labels is None else class_labels

@@ -57,10 +57,10 @@ Options = TypeVar("Options", bound=FitOptions)
 # Weights that are this much smaller than the largest are lost in its rounding.
 _WEIGHT_RANGE = 1e-15
 # Copies of all series that are in memory at once: as read, as distinct series, and as rows.
-_COPIES = 3
+_COPIES_IN_MEMORY = 3
 # Threads that predict with one model wait for what is prepared. A lock of a model could not be
 # pickled.
-_MAKING = RLock()
+_PREPARATION_LOCK = RLock()
 
 
 class Outputs(NamedTuple):
@@ -337,8 +337,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if len(broken):
             raise DataError(
-                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: weights "
-                f"of this {type(self).__name__} or values of the series are too large."
+                f"{batch.name_of(broken[0], 'X')} has a decision value that is not finite: the "
+                f"weights of this {type(self).__name__} or the values of the series are too large."
             )
         return values
 
@@ -369,7 +369,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         It is made at the first call, and again if one of the inputs was replaced.
         """
         kept = self._shared()
-        with _MAKING:
+        with _PREPARATION_LOCK:
             known, made = kept.get(name, ((), None))
             if not known or any(a is not b for a, b in zip(known, inputs, strict=True)):
                 made = make()
@@ -484,7 +484,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     ) -> FirstPass:
         """Read all training series into memory and remember their shape."""
         source = self._training_source(X, y, sample_weight, groups)
-        size = _COPIES * (source.n_bytes or 0)
+        size = _COPIES_IN_MEMORY * (source.n_bytes or 0)
         if size > usable_memory():
             raise DataError(
                 f"{type(self).__name__} needs all training series in memory: about "
@@ -503,7 +503,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     def _remember(self, first_pass: FirstPass, origins: Origins) -> None:
         """Remember the shape of the training data, and the names of the series that are kept."""
         self.classes_, self.origins_ = first_pass.classes, origins
-        self.training_digests_ = first_pass.outlines
+        self.training_digests_ = first_pass.digests_of_shapes
         self.n_series_in_, self.n_steps_in_ = first_pass.n_series, first_pass.n_steps
         self._remember_channels(first_pass.sample.series)
 
@@ -577,9 +577,9 @@ def _check_order(y: Any, batch: SeriesBatch) -> None:
     if given != names and sorted(given) == sorted(names):
         k = next(k for k, name in enumerate(names) if given[k] != name)
         raise DataError(
-            f"y is in another order than X: by its index, label {k} is of {given[k]!r}, but series "
-            f"{k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'); "
-            f"or y.to_numpy(), if its order is right."
+            f"y and X are in different orders: by its index, label {k} belongs to {given[k]!r}, "
+            f"but series {k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'). "
+            f"If the order of y is right, pass y.to_numpy()."
         )
 
 

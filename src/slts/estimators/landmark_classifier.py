@@ -181,7 +181,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             Number of each training series in a larger collection, for `landmark_indices_` and
             `origins_`.
         digests
-            `outline_digests` of the other series.
+            `shape_digests` of the other series.
 
         Returns
         -------

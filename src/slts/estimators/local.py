@@ -215,8 +215,8 @@ class LocalSLTSClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[m
             self.reports_ = (RidgeReport("ridge", objective, gap, gap <= _GAP * objective),)
             if not self.reports_[0].converged:
                 warn(
-                    f"The least-squares problem is ill conditioned (gap {gap:.2g} of "
-                    f"{objective:.2g}): use larger penalties.",
+                    f"The least-squares problem is ill conditioned (duality gap "
+                    f"{gap:.2g} at objective {objective:.2g}): use larger penalties.",
                     ConvergenceWarning,
                 )
         return self

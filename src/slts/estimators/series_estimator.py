@@ -66,7 +66,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         if None not in (columns, self.n_columns_in_) and columns != self.n_columns_in_:
             raise DataError(
                 f"X has {columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_columns_in_} features as input: it was fitted on a table with as many "
+                f"{self.n_columns_in_} features as input: it was fitted on a table with that many "
                 f"columns. Pass series of other lengths as a list: list(X)."
             )
         # A number of channels as in training is right.
@@ -107,7 +107,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         if set(known).isdisjoint(batch.channel_names):
             warn(
                 f"X has channels {shortened(batch.channel_names)}, but {type(self).__name__} was "
-                f"fitted on {shortened(known)}: they are used in this order"
+                f"fitted on {shortened(known)}: the channels of X are used in the given order"
             )
             return batch
         if set(batch.channel_names) != set(known):
@@ -189,7 +189,7 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
             The fitted transformer.
         """
         check_parameters(self, self.parameter_kinds)
-        _refuse_scans(X)
+        _raise_if_scan(X)
         batch = as_series(X)
         self.n_columns_in_ = columns_of_table(X)
         self._remember_channels(batch)
@@ -210,13 +210,13 @@ class SeriesScaler(TransformerMixin, SeriesEstimator):  # type: ignore[misc]
             Series of the same lengths.
         """
         check_is_fitted(self)
-        _refuse_scans(X)
+        _raise_if_scan(X)
         batch = self.check_series(X)
         values = self.channel_scale_(batch.values)
         return batch.with_values(values, batch.channel_names)
 
 
-def _refuse_scans(X: Any) -> None:
+def _raise_if_scan(X: Any) -> None:
     if is_source(X):
         raise DataError(
             "SeriesScaler needs series in memory. To learn from a scan, use the parameter scale of "

@@ -81,7 +81,7 @@ def _in_order(dataset: Dataset, expect: Sequence[str] | None) -> Dataset:
 def _read_published(name: str) -> Dataset:
     dataset, _, split = name.partition(":")
     if split and split not in ("train", "test"):
-        raise DataError(f"{name}: expected train or test after the colon, not {split!r}")
+        raise DataError(f"{name}: expected train or test after the colon, got {split!r}")
     series, classes = load(dataset, split or None)
     title = info(dataset).title + (f", {split}" if split else "")
     return Dataset(series, classes, source=title)
@@ -152,7 +152,7 @@ def _npz_series(arrays: Mapping[str, AnyArray], n_channels: int | None) -> Serie
     if "values" in arrays and "offsets" in arrays:
         values, offsets = as_numbers(arrays["values"], "values"), arrays["offsets"]
     elif "X" not in arrays:
-        raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}; {_NPZ_ARRAYS}")
+        raise DataError(f"the file holds {', '.join(arrays) or 'nothing'}: {_NPZ_ARRAYS}")
     elif "lengths" in arrays:
         values, offsets, *_ = _without_padding(arrays["X"], arrays["lengths"])
     else:
@@ -187,5 +187,5 @@ def _one_per_series(
         )
     gap = first_missing(found.tolist())
     if gap is not None:
-        raise DataError(f"{name}: {key}[{gap}] is missing; fill it in or drop the series")
+        raise DataError(f"{name}: {key}[{gap}] is missing: fill it in or drop the series")
     return found

@@ -112,11 +112,11 @@ class BagPart:
                 f"array"
             )
         if wanted and first_missing([label]) is not None:
-            raise DataError(f"{where} is missing; fill it in or drop the element")
+            raise DataError(f"{where} is missing: fill it in or drop the element")
         if wanted and isinstance(label, str) != isinstance(first, str):
             raise DataError(
-                f"{where} is {label!r}, and {first!r} of element 0: labels must be all text, or "
-                f"all numbers"
+                f"{where} is {label!r}, but that of element 0 is {first!r}: labels must be all "
+                f"text, or all numbers"
             )
 
 

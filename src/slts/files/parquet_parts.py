@@ -154,8 +154,8 @@ class ParquetPart(TablePart):
         known = [file.path for file in self.files]
         if len(paths) != self.n_files or paths[self.first_file : n_known] != known:
             raise DataError(
-                f"{self.table.name} has {len(paths)} Parquet files, but had {self.n_files}, or "
-                f"others, when it was scanned: scan it again"
+                f"the Parquet files of {self.table.name} changed after the scan ({self.n_files} "
+                f"files then, {len(paths)} now): scan it again"
             )
         folder_columns = self.table.folder_columns(paths)
         more = zip(paths[n_known:], folder_columns[n_known:], strict=True)

@@ -96,7 +96,7 @@ class ParquetFiles:
     def at(cls, source: Paths) -> ParquetFiles:
         """Check the type of the paths that a user gives."""
         if isinstance(source, str | os.PathLike):
-            _refuse_url(os.fspath(source))
+            _raise_if_url(os.fspath(source))
             return cls(os.fspath(source), os.getcwd())
         for number, path in enumerate(source):
             if not isinstance(path, str | os.PathLike):
@@ -104,7 +104,7 @@ class ParquetFiles:
                     f"item {number} of the list of files is of type {type(path).__name__}, "
                     f"expected a path"
                 )
-            _refuse_url(os.fspath(path))
+            _raise_if_url(os.fspath(path))
         return cls(tuple(os.fspath(path) for path in source), os.getcwd())
 
     @property
@@ -132,7 +132,7 @@ class ParquetFiles:
             return [self.given]
         else:
             found = self._matching(self.given)
-        self._refuse_repeated(found)
+        self._raise_if_repeated(found)
         return found
 
     def folder_columns(self, paths: Sequence[str]) -> list[dict[str, Any]]:
@@ -233,7 +233,7 @@ class ParquetFiles:
             )
         return parquet, others
 
-    def _refuse_repeated(self, paths: Sequence[str]) -> None:
+    def _raise_if_repeated(self, paths: Sequence[str]) -> None:
         """Raise an error if a file is listed twice, perhaps through a link."""
         seen: dict[str, str] = {}
         for path in paths:
@@ -248,7 +248,7 @@ class ParquetFiles:
             seen[file] = path
 
 
-def _refuse_url(path: str) -> None:
+def _raise_if_url(path: str) -> None:
     if _URL.match(path) and not os.path.exists(path):
         raise DataError(
             f"{path} is a URL. Only local files can be read: download it, mount the storage as a "

@@ -256,8 +256,8 @@ def _scan_files(files: ParquetFiles, requested: RequestedColumns) -> SeriesScan:
         )
     if is_compressed(path) and suffix not in (*TEXT_SUFFIXES, ".ts"):
         raise DataError(
-            f"{name}: {suffix} files that are compressed as a whole cannot be read. Decompress it "
-            f"first; the format compresses its own contents"
+            f"{name}: compressed {suffix} files cannot be read. Decompress it first. The format "
+            f"itself compresses its contents"
         )
     if suffix in PARQUET_SUFFIXES:
         return ParquetScan(files, requested)
@@ -285,7 +285,7 @@ def _scan_folder(files: ParquetFiles, path: Path, requested: RequestedColumns) -
     if not texts:
         first = min((file.name for file in path.iterdir() if file.is_file()), default=None)
         hint = (
-            "" if first is None else f"; give one of its files, such as {Path(files.name, first)}"
+            "" if first is None else f". Give one of its files, such as {Path(files.name, first)}"
         )
         if first is not None and first.lower().endswith((".txt", ".dat", ".data")):
             hint = f". Its files, such as {first}, must end in .csv or .tsv to be read as text"

@@ -365,7 +365,7 @@ def _series_of_lists(chunk: Chunk, columns: Columns) -> SeriesBatch:
             row = int(np.argmax(counts != lengths))
             raise DataError(
                 f"{chunk.place(row)}: {name!r} has {counts[row]} steps and "
-                f"{columns.channels[0]!r} has {lengths[row]}; all channels of a series must have "
+                f"{columns.channels[0]!r} has {lengths[row]}: all channels of a series must have "
                 f"the same number of steps"
             )
     flat = np.ascontiguousarray(np.stack([values for values, _ in channels], axis=1))
@@ -388,6 +388,6 @@ def _flat_values(chunk: Chunk, name: str, columns: Columns) -> tuple[FloatArray,
     if (lengths == 0).any() and not columns.skip:
         row = int(np.argmax(lengths == 0))
         what = "has no steps" if column[row].is_valid else "is missing"
-        raise DataError(f"{chunk.place(row)}: {name!r} {what}; drop the row")
+        raise DataError(f"{chunk.place(row)}: {name!r} {what}: drop the row")
     values = column.flatten().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return values, lengths

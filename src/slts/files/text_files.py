@@ -182,12 +182,12 @@ class CsvTable:
         self.has_header = is_names if one_series else _is_header(cells)
         if self.has_header:
             self.names = [cell.strip() for cell in cells]
-            self._refuse_data_as_names()
+            self._raise_if_names_are_data()
         elif not one_series and len(cells) < _LEAST_STEPS:
             raise DataError(
                 f"{file.name} begins with numbers, {line.strip()[:60]!r}: its first line must name "
                 f"the columns. (Only files with one series per row, of {_LEAST_STEPS - 1} steps or "
-                f"more, are read without.)"
+                f"more, are read without a header.)"
             )
         else:
             self.names = [str(c) for c in range(len(cells))]
@@ -196,7 +196,7 @@ class CsvTable:
         decimal_comma = self._delimiter != "," and re.search(comma, self._data, re.MULTILINE)
         self._decimal = "," if decimal_comma else "."
 
-    def _refuse_data_as_names(self) -> None:
+    def _raise_if_names_are_data(self) -> None:
         """Raise an error if the first line has numbers, and text as in the lines after it."""
         if not any(map(is_number, self.names)):
             return
@@ -211,14 +211,16 @@ class CsvTable:
 
     @cached_property
     def sample(self) -> Chunk:
-        """The first block, with inferred types; moments are text, as in other tables."""
+        """The first block, with inferred types; timestamps are text, as in other tables."""
         end = self._data.rfind(b"\n") + 1 if self._is_cut else None
         block, line = self._data[:end], 1 + self.has_header
         found = self._parse(block, line, self.names, {})
-        moments = [field.name for field in found.rows.schema if kind_of(field.type) == "moment"]
-        if not moments:
+        timestamps = [
+            field.name for field in found.rows.schema if kind_of(field.type) == "timestamp"
+        ]
+        if not timestamps:
             return found
-        return self._parse(block, line, self.names, dict.fromkeys(moments, pa.string()))
+        return self._parse(block, line, self.names, dict.fromkeys(timestamps, pa.string()))
 
     def resolve(self, requested: RequestedColumns) -> Columns:
         """Find the role of each column of a table."""

@@ -1,4 +1,4 @@
-"""The formulas of the bounds, as functions of numbers; docs/guarantees.md states them.
+"""The formulas of the bounds, as functions of numbers; docs/bounds.md states them.
 
 Each bound holds with probability at least 1 - delta over an independent sample of m examples, given
 landmarks that are independent of the sample. `risk` is the mean hinge loss on the sample, and M has

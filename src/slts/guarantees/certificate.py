@@ -106,7 +106,8 @@ class Certificate:
         for bound in self.bounds:
             if bound.name == name:
                 return bound
-        raise KeyError(f"no bound is called {name!r}: {[bound.name for bound in self.bounds]}")
+        names = [bound.name for bound in self.bounds]
+        raise KeyError(f"there is no bound {name!r}: choose from {names}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, ready for JSON."""

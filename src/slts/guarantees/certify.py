@@ -35,7 +35,7 @@ _MOST_MODELS = 10**100
 # Smallest number of certified training series.
 _FEWEST = 8
 # Relative difference allowed between the objective of the fit and that of the series given.
-_SAME = 1e-6
+_OBJECTIVE_TOLERANCE = 1e-6
 
 
 def certify(
@@ -209,9 +209,9 @@ def _certified_indices(
         )
     if model.fit_params_["class_weight"] != "equal":
         raise DataError(
-            "the model was fitted with class_weight: the bounds from the training sample are for "
-            "equal weights, also of samples that are balanced by chance. Certify on held-out "
-            "series, or fit with class_weight=None."
+            "the model was fitted with class_weight: the bounds from the training sample need "
+            "class_weight=None, even if the classes are balanced. Certify on held-out series, or "
+            "fit with class_weight=None."
         )
     for fitted, what, remedy in (
         (rows.scale, "the scale of the channels", "scale=None"),
@@ -231,13 +231,13 @@ def _certified_indices(
         )
     if len(np.unique(series_keys(batch, seed=0))) < len(batch):
         raise DataError(
-            "some training series are repeated. Landmarks are drawn among distinct series, so the "
+            "some training series are repeated. Landmarks are drawn from distinct series, so the "
             "others are not independent of them. Certify on held-out series."
         )
     certified = np.setdiff1d(np.arange(len(batch)), _pool(model, len(batch), pool))
     if len(certified) < _FEWEST:
         raise DataError(
-            f"the pool of the landmarks leaves {len(certified)} training series: at least "
+            f"{len(certified)} training series are outside the pool of the landmarks: at least "
             f"{_FEWEST} are needed."
         )
     return certified
@@ -251,7 +251,7 @@ def _pool(model: LandmarkClassifier, n_series: int, pool: npt.ArrayLike | None) 
     if by_name and method != "random":
         raise DataError(
             f"landmarks={method!r} were chosen by looking at all training series, so none "
-            f"is left to certify on. Use fit_certified, which chooses them in a separate part; or "
+            f"is left to certify on. Use fit_certified, which chooses them in a separate part. Or "
             f"choose them in a pool with select_landmarks, fit with landmarks=indices, and certify "
             f"with pool=."
         )
@@ -260,8 +260,8 @@ def _pool(model: LandmarkClassifier, n_series: int, pool: npt.ArrayLike | None) 
             return indices
         raise DataError(
             "the landmarks were given as indices: pass in pool= the indices of the training series "
-            "from which they were chosen; pool=model.landmark_indices_ if they were drawn at "
-            "random."
+            "from which they were chosen. If they were drawn at random, use "
+            "pool=model.landmark_indices_."
         )
     chosen = np.unique(np.asarray(pool))
     usable = chosen.dtype.kind in "iu" and len(chosen) and 0 <= chosen[0] <= chosen[-1] < n_series
@@ -286,7 +286,7 @@ def _require_training_sample(model: LandmarkClassifier, training: BoundInputs) -
             scores = training.labels[c] * (training.similarities[c] @ model.coef_[c])
             value = np.maximum(0.0, 1.0 - scores).mean()
         reported = report.objective
-        if abs(value - reported) > _SAME * max(1.0, abs(reported)):
+        if abs(value - reported) > _OBJECTIVE_TOLERANCE * max(1.0, abs(reported)):
             raise DataError(
                 f"X, y are not the training sample of this model, or the fit used other weights: "
                 f"the objective of class {report.positive} is {value:.6g} on them, and was "

@@ -15,7 +15,7 @@ from slts.estimators.landmark_classifier import LandmarkClassifier
 from slts.estimators.prediction import apply_with_labels
 from slts.guarantees import statements
 from slts.guarantees.certificate import Certificate
-from slts.guarantees.overlap import Overlap, held_out_digests, joined_draws
+from slts.guarantees.overlap import Overlap, draws_of_groups, held_out_digests
 from slts.guarantees.statements import INDEPENDENT, INDEPENDENT_GROUPS, Conditions, signs_of
 from slts.series import SeriesBatch
 from slts.series.convert import check_one_per_series
@@ -103,7 +103,7 @@ class HeldOut:
         draws, given = self.overlap.draws, np.arange(len(self.labels))
         if self.groups is not None:
             given = np.unique(self.groups, return_inverse=True)[1]
-            draws = joined_draws(draws, self.groups)
+            draws = draws_of_groups(draws, self.groups)
         return None if draws.max() == given.max() else draws
 
     def certificate(self, delta: float = 0.05, n_models: int = 1) -> Certificate:
@@ -114,9 +114,7 @@ class HeldOut:
         self.require_no_copies()
         independent = INDEPENDENT if self.groups is None else INDEPENDENT_GROUPS
         checked, unchecked = ["every label is known to the model"], [independent]
-        unchecked.append(
-            "the held-out series played no part in choosing the model or its parameters"
-        )
+        unchecked.append("the held-out series were not used to choose the model or its parameters")
         if self.overlap is None:
             unchecked.append("no held-out series was used in training, or is a copy of another")
         else:
@@ -166,7 +164,7 @@ def check_labels(model: Any, y: Any, X: Any = None) -> AnyArray:
         more = "" if len(unseen) <= _MOST_NAMED else f" and {len(unseen) - _MOST_NAMED} more"
         raise DataError(
             f"y has labels that the model was not trained on: {unseen[:_MOST_NAMED]}{more}, first "
-            f"for {_name_of(wrong, X)}. The model knows {model.classes_.tolist()}; leave out "
+            f"for {_name_of(wrong, X)}. The model knows {model.classes_.tolist()}. Leave out "
             f"series of other classes."
         )
     return labels.astype(model.classes_.dtype) if labels.dtype == object else labels

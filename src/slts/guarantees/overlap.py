@@ -13,13 +13,13 @@ from scipy.special import bdtrc
 from slts._typing import AnyArray, IntArray
 from slts.estimators.base import SeriesClassifier
 from slts.series import SeriesBatch
-from slts.series.outlines import outline_digests
+from slts.series.shape_digests import shape_digests
 from slts.series.source import Digests
 from slts.training.first_pass import MOST_DIGESTS
 
 # Independent series look like training series more often than those look like each other with
 # this probability at most, before a certificate is refused.
-_CHANCE = 1e-3
+_SIGNIFICANCE_LEVEL = 1e-3
 
 
 def held_out_digests(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
@@ -27,12 +27,12 @@ def held_out_digests(model: SeriesClassifier, batch: SeriesBatch) -> Digests:
     if model.training_digests_ is None and not hasattr(model, "landmarks_"):
         # The model keeps the rows of its training series, not their values.
         batch = model.row_map_(batch)
-    return both_digests(batch)
+    return digests_of_both_lengths(batch)
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Which held-out series have the outline of a training series, or of each other.
+    """Which held-out series have the digest of a training series, or of each other.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class Overlap:
         complete = known is not None and len(known) < MOST_DIGESTS
         if known is None:
             kept = model.landmarks_ if hasattr(model, "landmarks_") else model.training_rows_
-            known = outline_digests(kept)
+            known = shape_digests(kept)
         _, counts = np.unique(known, return_counts=True)
         n_alike = int(counts[counts > 1].sum())
         seen = np.asarray(np.isin(digests, known).any(axis=1))
-        return cls(seen, joined(digests), len(known), n_alike, complete)
+        return cls(seen, number_connected(digests), len(known), n_alike, complete)
 
     @property
     def copies(self) -> IntArray:
@@ -75,7 +75,7 @@ class Overlap:
         """
         found = np.flatnonzero(self.seen)
         chance = bdtrc(len(found) - 1, len(self.seen), self.n_alike / self.n_compared)
-        return found[:0] if len(found) == 0 or chance > _CHANCE else found
+        return found[:0] if len(found) == 0 or chance > _SIGNIFICANCE_LEVEL else found
 
     @property
     def statements(self) -> tuple[list[str], list[str]]:
@@ -87,8 +87,8 @@ class Overlap:
             if n_seen > 1:
                 look = "look like training series, but are not"
             unchecked.append(
-                f"{n_seen} held-out series {look}: {self.n_alike} of {known} look like each other "
-                f"too"
+                f"{n_seen} held-out series {look}: {self.n_alike} of {known} also look like each "
+                f"other"
             )
         else:
             checked.append(
@@ -97,7 +97,7 @@ class Overlap:
             )
         if not self.complete:
             unchecked.append(
-                f"no held-out series is a training series: only {self.n_compared} of these "
+                f"no held-out series is a training series: only {self.n_compared} training series "
                 f"{'was' if self.n_compared == 1 else 'were'} compared, because the model has no "
                 f"digests of the others"
             )
@@ -117,18 +117,18 @@ def copies_sentence(n_copies: int, n: int) -> str:
     return f"{n_copies:,} of {n:,} series {are}"
 
 
-def joined_draws(draws: IntArray, groups: AnyArray) -> IntArray:
+def draws_of_groups(draws: IntArray, groups: AnyArray) -> IntArray:
     """Return draws of whole groups; groups that share a draw of series are one draw."""
     _, which = np.unique(groups, return_inverse=True)
-    return joined(np.column_stack([draws, which + draws.max() + 1]))
+    return number_connected(np.column_stack([draws, which + draws.max() + 1]))
 
 
-def both_digests(batch: SeriesBatch) -> Digests:
+def digests_of_both_lengths(batch: SeriesBatch) -> Digests:
     """Return two digests of every series, as a copy may be shorter or longer; shape (series, 2)."""
-    return np.column_stack([outline_digests(batch), outline_digests(batch, longer=True)])
+    return np.column_stack([shape_digests(batch), shape_digests(batch, longer=True)])
 
 
-def joined(names: AnyArray) -> IntArray:
+def number_connected(names: AnyArray) -> IntArray:
     """Number series in their order; those that share a name, directly or not, are the same."""
     _, which = np.unique(names, return_inverse=True)
     which = which.reshape(names.shape)

@@ -109,9 +109,9 @@ class PredictionSets:
         if not self.held_out.independent:
             return (
                 f"About 1 - alpha of the sets contain the true class. This is an estimate without "
-                f"a proven guarantee: it comes from {n} training series, each decided by a model "
-                f"that was fitted without it. For a guarantee, calibrate on series that were not "
-                f"used for training, in Python: slts.prediction_sets(model, X, y)."
+                f"a proven guarantee: it comes from {n} training series, each classified by a "
+                f"model that was fitted without it. For a guarantee, calibrate on series that were "
+                f"not used for training, in Python: slts.prediction_sets(model, X, y)."
             )
         new, given = "new series", f"{n} held-out series"
         if draws < n:
@@ -163,8 +163,9 @@ class PredictionSets:
         of_class = f" of class {classes.tolist()[c]!r}" if per_class else ""
         every = "this class" if per_class else "all classes"
         warn(
-            f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series{of_class} "
-            f"and has {draws[c]:g}: every set has {every}. Raise alpha, or hold out more."
+            f"alpha={alpha:g} needs {int(np.ceil(1.0 / alpha - 1.0))} held-out series{of_class}, "
+            f"but there are {draws[c]:g}: every set contains {every}. Raise alpha, or hold out "
+            f"more series."
         )
 
 
@@ -240,7 +241,7 @@ def decisions_of(model: Any, X: Any) -> FloatArray:
     """Return decision values, one for each class."""
     if not hasattr(model, "decision_function"):
         raise DataError(
-            f"{type(model).__name__} has no decision_function, which prediction sets compare."
+            f"{type(model).__name__} has no decision_function, which prediction sets need."
         )
     decisions = two_sided(np.asarray(model.decision_function(X), dtype=np.float64))
     if decisions.shape[1] != len(model.classes_):

@@ -20,7 +20,7 @@ from slts.guarantees import statements
 from slts.guarantees.certificate import Bound, Certificate
 from slts.guarantees.certify import check_parameters, training_bounds
 from slts.guarantees.held_out import HeldOut
-from slts.guarantees.overlap import both_digests, joined
+from slts.guarantees.overlap import digests_of_both_lengths, number_connected
 from slts.guarantees.statements import (
     FIXED_LANDMARKS,
     INDEPENDENT,
@@ -32,7 +32,7 @@ from slts.guarantees.statements import (
 from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
-from slts.series.outlines import outline_digests
+from slts.series.shape_digests import shape_digests
 from slts.series.source import series_keys
 from slts.training.first_pass import class_weights
 from slts.training.held_out import HeldOutDecisions, Split, held_out_decisions, make_splits
@@ -40,9 +40,9 @@ from slts.training.held_out import HeldOutDecisions, Split, held_out_decisions, 
 # Folds of the part for separators that probabilities are calibrated on.
 _FOLDS = 3
 # A margin within this distance of one may be tight. The rebuilt weights decide.
-_TIGHT = 1e-6
+_MARGIN_TOLERANCE = 1e-6
 # Weights agree if they differ by less than this share of their norm.
-_AGREE = 1e-6
+_WEIGHT_TOLERANCE = 1e-6
 _BINDING = 1e-9
 
 
@@ -121,7 +121,7 @@ def _certified_on_parts(
         try:
             on_first = training_bounds(model, *given, metric_only=True)
         except DataError as error:
-            notes = (f"bounds on the metric from its own part: {error}",)
+            notes = (f"there are no bounds on the metric from the first part: {error}",)
     landmark_labels = labels[first][model.landmark_indices_]
     inputs = bound_inputs(model, batch[second], labels[second], landmark_labels)
     codes = np.searchsorted(model.classes_, labels[second])
@@ -136,7 +136,7 @@ def _certified_on_parts(
         decisions = _held_out_decisions(model, inputs, codes, weights, splits)
     model = model.with_separators(
         coef, solutions, held_out=decisions, positions=first,
-        digests=np.unique(outline_digests(batch[second])),
+        digests=np.unique(shape_digests(batch[second])),
     )  # fmt: skip
     checked = (FIXED_LANDMARKS, "metrics are independent of the certified series")
     conditions = Conditions(
@@ -207,7 +207,7 @@ def _check_shares(shares: Sequence[float], over_landmarks: bool) -> FloatArray:
 
 def _split(batch: SeriesBatch, shares: FloatArray, random_state: Any) -> list[IntArray]:
     """Cut a random order into three parts, each in the order of X; copies are in one part."""
-    draws = joined(both_digests(batch))
+    draws = number_connected(digests_of_both_lengths(batch))
     order = check_random_state(random_state).permutation(draws.max() + 1)
     ends = np.round(np.cumsum(shares)[:2] * len(order)).astype(int)
     return [np.flatnonzero(np.isin(draws, part)) for part in np.split(order, ends)]
@@ -277,13 +277,13 @@ def compress(
     binds = norm * gamma >= 1.0 - _BINDING
     signs = np.sign(coef[used]) if binds else None
     rows = labels[:, np.newaxis] * K[:, used]
-    near = np.flatnonzero(np.abs(rows @ coef[used] - 1.0) <= _TIGHT)
+    near = np.flatnonzero(np.abs(rows @ coef[used] - 1.0) <= _MARGIN_TOLERANCE)
     needed = len(used) - int(binds)
     tight = near[_independent_rows(rows[near], signs, needed)]
     if len(tight) < needed:
         return None
     values = _solve(rows[tight], signs, 1.0 / gamma)
-    if values is None or np.abs(values - coef[used]).max() > _AGREE * norm:
+    if values is None or np.abs(values - coef[used]).max() > _WEIGHT_TOLERANCE * norm:
         return None
     rebuilt = np.zeros_like(coef)
     rebuilt[used] = values

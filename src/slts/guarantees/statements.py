@@ -201,11 +201,11 @@ class Conditions:
             claim = f"the mean hinge loss of the metric on new series is at most {worst:.4g}."
         vacuous = np.asarray(values) >= trivial
         if len(values) > 1:
-            claim += f" That holds for all {len(values)} classes at once."
+            claim += f" This holds for all {len(values)} classes at once."
         if vacuous.all():
-            claim += f" That says nothing: {constant} does as well."
+            claim += f" This bound is vacuous: {constant} does as well."
         elif vacuous.any():
-            claim += f" It says nothing for {np.count_nonzero(vacuous)} of them."
+            claim += f" It is vacuous for {np.count_nonzero(vacuous)} of them."
         common = {
             "by_class": self.by_class(values),
             "mean": float(np.mean(values)),
@@ -227,7 +227,7 @@ def hold_out_error(predicted: AnyArray, truth: AnyArray, conditions: Conditions)
     value = conditions.error_bound(wrong, conditions.delta / conditions.n_models)
     base_rate = min(conditions.rate(truth != label) for label in np.unique(truth))
     claim = (
-        f"the classifier is wrong on at most {value:.2%} of {conditions.new_series}; it was wrong "
+        f"the classifier is wrong on at most {value:.2%} of {conditions.new_series}. It was wrong "
         f"on {errors} of {n} ({errors / n:.2%}) held-out series"
     )
     details: dict[str, Any] = {"errors": errors, "n": n, "trivial": base_rate}

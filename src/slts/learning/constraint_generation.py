@@ -280,7 +280,7 @@ class ConstraintGeneration:
                 self._width = self._width_of(self._most, self._distance(reference))
                 reduced = yield from self._reduce(reference)
             if reduced.n_rows == 0:
-                raise DataError("The parts have no row of positive weight. Add rows or weights.")
+                raise DataError("No row has a positive weight. Add rows or weights.")
             while reduced.rows().n_rows == 0:
                 self._width *= 4.0
                 reduced = yield from self._reduce(reference)

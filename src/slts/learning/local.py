@@ -26,7 +26,7 @@ from slts.learning.calibration import two_sided
 from slts.learning.loo_ridge import LeftOut, RidgeFit, fit_loo_ridge
 
 # Standard errors of the paired difference by which a richer model must be better.
-_SURE = 2.0
+_LEAST_STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -211,13 +211,13 @@ def choose_phases(
     for n in list(fits)[1:]:
         gains = losses[chosen] - losses[n]
         gain = float(share @ gains)
-        doubt = float(np.sqrt(share**2 @ (gains - gain) ** 2))
+        standard_error = float(np.sqrt(share**2 @ (gains - gain) ** 2))
         text = (
             f"leave-one-out error {'lower' if gain > 0 else 'higher'} by {abs(gain):.4f} than with "
-            f"{chosen}, standard error {doubt:.4f}"
+            f"{chosen}, standard error {standard_error:.4f}"
         )
-        if gain > _SURE * doubt:
-            reasons[chosen] += f"; given up for {n} phases"
+        if gain > _LEAST_STANDARD_ERRORS * standard_error:
+            reasons[chosen] += f"; replaced by {n} phases"
             chosen, reasons[n] = n, text
         else:
             reasons[n] = f"{text}: not clearly better"

@@ -44,7 +44,7 @@ _EXACT = 1e-12
 # Below it, squares of the strength vanish.
 _LEAST_STRENGTH = 1e-150
 # Strengths, relative to the one asked for, whose solution is a new start after a failure.
-_DETOURS = (1.3, 0.7, 3.0)
+_RESTART_STRENGTHS = (1.3, 0.7, 3.0)
 
 
 @dataclass(frozen=True)
@@ -366,12 +366,12 @@ class _MetricSolver:
         """Continue the interior-point steps, and start again from other points if they stall."""
         problem = self._problem
         point = self._run(tol, max_iter)
-        for detour in _DETOURS:
+        for restart in _RESTART_STRENGTHS:
             if problem.closes(point, tol):
                 break
             # Steps from an unlucky point can shrink to nothing. They do not from the optimum of a
             # similar problem.
-            similar = MetricProblem(detour * problem.strength)
+            similar = MetricProblem(restart * problem.strength)
             nearby = self._system_of(similar, np.zeros(self._rows.n_columns))
             n_iter = nearby.minimise(tol=tol, max_iter=max_iter, floor=problem.floor)
             self._system = self._system_of(problem, nearby.coef)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from slts._typing import FloatArray
 from slts.errors import DataError
-from slts.hashing import mixed, scrambled
+from slts.hashing import splitmix64, splitmix64_finalised
 from slts.learning.hinge import HingeExamples
 
 Keys: TypeAlias = npt.NDArray[np.uint64]
@@ -38,8 +38,8 @@ def row_keys(features: FloatArray) -> Keys:
     """
     factors = np.random.default_rng(0).integers(2**64, size=features.shape[1], dtype=np.uint64)
     # Adding zero gives both zeros the same bits.
-    bits = scrambled((features + 0.0).view(np.uint64))
-    return scrambled(bits @ (factors | np.uint64(1)))
+    bits = splitmix64_finalised((features + 0.0).view(np.uint64))
+    return splitmix64_finalised(bits @ (factors | np.uint64(1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,4 +298,4 @@ def _margins(rows: HingeExamples, first: int, *coefs: FloatArray) -> FloatArray:
 
 def _random_numbers(keys: Keys, seed: int) -> FloatArray:
     """Return a number in [0, 1) for each key."""
-    return (mixed(keys + np.uint64(seed << 32)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (splitmix64(keys + np.uint64(seed << 32)) >> np.uint64(11)).astype(np.float64) * 2.0**-53

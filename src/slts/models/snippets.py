@@ -36,10 +36,10 @@ N_THRESHOLDS = len(_QUANTILES)
 MOST_KINDS = 2
 # Most channels of a snippet, and of one that is compared by strength: strengths add up, and noise
 # of other channels hides that of one.
-_MOST_CHANNELS, _MOST_FOLLOWED = 9, 3
+_MOST_CHANNELS, _MOST_STRENGTH_CHANNELS = 9, 3
 # The steps nearest to a snippet that is so much larger are those that follow it most, whatever else
 # they do. Squared distances are still rounded by less than `_ROUNDING`.
-_EXAGGERATION = 100.0
+_STRENGTH_FACTOR = 100.0
 # Channels that a description names.
 _MOST_NAMED = 4
 # Added to the mean square of second differences, as in native/window_job.hpp, and to the squared
@@ -119,7 +119,9 @@ class Snippets:
         octaves = np.log2(max(1.0, (longest - 1) / (LENGTH - 1)))
         dilations = np.sort(2.0 ** rng.uniform(0.0, octaves, count)).astype(np.int64)
         kinds = rng.integers(0, 3, count)
-        most = np.where(kinds == 2, _MOST_FOLLOWED, _MOST_CHANNELS).clip(max=batch.n_channels)
+        most = np.where(kinds == 2, _MOST_STRENGTH_CHANNELS, _MOST_CHANNELS).clip(
+            max=batch.n_channels
+        )
         widths = (2.0 ** rng.uniform(0.0, np.log2(most + 1))).astype(np.int64)
         members = [np.flatnonzero(codes == c) for c in range(int(codes.max()) + 1)]
         # Classes in random order, each as often as the others.
@@ -323,7 +325,7 @@ class Snippets:
         rows[shapes, 1:-1] = bends / np.sqrt(np.mean(bends**2, axis=1, keepdims=True) + _FLAT)
         moves = _around_mean(rows[far])
         size = np.sqrt(np.sum(moves**2, axis=1, keepdims=True) + _FLAT)
-        rows[far] = _EXAGGERATION * moves / size
+        rows[far] = _STRENGTH_FACTOR * moves / size
         return native.Windows(
             rows, self.first, self.channels, self.dilations, self.shape_only, self.thresholds,
             centre, spread,

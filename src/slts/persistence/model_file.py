@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import AnyArray
-from slts.atomic_files import write_whole
+from slts.atomic_files import write_atomically
 from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
 from slts.estimators.parameters import NOTHING, one_of
@@ -40,7 +40,7 @@ _OUTPUT_CONFIG = "_sklearn_output_config"
 _OUTPUT = NOTHING | one_of("default", "pandas", "polars")
 _LONGEST_NOTE = 500
 # Errors that other parts raise for values that do not fit together.
-_MISFITS = (
+_INCONSISTENT_VALUES = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
     ValueError,
 )  # fmt: skip
@@ -120,9 +120,9 @@ def save(
         _to_model(*unpack(io.BytesIO(content), len(content)))
     except TypeError:
         raise
-    except (ModelFileError, *_MISFITS) as error:
+    except (ModelFileError, *_INCONSISTENT_VALUES) as error:
         raise ModelFileError(f"this model cannot be saved as {name}: {error}") from error
-    write_whole(name, content)
+    write_atomically(name, content)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -332,7 +332,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[SeriesClassifier, dict[str, Any
             return _to_model(document, tensors), document
     except ModelFileError as error:
         raise ModelFileError(f"{shown} cannot be loaded: {error}") from error
-    except _MISFITS as error:
+    except _INCONSISTENT_VALUES as error:
         raise ModelFileError(
             f"{shown} cannot be loaded, its parts do not fit together: {error}"
         ) from error

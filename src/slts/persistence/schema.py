@@ -46,8 +46,8 @@ class Sizes:
             if size < 1 or self._known.setdefault(name, size) != size:
                 known = ", ".join(f"{n} = {self._known.get(n, '?')}" for n in dict.fromkeys(names))
                 raise ModelFileError(
-                    f"{owner} must have shape ({', '.join(names)}), where {known}; "
-                    f"it has shape {shape}"
+                    f"{owner} must have shape ({', '.join(names)}), where {known}, but "
+                    f"has shape {shape}"
                 )
 
 
@@ -56,7 +56,7 @@ def require_kind(kind: Kind, name: str, value: Any) -> None:
     if not kind.accepts(value):
         shown = repr(value)
         shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
-        raise ModelFileError(f"{name} must be {kind.text}, and is {shown}")
+        raise ModelFileError(f"{name} must be {kind.text}, but is {shown}")
 
 
 def where(kind: Kind, text: str, holds: Callable[[Any], object]) -> Kind:

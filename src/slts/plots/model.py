@@ -63,7 +63,7 @@ def plot_metric(model: Any, label: Any, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, figsize=(6.0, 5.0))
     names = _row_names(model, form) or [f"feature {u}" for u in range(len(metric))]
     ax.figure.colorbar(signed_image(ax, metric), ax=ax, label="weight")
-    parts = f", mean of {len(own)} parts" if len(own) > 1 else ""
+    parts = f", mean of {len(own)} phases" if len(own) > 1 else ""
     comparison = f" ({form.name}{parts})" if form.name else ""
     ax.set(title=f"metric of class {label}{comparison}", xlabel="channel of the landmark")
     ax.set_ylabel("channel of the series")
@@ -115,10 +115,11 @@ def plot_local_metrics(
             ax.set_xticks(range(len(names)) if last else [], names if last else [], rotation=90)
             ax.tick_params(labelsize="x-small")
             if g == 0 and n_phases > 1:
-                ax.set_title(f"part {f + 1} of {n_phases}")
+                ax.set_title(f"phase {f + 1} of {n_phases}")
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
     figure.suptitle(
-        f"metrics of class {label}: {form.name}\nrows: of the series, columns: of the landmark",
+        f"metrics of class {label}: {form.name}\n"
+        f"rows: channels of the series, columns: channels of the landmark",
         fontsize="medium",
     )
     return figure
@@ -130,7 +131,7 @@ def plot_landmark_weights(
     """Draw the landmarks that count most for one class.
 
     The landmarks of a `LocalSLTSClassifier` have metrics, not weights. Drawn is their effect: how
-    much the contribution to the score differs between the model's landmarks.
+    much the contribution to the decision value differs between the model's landmarks.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def plot_landmark_weights(
     names = [model.series_name(index) for index in form.landmark_indices[shown].tolist()]
     ax.set_yticks(range(len(shown)), names)
     ax.axvline(0.0, color="black", linewidth=0.8)
-    ax.set(xlabel="weight" if weighted else "effect on the score")
+    ax.set(xlabel="weight" if weighted else "effect on the decision value")
     # The form has the landmarks with a weight. SimilaritySVC has no others.
     n_chosen = len(getattr(model, "landmark_indices_", form.landmark_indices))
     listed = f", the first {len(shown)} shown" if len(shown) < len(used) else ""

@@ -173,7 +173,7 @@ def plot_contributions(
     ax.tick_params(labelbottom=False)
     ax.set_yticks(range(len(names)), names)
     ax.set_title(
-        f"class {explanation.predicted if label is None else label}: score "
+        f"class {explanation.predicted if label is None else label}: decision value "
         f"{sign * explanation.decision[position]:.3f} = offset "
         f"{sign * explanation.offset[position]:.3f} + sum of the map",
         fontsize="medium",

@@ -100,7 +100,7 @@ def plot_snippets(
         _draw_series(grid[:, 1], series, channels, window, sign * added[position], colour)
         names = batch.series_names
         name = f"series {one.example}" if names is None else names[one.example]
-        text = f"adds {sign * one.adds:+.2g} in {name}"
+        text = f"contributes {sign * one.adds:+.2g} in {name}"
         grid[0, 1].set_title(text, fontsize="x-small", loc="right")
         if not (form.snippets.shape_only[k] or form.snippets.by_strength[k]):
             for left, right in grid:

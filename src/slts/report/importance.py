@@ -20,7 +20,7 @@ _WORDS = {
     "levels": "how far values exceed levels of their channel, and how that changes",
     "affinity": "steps are aligned for the largest similarity",
     "cost": "steps are aligned for the smallest distance",
-    "snippets": "how often short pieces of training series occur",
+    "snippets": "how often short parts of training series occur",
 }
 
 
@@ -86,7 +86,7 @@ def _class_metrics(form: LinearForm) -> list[dict[str, Any]]:
     return [
         {
             "decision": decision,
-            "part": None if n_phases == 1 else f"part {phase + 1} of {n_phases}",
+            "part": None if n_phases == 1 else f"phase {phase + 1} of {n_phases}",
             "values": rounded(metrics[decision, form.own_group(decision), phase], 3),
         }
         for decision in range(n_decisions)
@@ -158,7 +158,7 @@ def _comparisons(comparisons: list[list[Any]]) -> str:
     ]
     caption = (
         "The model compares series in several ways, each with its own alignments and metrics. "
-        "Share of each comparison in the scores, in percent."
+        "Share of each comparison in the decision values, in percent."
     )
     return table("Importance of comparisons", rows, css="tint", caption=caption)
 
@@ -173,7 +173,7 @@ def _about_metrics(importance: Content) -> str:
     metrics, name = importance["metrics"], importance["metric_comparison"]
     sentences = [section("one_metric" if metrics[0]["decision"] is None else "metric_of_a_class")]
     if any(metric["part"] is not None for metric in metrics):
-        sentences.append(section("metrics_of_parts"))
+        sentences.append(section("metrics_of_phases"))
     if name is not None:
         sentences.append(section("metrics_of_comparison", name=escape(name), words=_words(name)))
     if "constant" in importance["metric_channels"]:

@@ -385,7 +385,7 @@
     return h("figure", { class: `snippet${example ? " with-example" : ""}` },
       h("figcaption", null, heading, snippets.text[j], " ", tag(snippets.compared[j])),
       h("div", { class: "strips" }, names, drawing, beside),
-      example ? h("figcaption", { class: "example" }, `${example.name}: adds ${plus(example.adds)}`) : null);
+      example ? h("figcaption", { class: "example" }, `${example.name}: contributes ${plus(example.adds)}`) : null);
   };
 
   const drawSnippets = () => {
@@ -482,7 +482,7 @@
     const mark = s("circle", { class: "picked", r: 10, visibility: "hidden" });
     const svg = s("svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
-      "aria-label": `Scatter plot of ${points.length} series in similarity space. The left and right arrow keys walk through all points and select their series in the explorer.`,
+      "aria-label": `Scatter plot of ${points.length} series in similarity space. The left and right arrow keys go through all points and select their series in the explorer.`,
     }, s("rect", { class: "frame", x: 0.5, y: 0.5, width: width - 1, height: height - 1 }), rings, dots, texts, mark);
     const nearest = (event) => {
       const box = svg.getBoundingClientRect();
@@ -659,7 +659,7 @@
   const drawScores = (entry) => {
     const values = entry.p || entry.scores;
     const group = byId("scores");
-    if (!values) { group.replaceChildren(h("p", { class: "note" }, "This model has no scores.")); return; }
+    if (!values) { group.replaceChildren(h("p", { class: "note" }, "This model has no decision values.")); return; }
     let classes = entry.classes && entry.classes.length ? entry.classes : model.classes.map((_, c) => c);
     if (classes.length < model.classes.length) classes = [...classes].sort((a, b) => values[b] - values[a]);
     const low = entry.p ? 0 : Math.min(0, ...values);
@@ -779,13 +779,13 @@
       best[0][0] > 0 ? `Largest contributions: ${best.filter(([v]) => v > 0).slice(0, 2).map(([v, r]) => `${channelName(r)} (${plus(v)})`).join(", ")}, ${stepName(bestStep)} (${plus(bySteps[bestStep])}).` : "All channels count against it.");
   };
 
-  /** Two sums that give the score: by steps and channels, and by landmarks and snippets. */
+  /** Two sums that give the decision value: by steps and channels, and by landmarks and snippets. */
   const drawLedger = (entry) => {
     const place = byId("ledger");
     if (!place || entry.map === undefined) return;
     const slot = entry.classes.indexOf(chosenClass);
     const name = classed(model.classes[chosenClass]);
-    byId("h-ledger").textContent = `How the score of ${name} adds up`;
+    byId("h-ledger").textContent = `How the decision value of ${name} adds up`;
     const score = entry.scores[chosenClass];
     const strongest = entry.strongest[slot];
     const [cellsSum, offset, intercept] = [score - entry.offset[slot], entry.offset[slot], entry.intercept[slot]];
@@ -806,12 +806,12 @@
       rounded[most] = round(rounded[most] + lost);
       const line = (text, value, total) => h("tr", total ? { class: "sum" } : null, h("th", { scope: "row" }, text), h("td", { class: "n" }, shown(value)));
       return h("table", { class: "plain short" }, h("caption", null, title),
-        h("tbody", null, rows.map(([text], k) => line(text, rounded[k], false)), line("score", round(score), true)));
+        h("tbody", null, rows.map(([text], k) => line(text, rounded[k], false)), line("decision value", round(score), true)));
     }));
-    byId("ledger-words").textContent = "Both sums give the same score. The offset belongs to no step and channel: it is the intercept"
+    byId("ledger-words").textContent = "Both sums give the same decision value. The offset belongs to no step or channel: it is the intercept"
       + (importance.metric_channels.includes("constant") || entry.snippets || Math.abs(offset - intercept) > 1e-9
-        ? ", and what landmarks add whatever the values are (the constant channel)." : ".")
-      + (entry.snippets ? " The intercept includes what the snippets of a mean training series add." : "");
+        ? ", plus the contribution of landmarks that does not depend on the values (the constant channel)." : ".")
+      + (entry.snippets ? " The intercept includes the contribution of snippets in a mean training series." : "");
   };
 
   /** Shows the snippets at a step; set when a series is drawn. */
@@ -826,7 +826,7 @@
     const [strongest, values, counts] = [occurring.strongest(current), occurring.values(current), occurring.counts(current)];
     const totals = occurring.totals(current).subarray(slot * steps, (slot + 1) * steps);
     const stepName = stepNames(entry);
-    byId("h-occurring").textContent = `Snippets that occur, and what they add to ${name}`;
+    byId("h-occurring").textContent = `Snippets that occur, and their contributions to ${name}`;
     const width = Math.max(280, place.clientWidth);
     const box = { x: 2, y: 4, width: width - 4, height: 84 };
     const wide = box.width / steps;
@@ -838,7 +838,7 @@
     const marks = s("g", null);
     const svg = s("svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "group",
-      "aria-label": `${capital(entry.id)} above, and the sum of what snippets add at each step below. The left and right arrow keys select a step.`,
+      "aria-label": `${capital(entry.id)} above, and the sum of the contributions of snippets at each step below. The left and right arrow keys select a step.`,
     }, cursor, lines, marks, barsOfSteps(totals, box, bars + 28, 26), endLabels(entry, box, height - 4));
     showStep = (i) => {
       chosenStep = i;
@@ -858,7 +858,7 @@
       byId("occurring-words").replaceChildren(h("strong", null, capital(stepName(i))),
         `: ${plural(counts[i], "snippet occurs", "snippets occur")}. `,
         counts[i] > found.length ? `The ${found.length} strongest are below, and lines above show the steps that they cover. ` : "",
-        `All snippets, also those that do not occur here, add ${plus(totals[i])} to ${name} at this step and ${plus(entry.snippets[slot])} in the whole series.`);
+        `All snippets, including those that do not occur here, contribute ${plus(totals[i])} to ${name} at this step and ${plus(entry.snippets[slot])} in the whole series.`);
     };
     const move = (step) => showStep(Math.min(steps - 1, Math.max(0, step)));
     svg.addEventListener("pointermove", (event) => {

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from slts.atomic_files import write_whole
+from slts.atomic_files import write_atomically
 from slts.guarantees.overlap import copies_sentence
 from slts.quantities import count
 from slts.report.card import card_section
@@ -72,7 +72,7 @@ def render(content: Content) -> str:
         "title": escape(content["title"]),
         "style": resource("page.css"),
         "nav": f"<ul>{nav}</ul>",
-        "masthead": _masthead(content),
+        "masthead": _header(content),
         "main": "\n".join(sections),
         "footer": escape(f"Made {card['made']} by {card['library']}."),
         "content": _embedded(content),
@@ -137,7 +137,7 @@ def write_page(content: Content, path: str | os.PathLike[str]) -> Path:
     """Write the content from `collect` as a page, completely or not at all."""
     target = Path(path)
     # Names of files that are not UTF-8 have characters that cannot be encoded.
-    write_whole(os.fspath(target), render(content).encode(errors="replace"))
+    write_atomically(os.fspath(target), render(content).encode(errors="replace"))
     return target
 
 
@@ -151,16 +151,16 @@ def _digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
 
 
-def _masthead(content: Content) -> str:
+def _header(content: Content) -> str:
     """Title, summary in sentences, key figures."""
     return (
         f'<p class="kicker">Model report, {escape(content["model"]["name"])}</p>\n'
         f"<h1>{escape(content['title'])}</h1>\n"
-        f'<p class="lede">{_lede(content)}</p>\n{_key_figures(content)}'
+        f'<p class="lede">{_summary_sentences(content)}</p>\n{_key_figures(content)}'
     )
 
 
-def _lede(content: Content) -> str:
+def _summary_sentences(content: Content) -> str:
     summary, certificate = content["summary"], content["certificate"]
     n_classes, accuracy = summary["n_classes"], summary["accuracy"]
     number = _NUMBERS[n_classes] if n_classes < len(_NUMBERS) else str(n_classes)
@@ -168,7 +168,7 @@ def _lede(content: Content) -> str:
     if summary["n_seen"]:
         sentences.append(
             f"<strong>{copies_sentence(summary['n_seen'], summary['n_series'])}</strong>, so the "
-            f"figures do not show how the model does on new series."
+            f"figures do not show how well the model classifies new series."
         )
     sentences.append(f"This model distinguishes {number} classes.")
     if accuracy is not None:

@@ -18,7 +18,7 @@ _ALPHAS = (0.05, 0.1, 0.01)
 # Series that the section lists.
 _MOST_LISTED = 200
 # Standard errors by which fewer sets have the true class than promised, if the series are others.
-_DOUBT = 3.0
+_LEAST_STANDARD_ERRORS = 3.0
 
 
 def sets_content(
@@ -108,7 +108,7 @@ def _doubt(sets: dict[str, Any]) -> str:
     """Say so if far fewer sets than promised have the true class."""
     (one,) = (one for one in sets["sizes"] if one["alpha"] == sets["alpha"])
     alpha, n = one["alpha"], one["none"] + one["one"] + one["several"]
-    fewest = 1 - alpha - _DOUBT * sqrt(alpha * (1 - alpha) / n)
+    fewest = 1 - alpha - _LEAST_STANDARD_ERRORS * sqrt(alpha * (1 - alpha) / n)
     if one["covered"] is None or one["covered"] >= fewest:
         return ""
     return section("doubtful_sets", covered=percent(one["covered"]))
@@ -125,7 +125,7 @@ def _odd_table(sets: dict[str, Any], labels: list[str], labelled: bool) -> str:
     head = ["Series", "Set", "Predicted class", *(["True class"] if labelled else [])]
     some = "" if len(rows) == sets["n_odd"] else f"{len(rows):,} of "
     caption = (
-        f"{some}{count(sets['n_odd'], 'series', 'series')} with no class or several, at "
+        f"{some}{count(sets['n_odd'], 'series', 'series')} whose set has no class or several, at "
         f"{percent(1 - sets['alpha'], 0)}."
     )
     return table(

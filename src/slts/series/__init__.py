@@ -1,16 +1,16 @@
 """Batches of multivariate series of different lengths: the only form of data in the rest of slts.
 
-batch        `SeriesBatch`, the container: values (steps x channels) and offsets
-dataset      `Dataset`: a batch with labels, identifiers and groups
-convert      `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
-flatten      lists, arrays and pandas containers -> flat values and offsets; checks of the values
-long_tables  rows of data frames and files, one per step -> `Dataset`; time grid
-missing      missing values: what is observed, steps to leave out, interpolation
-channels     maps of steps and channels: unit rows, a constant channel, scales, levels, components
-naming       names of series from their identifiers; times of steps
-preview      the HTML table that notebooks show for a batch
-outlines     digests by which copies of series are recognised
-source       the protocol of sources of series in parts; keys of series and identifiers
+batch          `SeriesBatch`, the container: values (steps x channels) and offsets
+dataset        `Dataset`: a batch with labels, identifiers and groups
+convert        `as_series`, the public entry: arrays, lists and data frames -> `SeriesBatch`
+flatten        lists, arrays and pandas containers -> flat values and offsets; checks of the values
+long_tables    rows of data frames and files, one per step -> `Dataset`; time grid
+missing        missing values: what is observed, steps to leave out, interpolation
+channels       maps of steps and channels: unit rows, a constant channel, scales, levels, components
+naming         names of series from their identifiers; times of steps
+preview        the HTML table that notebooks show for a batch
+shape_digests  digests by which copies of series are recognised
+source         the protocol of sources of series in parts; keys of series and identifiers
 
 Data are checked once, in `as_series` or in the constructor of `SeriesBatch`. Code that receives a
 batch can rely on float64 values that are finite or, if missing, NaN, and on at least one value in

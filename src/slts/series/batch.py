@@ -115,8 +115,8 @@ class SeriesBatch:
         names = _checked_names(channel_names, flat.shape[1])
         check_values(flat, bounds, names)
         called = None if series_names is None else _checked_series_names(series_names, bounds)
-        moments = None if times is None else _checked_times(times, len(flat))
-        self._set(flat, bounds, names, called, moments)
+        checked_times = None if times is None else _checked_times(times, len(flat))
+        self._set(flat, bounds, names, called, checked_times)
 
     def _set(
         self,

@@ -173,7 +173,7 @@ def usable(
             # Batches are parts of a table: a number would not be that of the whole.
             named = f"{dataset.source}: series {position if id is None else repr(id)}"
             where = named if place is None else place(position)
-            raise DataError(f"{where}: {reason}; correct it, or leave the series out")
+            raise DataError(f"{where}: {reason}. Correct it, or leave the series out")
         unusable.append(Unusable(position, id, reason))
     return replace(dataset[observed & ~infinite], unusable=tuple(unusable))
 

@@ -15,7 +15,7 @@ from slts.series.naming import names_of
 
 _NUMBER_KINDS = "biuf"
 # Ratio of channels to steps from which the axes of equal series may be swapped.
-_FAR_MORE = 4
+_SWAPPED_RATIO = 4
 _FRAME_CLASSES = {
     "pandas": {"DataFrame"},
     "polars": {"DataFrame", "LazyFrame"},
@@ -79,7 +79,7 @@ def warn_if_swapped(X: object) -> None:
             shape = (len(X), *own)
             what, axes = f"X with {count(len(X), 'array')} of shape {own}", "(time, channels)"
             fix = "slts.as_series(X, layout='time_first')"
-    if len(shape) == 3 and shape[1] > _FAR_MORE * shape[2] > 0:
+    if len(shape) == 3 and shape[1] > _SWAPPED_RATIO * shape[2] > 0:
         warn(
             f"{what} is read as series of {shape[1]} channels and {count(shape[2], 'step')}. "
             f"If the axes are {axes}, use {fix}"
@@ -138,8 +138,8 @@ def as_numbers(x: object, where: str) -> AnyArray:
         return _from_objects(array, where)
     if kind == "c":
         raise DataError(
-            f"Complex data not supported: {where} has dtype {array.dtype}; "
-            "pass its real and imaginary parts as two channels"
+            f"Complex data not supported: {where} has dtype {array.dtype}. "
+            "Pass its real and imaginary parts as two channels"
         )
     raise DataError(f"{where} has dtype {array.dtype}, expected real numbers: convert it first")
 
@@ -207,14 +207,14 @@ def check_values(
         if np.isnan(value):
             raise DataError(
                 f"{place} is NaN, but missing values are an error here: use missing='ignore', or "
-                "impute them; padded=True is for NaN that only pads the ends of short series"
+                "impute them. If NaN only pads the ends of short series, use padded=True"
             )
-        raise DataError(f"{place} is {value}: no value may be infinite; clip or remove it")
+        raise DataError(f"{place} is {value}: no value may be infinite. Clip or remove it")
     observed = np.logical_or.reduceat(finite.any(axis=1), offsets[:-1])
     if not observed.all():
         raise DataError(
             f"{name(int(np.argmin(observed)))} is NaN throughout: at least one value of a series "
-            "must be observed; leave it out, and its label too"
+            "must be observed. Leave it out, and its label too"
         )
 
 
@@ -263,7 +263,7 @@ def _time_first(x: object, index: int, layout: Layout) -> AnyArray:
     if array.ndim == 0:
         raise DataError(
             f"series {index} is a single number, expected an array {axes} or (time,). "
-            "Reshape your data: X is a list of series; write one series as [x]"
+            "Reshape your data: X is a list of series. Write one series as [x]"
         )
     raise DataError(
         f"series {index} has {array.ndim} dimensions (shape {array.shape}), expected 2: {axes}"
@@ -279,8 +279,8 @@ def _check_blocks(blocks: list[AnyArray], layout: Layout) -> None:
         index = int(empty[0])
         what = "steps" if lengths[index] == 0 else "channels"
         raise DataError(
-            f"series {index} has 0 {what}: every series needs at least one step and one channel; "
-            "leave it out, and its label too"
+            f"series {index} has 0 {what}: every series needs at least one step and one channel. "
+            "Leave it out, and its label too"
         )
     odd = np.flatnonzero(widths != widths[0])
     if odd.size:
@@ -444,7 +444,7 @@ def _text_labels(X: Any) -> tuple[str, ...] | None:
     if not labels or not all(isinstance(label, str) for label in labels):
         return None
     if len(set(labels)) < len(labels):
-        raise DataError(f"X has columns of equal names: rename them; they are {labels}")
+        raise DataError(f"X has columns with the same name: rename them. The columns are {labels}")
     return tuple(labels)
 
 

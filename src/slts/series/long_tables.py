@@ -27,12 +27,12 @@ compute: Any = LazyModule("pyarrow.compute", "io")
 
 _TIME_EXAMPLES: dict[TimeForm, str] = {
     "number": "0.5",
-    "moment": "2024-01-31 12:00:00",
+    "timestamp": "2024-01-31 12:00:00",
     "zoned": "2024-01-31 12:00:00Z",
     "clock": "12:00:00",
 }
 # How to overrule a guess.
-_OVERRULE = "name the channels with --channels (channels=), and the time with --time (time=)"
+_HOW_TO_OVERRIDE = "name the channels with --channels (channels=), and the time with --time (time=)"
 # Largest number of steps of the grid, in rows of the table: a smaller distance is a mistake.
 _MOST_STEPS = 1000
 # Largest rounding error of a time, in steps.
@@ -53,7 +53,7 @@ def role_columns(chunk: Chunk, columns: Columns, *, labels: bool) -> dict[str, A
         row = first_true(missing)
         if row is not None:
             place = place_in_series(chunk, columns, row)
-            raise DataError(f"{place}: {name!r} ({role}) is missing; fill it in or drop the row")
+            raise DataError(f"{place}: {name!r} ({role}) is missing: fill it in or drop the row")
         found[role] = column
     return found
 
@@ -84,14 +84,14 @@ def checked_rows(chunk: Chunk, columns: Columns, *, labels: bool) -> Chunk:
         infinite = np.isinf(found[name].to_numpy())
         if name in columns.channels and infinite.any() and not columns.skip:
             place = place_in_series(chunk, columns, int(np.argmax(infinite)))
-            raise DataError(f"{place}: {name!r} is infinite; clip it or drop the series")
+            raise DataError(f"{place}: {name!r} is infinite: clip it or drop the series")
     return replace(chunk, rows=pa.table(found))
 
 
 def _read_times(chunk: Chunk, columns: Columns, column: Any) -> Any:
     """Read times; raise an error if they are not finite, or not as in the first rows."""
     is_text, form = pa.types.is_string(column.type), columns.time_form
-    expected = "finite numbers or moments"
+    expected = "finite numbers or timestamps"
     if form is not None:
         expected = f"text such as {_TIME_EXAMPLES[form]}"
     if is_text != (form is not None):
@@ -142,9 +142,9 @@ def assemble(
                 known = columns.id_columns or (columns.id,)
                 raise DataError(
                     f"{source}: {name!r} ({role}) varies in series {ids[codes[row]]!r}: "
-                    f"{each[int(codes[row])].as_py()!r} and {column[row].as_py()!r}; it must be "
-                    f"the same in all rows of a series. If rows of equal {columns.id!r} are "
-                    f"several series, name all columns that identify one: "
+                    f"{each[int(codes[row])].as_py()!r} and {column[row].as_py()!r}. It must be "
+                    f"the same in all rows of a series. If rows with equal {columns.id!r} belong "
+                    f"to several series, name all columns that identify one: "
                     f"{' '.join(f'--id {name}' for name in known)} --id ... "
                     f"(id=[{', '.join(map(repr, known))}, ...])"
                 )
@@ -154,7 +154,7 @@ def assemble(
         if len(varying):
             raise DataError(
                 f"{source}: column {name!r} is constant in every series of the first rows, so it "
-                f"is not a channel, but it varies in series {ids[varying[0]]!r}: {_OVERRULE}"
+                f"is not a channel, but it varies in series {ids[varying[0]]!r}: {_HOW_TO_OVERRIDE}"
             )
     # Rows that are in order already are not copied.
     is_mixed = bool((np.diff(codes) < 0).any())
@@ -167,14 +167,15 @@ def assemble(
         )
     if columns.time is not None:
         times = rows[columns.time].to_numpy()
-        falling = steps.falling(times)
-        if len(falling) and columns.rising:
+        unordered = steps.not_increasing(times)
+        if len(unordered) and columns.rising:
             raise DataError(
-                f"{source}: column {columns.time!r} rises in every series of the first rows, so it "
-                f"is the time, but it does not rise in series {ids[falling[0]]!r}: {_OVERRULE}"
+                f"{source}: column {columns.time!r} increases in every series of the first rows, "
+                f"so it is the time, but it does not increase in series {ids[unordered[0]]!r}: "
+                f"{_HOW_TO_OVERRIDE}"
             )
-        if len(falling):
-            _refuse_midnight(rows[columns.time], steps, columns, ids, source)
+        if len(unordered):
+            _raise_if_past_midnight(rows[columns.time], steps, columns, ids, source)
             order = sorted_rows(codes, times, ids, source)
             notes = (f"steps were sorted by {columns.time!r}: the rows are not in order of time",)
         times = times[order]
@@ -194,7 +195,7 @@ def assemble(
     )  # fmt: skip
 
 
-def _refuse_midnight(
+def _raise_if_past_midnight(
     times: Any, steps: SeriesRows, columns: Columns, ids: Sequence[object], source: str
 ) -> None:
     """Raise an error if times of day start again within a series: they do not order its steps.
@@ -239,7 +240,7 @@ def _on_grid(
             f"{source}: --every (every=) cannot resample the time {columns.time!r}, which has no "
             f"dates"
         )
-    step = grid_step(str(columns.every), source, moments=unit is not None)
+    step = grid_step(str(columns.every), source, timestamps=unit is not None)
     starts, stops = offsets[:-1], offsets[1:]
     # Rounding must not remove the last step.
     lengths = np.floor((times[stops - 1] - times[starts]) / step + _TOLERANCE).astype(np.int64) + 1

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from slts._typing import AnyArray
 from slts.columns import Columns
-from slts.hashing import mixed
+from slts.hashing import splitmix64
 from slts.series.batch import SeriesBatch
 from slts.series.dataset import Dataset
 
@@ -94,7 +94,7 @@ def identifier_digests(ids: Sequence[Any] | AnyArray) -> Digests:
     """
     array = np.asarray(ids)
     if array.dtype.kind in "iu":
-        return mixed(array.astype(np.int64).view(np.uint64))
+        return splitmix64(array.astype(np.int64).view(np.uint64))
     if array.dtype.kind == "f" and (array == np.trunc(array)).all() and (abs(array) < 2**53).all():
         # An integer column with a missing value somewhere is stored as float.
         return identifier_digests(array.astype(np.int64))
@@ -111,5 +111,5 @@ def _identifier_digest(id: Any) -> bytes:
     if isinstance(id, float) and id.is_integer():
         id = int(id)
     if isinstance(id, int) and not isinstance(id, bool) and -(2**63) <= id < 2**64:
-        return mixed(np.array([id % 2**64], dtype=np.uint64)).tobytes()
+        return splitmix64(np.array([id % 2**64], dtype=np.uint64)).tobytes()
     return blake2b(repr(id).encode(), digest_size=8).digest()

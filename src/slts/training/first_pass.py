@@ -21,7 +21,7 @@ from slts.execution import (
 )
 from slts.quantities import count
 from slts.series import SeriesBatch
-from slts.series.outlines import outline_digests
+from slts.series.shape_digests import shape_digests
 from slts.series.source import Digests, Part, SeriesSource, series_keys
 from slts.training.held_out import Split, make_splits
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
@@ -42,7 +42,7 @@ MOST_DIGESTS = 1_000_000
 
 # Copies of a part while it is read, drawn from and handed over, and the memory for those of all
 # threads, as a multiple of the sample.
-_COPIES, _READING = 4, 6
+_COPIES_IN_MEMORY, _READING = 4, 6
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class FirstPass:
         Whether the sample holds every series of positive weight.
     in_memory
         Whether the source is arrays, whose series users can name by index.
-    outlines
-        Sorted `outline_digests` of the distinct series of positive weight, of `MOST_DIGESTS` at
+    digests_of_shapes
+        Sorted `shape_digests` of the distinct series of positive weight, of `MOST_DIGESTS` at
         most.
     """
 
@@ -76,7 +76,7 @@ class FirstPass:
     sample: Sample
     complete: bool
     in_memory: bool
-    outlines: Digests
+    digests_of_shapes: Digests
 
     @property
     def n_series(self) -> int:
@@ -127,13 +127,13 @@ class _Form(NamedTuple):
         """Raise an error if another part has other channels, or other types of labels."""
         if self[1:3] != other[1:3]:
             raise DataError(
-                f"{other.part} has {other._channels()}, and {self.part} has {self._channels()}: "
+                f"{other.part} has {other._channels()}, but {self.part} has {self._channels()}: "
                 f"all parts must have the same channels."
             )
         if isinstance(self.label, str | bytes) != isinstance(other.label, str | bytes):
             text, number = (self, other) if isinstance(self.label, str | bytes) else (other, self)
             raise DataError(
-                f"{text.part} has text labels, such as {text.label!r}, and {number.part} has "
+                f"{text.part} has text labels, such as {text.label!r}, but {number.part} has "
                 f"numbers, such as {number.label!r}: labels must be all text, or all numbers."
             )
 
@@ -149,10 +149,10 @@ class _PartCounts(NamedTuple):
     digests: Digests
     form: _Form | None
     reservoir: Reservoir
-    outlines: Digests
+    digests_of_shapes: Digests
 
 
-class _Outlines:
+class _DigestSample:
     """Digests of the distinct series with the smallest keys."""
 
     def __init__(self) -> None:
@@ -185,11 +185,11 @@ def count_and_sample(
     """Read all series once, count them and draw a sample."""
     require_labels(source)
     parts, repeated = source.parts(), RepeatedIdentifiers(source)
-    reservoir, outlines = Reservoir(size), _Outlines()
+    reservoir, digests_of_shapes = Reservoir(size), _DigestSample()
     in_memory = isinstance(source, ArraySource)
     if not in_memory and source.n_bytes and not runner.is_remote:
         # Every thread holds what it reads.
-        per_thread = READER_BYTES + _COPIES * source.n_bytes / len(parts)
+        per_thread = READER_BYTES + _COPIES_IN_MEMORY * source.n_bytes / len(parts)
         at_once = _READING * size.n_bytes / per_thread
         runner = ThreadRunner(int(min(runner.n_workers, max(1.0, at_once))))
     form: _Form | None = None
@@ -207,7 +207,7 @@ def count_and_sample(
         n_steps += found.n_steps
         reservoir.merge(found.reservoir)
         repeated.add(found.digests)
-        outlines.add(found.outlines)
+        digests_of_shapes.add(found.digests_of_shapes)
     sample = reservoir.sample()
     if sample is None:
         raise no_series(source)
@@ -235,7 +235,7 @@ def count_and_sample(
         reservoir.complete,
         in_memory,
         # Their order must not tell the order of the series.
-        np.sort(outlines.take()[1]),
+        np.sort(digests_of_shapes.take()[1]),
     )
 
 
@@ -248,7 +248,7 @@ def _warn_about_empty_channels(series: SeriesBatch, *, is_sample: bool) -> None:
             f"channel {empty[0]} has" if len(empty) == 1 else f"channels {', '.join(empty)} have"
         )
         where = f"a sample of {len(series)} training series" if is_sample else "any training series"
-        warn(f"{which} no value in {where}: leave out what is never measured")
+        warn(f"{which} no value in {where}: leave out channels that were never measured")
 
 
 def _warn_about_similar_classes(classes: AnyArray) -> None:
@@ -261,7 +261,7 @@ def _warn_about_similar_classes(classes: AnyArray) -> None:
     if found:
         warn(
             f"labels that differ only in case or spaces are different classes: "
-            f"{', '.join(found)}. If they are the same class, write them alike"
+            f"{', '.join(found)}. If they are the same class, write them in the same way"
         )
 
 
@@ -314,7 +314,7 @@ def _count(
 ) -> _PartCounts:
     size, seed, requires_unique_ids = shared
     number, ceilings = own
-    reservoir, outlines = Reservoir(size, ceilings), _Outlines()
+    reservoir, digests_of_shapes = Reservoir(size, ceilings), _DigestSample()
     n_series = n_steps = 0
     digests: list[Digests] = []
     totals: dict[Any, float] = {}
@@ -327,7 +327,7 @@ def _count(
         keys, used = series_keys(series, seed), weights > 0.0
         parts, positions = np.full(len(keys), number), n_series + np.arange(len(keys))
         reservoir.add(Sample(keys, labels, weights, parts, positions, series, piece.groups))
-        outlines.add(np.stack([keys, outline_digests(series)])[:, used])
+        digests_of_shapes.add(np.stack([keys, shape_digests(series)])[:, used])
         if requires_unique_ids:
             digests.append(digests_in(piece))
         names, which = np.unique(labels, return_inverse=True)
@@ -340,7 +340,7 @@ def _count(
             form = _Form(part.name, series.n_channels, series.channel_names, example)
     reservoir.sample()
     return _PartCounts(
-        n_series, n_steps, totals, join_digests(digests), form, reservoir, outlines.take()
+        n_series, n_steps, totals, join_digests(digests), form, reservoir, digests_of_shapes.take()
     )
 
 

@@ -136,9 +136,9 @@ class _Groups:
         usable = np.flatnonzero(~counts[:, n_groups == 1].any(axis=1)).tolist()
         if len(usable) < 2:
             raise DataError(
-                f"{name} needs two groups that can be held out. {len(usable)} of the {len(first)} "
-                f"groups can: a group that has all series of a class cannot be held out. Use more "
-                f"groups, or no groups."
+                f"{name} needs two groups that can be held out. Only {len(usable)} of the "
+                f"{len(first)} groups can: a group that has all series of a class cannot be held "
+                f"out. Use more groups, or no groups."
             )
         return cls(members, counts / counts.sum(axis=0), n_groups, usable)
 
@@ -189,7 +189,7 @@ def _splits_of_indices(cv: Any, name: str, indices: IntArray | None, n_series: i
     if indices is None:
         raise ValueError(
             f"The '{name}' parameter must not hold indices of series that are not in memory. Got "
-            f"{cv!r} instead; use an int, a hold-out fraction, or a splitter such as "
+            f"{cv!r} instead: use an int, a hold-out fraction, or a splitter such as "
             f"StratifiedKFold."
         )
     try:
@@ -204,7 +204,7 @@ def _splits_of_indices(cv: Any, name: str, indices: IntArray | None, n_series: i
     if not usable:
         raise ValueError(
             f"The '{name}' parameter must have series on both sides of a split. None of its "
-            f"{len(splits)} splits has, among the {len(indices)} series that are compared."
+            f"{len(splits)} splits does, among the {len(indices)} series that are compared."
         )
     return usable
 

@@ -85,6 +85,6 @@ def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> N
     if len(missing):
         names = ", ".join(map(repr, classes[missing].tolist()))
         warn(
-            f"No landmark is of class {names}: raise n_landmarks, or give landmarks= that cover "
-            f"every class.",
+            f"There is no landmark of class {names}: raise n_landmarks, or give landmarks= that "
+            f"cover every class.",
         )

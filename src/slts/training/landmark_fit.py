@@ -251,7 +251,7 @@ def _plan(
         raise ValueError(
             f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
             f"With regularizer={options.regularizer!r} all alignments must be in memory{needed}. "
-            f"Raise it, or use fewer n_landmarks."
+            f"Raise it, or lower n_landmarks."
         )
     plan.check(options.owner)
     return plan

@@ -16,7 +16,7 @@ from slts.training.metric_pipeline import metrics_at_once
 _LOGGER = logging.getLogger("slts")
 
 # Copies of a batch of series while it is read: decoded, checked, joined, mapped to rows.
-_COPIES = 6
+_COPIES_IN_MEMORY = 6
 # Bytes of a batch and of a block of results; smaller if many threads read.
 _LEAST_CHUNK, _MOST_CHUNK = 2**20, 16 * 2**20
 _READING_SHARE = 1 / 4
@@ -217,11 +217,11 @@ class MemoryPlan:
         remote: bool,
     ) -> MemoryPlan:
         series = 8.0 * work.n_channels * work.n_steps / work.n_series
-        chunk = limit * _READING_SHARE / readers / (_COPIES + 2)
+        chunk = limit * _READING_SHARE / readers / (_COPIES_IN_MEMORY + 2)
         chunk = min(_MOST_CHUNK, max(_LEAST_CHUNK, chunk))
         batch = min(max(chunk, series), work.n_series * series)
         block = min(max(chunk, work.per_result), work.n_series * work.per_result)
-        reading = readers * (_COPIES * batch + 2 * block)
+        reading = readers * (_COPIES_IN_MEMORY * batch + 2 * block)
         for_solving = limit * _SOLVING_SHARE
         most_rows = for_solving / (_HELD_ROWS + _WORKING_ROWS)
         rows = work.row_bytes(most_rows)
@@ -283,8 +283,8 @@ class MemoryPlan:
     def _alternative(self) -> str:
         if self.reading > max(self.tuning, self.sample):
             return ", or use fewer threads (n_jobs)"
-        why = ": they and some series of every class must be in memory"
-        return f", or use fewer n_landmarks{why if self.sample > self.tuning else ''}"
+        why = ": landmarks and some series of every class must be in memory"
+        return f", or lower n_landmarks{why if self.sample > self.tuning else ''}"
 
     def __str__(self) -> str:
         """Describe the plan in one line."""

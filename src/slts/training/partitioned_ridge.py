@@ -18,7 +18,7 @@ from slts.series.source import Part, SeriesSource
 from slts.training.source import BATCH, READER_BYTES, pieces
 
 # Copies of a batch of series while it is read and mapped; features and coordinates exist twice.
-_COPIES, _BLOCKS = 6, 2
+_COPIES_IN_MEMORY, _BLOCKS = 6, 2
 # Matrices of sums for each task: while it adds, and of a finished one that waits for earlier parts.
 _SUMS = 5
 # Share of the memory for one batch, with all that is computed from it.
@@ -112,7 +112,7 @@ class PartitionedRidge:
         release_memory()
         parts, runner = self.source.parts(), self.runner
         n, n_features = len(coordinates.shift), coordinates.n_features
-        per_series = _COPIES * self.series_bytes + _BLOCKS * 8 * (2 * n + n_features)
+        per_series = _COPIES_IN_MEMORY * self.series_bytes + _BLOCKS * 8 * (2 * n + n_features)
         batch_size = int(min(BATCH, max(1.0, _BATCH_SHARE * self.memory / per_series)))
         if runner.is_remote:
             coordinates = coordinates.with_jobs(1)

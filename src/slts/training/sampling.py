@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.hashing import mixed
+from slts.hashing import splitmix64
 from slts.series import SeriesBatch
 from slts.series.source import Digests
 
@@ -27,7 +27,9 @@ _FIELDS = ("keys", "labels", "weights", "parts", "positions")
 
 def shuffled(keys: Digests, purpose: int) -> IntArray:
     """Return a random order that depends on the keys alone; every purpose has its own order."""
-    return np.argsort(mixed(keys ^ mixed(np.array([purpose], dtype=np.uint64))), kind="stable")
+    return np.argsort(
+        splitmix64(keys ^ splitmix64(np.array([purpose], dtype=np.uint64))), kind="stable"
+    )
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def is_source(X: Any) -> bool:
     if is_collection(X):
         raise DataError(
             "X must be series or a scan. Got a Dask collection instead: use "
-            "slts.scan_series(X, label='...'); a bag holds pairs (series, label)."
+            "slts.scan_series(X, label='...'). A bag holds pairs (series, label)."
         )
     return isinstance(X, SeriesSource)
 
@@ -184,7 +184,7 @@ class RepeatedIdentifiers:
         raise DataError(
             f"Series {_identifier(parts[second], digests[pair[1]])} appears in both "
             f"{parts[first].name} and {parts[second].name}. All rows of a series must be "
-            f"contiguous. Sort the data by series; in a Dask data frame all rows of a series must "
+            f"contiguous. Sort the data by series. In a Dask data frame, all rows of a series must "
             f"be in one partition: frame.shuffle(id).persist()."
         )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from slts._typing import FloatArray, IntArray
-from slts.hashing import mixed
+from slts.hashing import splitmix64
 from slts.series.batch import SeriesBatch
 from slts.series.missing import has_missing, zero_missing
 from slts.series.source import Digests, series_keys
 
-__all__ = ["outline_digests"]
+__all__ = ["shape_digests"]
 
 # The beginning of a series is averaged over this many equal blocks, and projected on this many
 # random directions. A projection of random series has about unit variance; its cells have a width.
@@ -22,7 +22,7 @@ _LEAST_SPREAD = 1e-3
 _FEWEST, _COUNTED_SPREAD = 6, 1e-2
 
 
-def outline_digests(batch: SeriesBatch, *, longer: bool = False) -> Digests:
+def shape_digests(batch: SeriesBatch, *, longer: bool = False) -> Digests:
     """Return a 64-bit digest of the shape with which every series begins.
 
     A copy has the same digest if its channels were shifted, or all multiplied by one factor, or if
@@ -46,9 +46,9 @@ def outline_digests(batch: SeriesBatch, *, longer: bool = False) -> Digests:
     shapes, n_counted = _standardised(_block_means(batch, steps))
     directions = np.random.RandomState(0).standard_normal((shapes.shape[1], _DIRECTIONS))
     cells = np.floor(shapes @ (directions / (_CELL * np.sqrt(len(directions)))))
-    digests = mixed(steps.astype(np.uint64))
+    digests = splitmix64(steps.astype(np.uint64))
     for column in cells.astype(np.int64).view(np.uint64).T:
-        digests = mixed(digests ^ column)
+        digests = splitmix64(digests ^ column)
     few = np.flatnonzero((np.minimum(steps, _BLOCKS) - 1) * n_counted < _FEWEST)
     if len(few):
         digests[few] = series_keys(_as_float32(batch[few]), seed=0)

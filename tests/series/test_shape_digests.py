@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import slts
-from slts.series.outlines import outline_digests
+from slts.series.shape_digests import shape_digests
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def series():
 
 
 def digests(series, **options):
-    return outline_digests(slts.as_series(series), **options)
+    return shape_digests(slts.as_series(series), **options)
 
 
 def test_independent_series_differ(series):
