@@ -1,7 +1,7 @@
 """How the cost of fit and predict grows with series, steps, channels and classes.
 
-Made-up series, one axis at a time. Every point is a process of its own with one thread; its time is
-that of the processor, which depends little on other load. Compilation is left out. A classifier
+Synthetic series, one axis at a time. Every point is a process of its own with one thread; its time
+is that of the processor, which depends little on other load. Compilation is left out. A classifier
 leaves an axis at the first point beyond the limits of time or memory. With a figure, the times in
 the JSON file are drawn (extra `plot`).
 

@@ -78,7 +78,7 @@ class Protocol:
     univariate
         Names of the data sets with one channel, for the comparison.
     cue_sizes, cue_test, cue_seeds
-        Made-up families: numbers of training series, number of test series, and number of seeds.
+        Synthetic families: numbers of training series, number of test series, and number of seeds.
     test_share
         Share of the series in the test set, where the split is random.
     most_train

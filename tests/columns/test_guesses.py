@@ -366,6 +366,30 @@ def test_a_repeated_identifier_of_a_row_is_a_question(wanted):
     time = [0, 0, 0, 0, 0, 0, 0, 1]
     assert not guess({"when": time, **table}, time="when", **wanted).wide
     assert not guess({"time": time, **table}, **wanted).wide
+    # Short series, whose channels are few or named.
+    assert not guess(table, channels=",".join(f"t{k}" for k in range(9)), **wanted).wide
+    few = {name: table[name] for name in ("id", "t0", "t1", "t2")}
+    assert not guess(few, **wanted).wide
+
+
+def test_people_who_are_repeated_beside_a_unique_identifier_need_no_names_of_their_own():
+    table = {"id": range(8), "subject": list("aabcdefg"), "label": list("uvuvuvuv")}
+    table |= {f"t{k}": RNG.normal(size=8) for k in range(9)}
+    with pytest.raises(DataError, match=r"If a row is a series, use --id id \(id=\)"):
+        guess(table)
+    assert guess(table, id="id").wide
+
+
+def test_times_grow_evenly_at_the_rate_of_their_series():
+    ids = list(30 * "a" + 30 * "b")
+    channel = RNG.normal(size=60)
+    rates = np.r_[np.arange(30) * 10, np.arange(30) * 20]
+    assert guess({"id": ids, "clock": rates, "x": channel}).time == "clock"
+    nanoseconds = 1_700_000_000_000_000_000 + 1000 * np.arange(60)
+    assert guess({"id": ids, "clock": nanoseconds, "x": channel}).time == "clock"
+    meter = np.cumsum(RNG.uniform(1.0, 2.0, size=60))
+    with pytest.raises(DataError, match="clock"):
+        guess({"id": ids, "clock": meter, "x": channel})
 
 
 def test_an_example_of_text_is_not_a_number():

@@ -1,12 +1,14 @@
 """ThreadRunner: results in order, errors stop all work, no file is left behind."""
 
 import _thread
+import gc
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -199,6 +201,52 @@ def test_idle_threads_hold_nothing(monkeypatch):
     assert len(held) == 4
     assert len(alive) == 13
     assert [own for own in alive if own() is not None] == []
+
+
+@pytest.mark.parametrize("how", ["closed", "failed"])
+def test_cancelled_tasks_hold_nothing(how):
+    class Large:
+        pass
+
+    alive, begun = [], threading.Barrier(3)
+
+    def task(part, shared, own):
+        alive.append(weakref.ref(made := Large()))
+        if part == 0 and how == "closed":
+            return part
+        begun.wait(PATIENCE)
+        while how == "closed":
+            check_stopped()
+            time.sleep(0.001)
+        raise RuntimeError(f"broken {made}")
+
+    found = ThreadRunner(3).map(task, range(9 if how == "closed" else 3))
+    gc.disable()
+    try:
+        if how == "closed":
+            assert next(found) == 0
+            found.close()
+        else:
+            with pytest.raises(RuntimeError, match="broken"):
+                list(found)
+        del found
+        assert [own for own in alive if own() is not None] == []
+    finally:
+        gc.enable()
+
+
+def test_an_error_is_raised_while_an_earlier_part_is_running():
+    endless = Endless()
+
+    def task(part, shared, own):
+        if part == 0:
+            return endless.work(part)
+        assert endless.started.wait(PATIENCE)
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        list(ThreadRunner(2).map(task, range(2)))
+    assert endless.stopped == [0]
 
 
 def test_a_thread_of_a_failed_map_is_not_used_again():

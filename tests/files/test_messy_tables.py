@@ -56,11 +56,15 @@ def test_text_times_order_the_steps_in_every_form(form, written, tmp_path):
         assert data.series[order] == BATCH
 
 
+# The first step of a series, the distance of steps, and the length of a turn of the clock.
+@pytest.mark.parametrize("clock", [(86_398, 1, 86_400), (43_198, 1, 43_200), (0, 46_000, 86_400)])
 @pytest.mark.parametrize("kind", ["text", "time32[s]", "time64[ns]"])
 @pytest.mark.parametrize("form", [".csv", ".parquet", "frame"])
-def test_times_of_day_that_start_again_at_midnight_are_an_error(kind, form, tmp_path):
+def test_times_of_day_that_start_again_are_an_error(kind, form, clock, tmp_path):
     table = long_table(BATCH, LABELS, IDS)
-    seconds = pa.array([(86_398 + step) % 86_400 for step in table["t"].to_pylist()], "int32")
+    first, distance, turn = clock
+    times = [(first + distance * step) % turn for step in table["t"].to_pylist()]
+    seconds = pa.array(times, "int32")
     clock = seconds.cast("time32[s]")
     table = replaced(table, "t", clock.cast("string" if kind == "text" else kind))
     message = r"data.*: the times of day 't' start again within series 'r0.*Add the dates.*--time"

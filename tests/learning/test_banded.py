@@ -21,6 +21,12 @@ def gram(rng, size):
     return half @ half.T
 
 
+def test_a_matrix_that_is_not_reduced_is_an_error(rng):
+    system = Banded(gram(rng, 5), SHIFTS)
+    with pytest.raises(ValueError, match="Not all shifts are factorised"):
+        system.quadratic(np.ones((1, 5)))
+
+
 @pytest.mark.parametrize("instructions", ["", "avx2", "baseline"])
 @pytest.mark.parametrize("size", SIZES)
 def test_solutions_are_those_of_inverses(rng, monkeypatch, size, instructions):

@@ -354,6 +354,12 @@ def test_the_local_classifier_learns_from_all_parts(more, tmp_path, local_in_par
     assert found.ridge.objective == pytest.approx(whole.ridge.objective, rel=1e-9)
     # Tuning series are left out before they choose snippets, here from other candidates.
     others = np.setdiff1d(np.arange(len(sampled)), training.tuning)
+    in_memory = learn_local_metrics(
+        replace(training, everything=None), representations, options
+    ).ridge.left_out
+    np.testing.assert_allclose(
+        found.ridge.left_out[training.tuning], in_memory[training.tuning], atol=1e-8
+    )
     np.testing.assert_allclose(
         found.ridge.left_out[others], whole.ridge.left_out[sampled[others]], atol=1e-8
     )

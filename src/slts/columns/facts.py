@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slts._typing import AnyArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.columns.rows import (
     NUMERIC,
     Chunk,
@@ -25,6 +25,9 @@ from slts.errors import DataError
 from slts.extras import LazyModule
 
 compute: Any = LazyModule("pyarrow.compute", "io")
+
+# Times and what grows with them may be rounded, to about this share of a step.
+_ROUNDING = 0.01
 
 ID_NAMES = (
     "id", "seriesid", "series", "caseid", "case", "instanceid", "instance", "sampleid", "rec",
@@ -45,7 +48,7 @@ _BESIDE_TIME = (
     *_SECONDS, "min", "minutes", "h", "hours", "unix", "epoch", "posix", "utc", "local", "stamp",
     "point", "number", "no", "nr", "idx",
 )  # fmt: skip
-# Names of counters, which are times if they rise in every series.
+# Names of counters, which are times if they increase in every series.
 _COUNTER_NAMES = ("sample", "samples", "row", "line", "packet", "counter", "measurement")
 LABEL_NAMES = ("label", "class", "classlabel", "target", "category", "y")
 # Names of people, who may have several series.
@@ -211,20 +214,32 @@ class SeriesRows:
         """Whether numbers change in proportion to the times, by the same factor in every series."""
         if not np.isfinite(values).all() or not np.isfinite(times).all():
             return False
-        changes = np.diff(values[self.order].astype(np.float64))[self._same]
-        passed = np.diff(times[self.order])[self._same].astype(np.float64)
+        changes, passed = self._changes(values), self._changes(times)
         if not np.any(passed):
             return False
         factor = changes @ passed / (passed @ passed)
         error = np.abs(changes - factor * passed).max(initial=0.0)
-        # Both may be rounded, to about a hundredth of a step.
-        return bool(factor != 0.0 and error <= 0.01 * np.abs(changes).mean())
+        return bool(factor != 0.0 and error <= _ROUNDING * np.abs(changes).mean())
 
     def is_regular(self, values: AnyArray) -> bool:
-        """Whether numbers grow by the same amount from each row to the next, in all series."""
-        steps = np.empty(len(values))
-        steps[self.order] = np.arange(len(values))
-        return self.is_affine(values, steps)
+        """Whether numbers change by the same amount from each row to the next of a series.
+
+        Series of two rows must have the same change as all others.
+        """
+        if not np.isfinite(values).all():
+            return False
+        changes, series = self._changes(values), self._sorted[1:][self._same]
+        _, series, counts = np.unique(series, return_inverse=True, return_counts=True)
+        if not len(counts) or counts.min() < 2:
+            series, counts = np.zeros_like(series), np.array([len(changes)])
+        means = (np.bincount(series, changes) / np.maximum(counts, 1))[series]
+        return bool((np.abs(changes - means) <= _ROUNDING * np.abs(means)).all() and means.all())
+
+    def _changes(self, values: AnyArray) -> FloatArray:
+        """Return the changes from row to row of each series; those of large integers are exact."""
+        exact = values.astype(np.int64) if values.dtype.kind in "iu" else values
+        changes: FloatArray = np.diff(exact[self.order])[self._same].astype(np.float64)
+        return changes
 
     def counts(self, values: AnyArray) -> bool:
         """Whether integers grow by one from each row to the next."""

@@ -75,7 +75,7 @@ class IdentifierGuesses(ColumnFacts):
         if len(steps) < _MANY_STEPS and has_time:
             return False
         if requested.id is not None:
-            self._raise_if_nearly_unique([] if has_time else [str(requested.id)])
+            self._raise_if_nearly_unique([] if has_time else [str(requested.id)], steps)
             return self.is_unique(str(requested.id))
         named = [name for name in self._with_id_names() if name not in steps]
         unique = [name for name in named if self.is_unique(name)]
@@ -90,7 +90,7 @@ class IdentifierGuesses(ColumnFacts):
         ]
         if unique and not blocks:
             return True
-        self._raise_if_nearly_unique([] if has_time else blocks)
+        self._raise_if_nearly_unique([] if has_time else blocks, steps, unique)
         # A range of columns without a column that may identify series of several rows.
         is_range = not blocks and ".." in (requested.channels or "")
         if has_time or (len(steps) < _MANY_STEPS and not is_range):
@@ -123,11 +123,16 @@ class IdentifierGuesses(ColumnFacts):
             f"columns are {self._all_columns(without=steps)}"
         )
 
-    def _raise_if_nearly_unique(self, names: Sequence[str]) -> None:
+    def _raise_if_nearly_unique(
+        self, names: Sequence[str], steps: Sequence[str], unique: Sequence[str] = ()
+    ) -> None:
         """Raise an error if identifiers differ in most rows: rows are series, or series are short.
 
-        `names` are all columns that may identify series.
+        `names` are all columns that may identify series of several rows, `unique` those that
+        identify rows. Few columns, or columns that are named as channels, are no steps.
         """
+        if len(steps) < _MANY_STEPS or self._requested.channels is not None:
+            return
         n_distinct = [self.n_distinct(name) for name in names]
         if not names or not all(self.n_rows < 2 * n < 2 * self.n_rows for n in n_distinct):
             return
@@ -136,8 +141,10 @@ class IdentifierGuesses(ColumnFacts):
         again = int(np.setdiff1d(np.arange(self.n_rows), first)[0])
         raise DataError(
             f"{self._sample.place(again)}: {name!r} differs in most rows, but "
-            f"{self._rows[name][again].as_py()!r} is repeated. If a row is a series, give each its "
-            f"own {name}. If a row is a step, name the time with --time (time=)"
+            f"{self._rows[name][again].as_py()!r} is repeated. If a row is a series, "
+            + (f"use --id {unique[0]} (id=). " if unique else f"give each its own {name}. ")
+            + "If a row is a step, name the time with --time (time=) or the channels with "
+            "--channels (channels=)"
         )
 
     def _is_skipped(self, name: str) -> bool:

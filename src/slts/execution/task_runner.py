@@ -265,6 +265,8 @@ class ThreadRunner(TaskRunner):
                 stop.set()
                 self._cancel()
                 pool.shutdown(wait=True, cancel_futures=True)
+                # They refer to frames that refer to them.
+                errors.clear()
                 raise
 
 

@@ -36,7 +36,8 @@ class BandForm:
     subtracted
         The outer product of this vector with itself is subtracted.
     shifts
-        Numbers s that are added to the diagonal.
+        Numbers s that are added to the diagonal. They are raised until no pivot is smaller than the
+        rounding error of the largest entry.
     """
 
     def __init__(self, matrix: FloatArray, subtracted: FloatArray, shifts: FloatArray) -> None:

@@ -61,11 +61,12 @@ class RidgeFit:
         The penalties that were tried.
     errors
         Weighted mean squared leave-one-out error of each penalty; of more than 256 targets an
-        unbiased estimate.
+        unbiased estimate. Series of `LeftOut` have the errors of their own fit.
     best
         Position of the chosen penalty.
     left_out
-        Prediction for each given series by the fit to all other series, shape (series, targets).
+        Prediction for each given series by the fit to all other series, shape (series, targets);
+        that of `LeftOut`, if the series is one of them.
     objective
         Objective of the solution, divided by the sum of sample weights.
     gap
@@ -92,8 +93,16 @@ class LeftOut(NamedTuple):
     """Some series that were left out of an earlier fit, which has chosen features by them.
 
     A fit with the chosen features must not leave them out again: their errors would be too small,
-    and so would the penalty. Positions of the series, the error of each penalty, and predictions of
-    shape (series, targets).
+    and so would the penalty.
+
+    Parameters
+    ----------
+    series
+        Their positions.
+    errors
+        Their error for each penalty, relative to the features of that fit.
+    predictions
+        Predictions for them at the best of these penalties, shape (series, targets).
     """
 
     series: IntArray
@@ -179,13 +188,14 @@ class NormalEquations:
         Parameters
         ----------
         span, targets, sample_weight
-            Some or all of the series in the sums: each of them is left out once.
+            Some or all of the series in the sums. Each of them is left out once, unless it is
+            known already.
         penalties
             Candidates, ascending.
         importance
             Weights of these series in the leave-one-out error, if other than in the sums.
         known
-            Those of them that were left out of an earlier fit with the same penalties.
+            Those of them that were left out of an earlier fit.
         """
         self._sum_rows(1)
         assert self._gram is not None
@@ -288,7 +298,7 @@ def fit_loo_ridge(
     penalties
         Candidates, ascending.
     known
-        Series that were left out of an earlier fit with the same penalties.
+        Series that were left out of an earlier fit.
 
     Returns
     -------

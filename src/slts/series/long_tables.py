@@ -38,7 +38,7 @@ _MOST_STEPS = 1000
 # Largest rounding error of a time, in steps.
 _TOLERANCE = 1e-6
 # In nanoseconds.
-_HALF_DAY = 12 * 3600 * 10**9
+_QUARTER_DAY = 6 * 3600 * 10**9
 
 
 def role_columns(chunk: Chunk, columns: Columns, *, labels: bool) -> dict[str, Any]:
@@ -200,18 +200,19 @@ def _raise_if_past_midnight(
 ) -> None:
     """Raise an error if times of day start again within a series: they do not order its steps.
 
-    A time that falls by less than half a day may as well be in a row that is not in order.
+    A time that falls by less than a quarter of a day may as well be in a row that is not in order.
     """
     if pa.types.is_time(times.type):
         times = times.cast(pa.time64("ns"))
     elif columns.time_form != "clock":
         return
-    again = steps.starting_again(times.cast(pa.int64()).to_numpy(), _HALF_DAY)
+    again = steps.starting_again(times.cast(pa.int64()).to_numpy(), _QUARTER_DAY)
     if len(again):
         raise DataError(
             f"{source}: the times of day {columns.time!r} start again within series "
             f"{ids[again[0]]!r}, as at midnight, so they do not order its steps. Add the dates, "
-            f"name another column with --time (time=), or drop the column if the rows are in order"
+            f"name another column with --time (time=), or drop the column if the rows are in "
+            f"order. If all times are of one day, sort the rows"
         )
 
 
@@ -229,7 +230,7 @@ def _on_grid(
 ) -> tuple[FloatArray, AnyArray, IntArray]:
     """Interpolate the channels of every series linearly, from its first time in equal steps.
 
-    The times rise within each series.
+    The times increase within each series.
     """
     unit = None
     if times.dtype.kind in "Mm":

@@ -43,6 +43,8 @@ MOST_DIGESTS = 1_000_000
 # Copies of a part while it is read, drawn from and handed over, and the memory for those of all
 # threads, as a multiple of the sample.
 _COPIES_IN_MEMORY, _READING = 4, 6
+# Names that a warning lists.
+_MOST_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -258,6 +260,8 @@ def _warn_about_similar_classes(classes: AnyArray) -> None:
         text = str(name).strip()
         alike.setdefault(text.casefold() if len(text) > 1 else text, []).append(repr(name))
     found = [" and ".join(names) for names in alike.values() if len(names) > 1]
+    if len(found) > _MOST_LISTED:
+        found = [*found[:_MOST_LISTED], f"{len(found) - _MOST_LISTED} more"]
     if found:
         warn(
             f"labels that differ only in case or spaces are different classes: "

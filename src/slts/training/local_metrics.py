@@ -174,8 +174,7 @@ class LocalSolution:
 
     Comparisons and their metrics (problems, groups, phases, d, r); the snippets and their
     coefficients (problems, snippets, thresholds, kinds), if there are any; intercept, regression,
-    candidates. Tuning series are left out of the fit that chooses the snippets, all other series of
-    the regression.
+    candidates. If there are snippets, tuning series are left out of the fit that chooses them.
     """
 
     comparisons: tuple[Comparison, ...]

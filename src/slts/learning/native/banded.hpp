@@ -35,6 +35,10 @@ class Banded {
 
     std::size_t size() const { return size_; }
     std::size_t n_shifts() const { return shifts_.size(); }
+    bool is_factorised() const {
+        return std::none_of(forward_.begin(), forward_.end(),
+                            [this](const Vector& own) { return own.empty() && size_ > 0; });
+    }
     std::size_t n_panels() const { return (size_ + kBand - 1) / kBand; }
     std::size_t n_strips() const { return (size_ + kStrip - 1) / kStrip; }
     std::size_t n_blocks() const { return (scales_.size() + kBlock - 1) / kBlock; }
@@ -129,10 +133,10 @@ class Banded {
     }
 
     // Finds the triangle L with L L' = B + s I for a shift. Rounding may make a semidefinite matrix
-    // indefinite: the shift is then raised until it is not.
+    // indefinite: the shift is raised until no pivot is smaller than rounding.
     void factorise(std::size_t number) {
-        const double least = std::numeric_limits<double>::epsilon() *
-                             std::max(largest_size(band_), std::numeric_limits<double>::min());
+        const double least = std::max(std::numeric_limits<double>::epsilon() * largest_size(band_),
+                                      std::numeric_limits<double>::min());
         Vector lower, inverses(size_);
         double raised = 0.0;
         while (!try_shift(shifts_[number] + raised, least, lower, inverses))

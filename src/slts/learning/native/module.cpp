@@ -153,6 +153,7 @@ nb::object solve_lower(nb::ndarray<const double, nb::ndim<2>, nb::f_contig, nb::
 
 void check_columns(const Banded& system, const Input<2>& rows) {
     if (rows.shape(1) != system.size()) throw nb::value_error("The rows have another length.");
+    if (!system.is_factorised()) throw nb::value_error("Not all shifts are factorised.");
 }
 
 nb::object rotate(const Banded& system, Input<2> rows, bool back) {
