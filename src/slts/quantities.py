@@ -1,8 +1,9 @@
-"""Numbers with their units, as people write them: counts of things, and sizes in bytes."""
+"""Text for people: counts of things, lists of names, and sizes in bytes."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,19 @@ def count(number: int, noun: str, nouns: str | None = None) -> str:
     ('1 channel', '3 channels')
     """
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def list_first(names: Sequence[str], most: int) -> str:
+    """List the first names, and say how many more there are.
+
+    Examples
+    --------
+    >>> from slts.quantities import list_first
+    >>> list_first(["x", "y"], 2), list_first(["x", "y", "z", "u"], 2)
+    ('x, y', 'x, y and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def parse_bytes(size: Any, name: str = "memory_limit", owner: str = "slts") -> int:

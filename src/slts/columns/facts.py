@@ -177,6 +177,8 @@ class SeriesRows:
         self._sorted = codes[self.order]
         # For every row but the first, in this order: whether it continues a series.
         self._same = self._sorted[1:] == self._sorted[:-1]
+        # The series of each change from row to row.
+        self._changing = self._sorted[1:][self._same]
 
     @cached_property
     def n_series(self) -> int:
@@ -200,15 +202,14 @@ class SeriesRows:
 
     def starting_again(self, values: AnyArray, fall: float) -> IntArray:
         """Return the codes of the series in which numbers fall, always by more than `fall`."""
-        changes, codes = np.diff(values[self.order]), self._sorted[1:]
-        not_above = self._same & ~(changes > 0)
-        return np.setdiff1d(codes[not_above], codes[not_above & (changes >= -fall)])
+        changes, series = self._changes(values), self._changing
+        return np.setdiff1d(series[changes <= 0], series[(changes <= 0) & (changes >= -fall)])
 
     def count_increasing(self, values: AnyArray) -> IncreasingCounts:
         """Count the series in which numbers increase from each row to the next."""
-        n_series = len(np.unique(self._sorted[1:][self._same]))
+        n_series = len(np.unique(self._changing))
         n_increasing = n_series - len(self.not_increasing(values))
-        return IncreasingCounts(n_increasing, n_series, int(np.count_nonzero(self._same)))
+        return IncreasingCounts(n_increasing, n_series, len(self._changing))
 
     def is_affine(self, values: AnyArray, times: AnyArray) -> bool:
         """Whether numbers change in proportion to the times, by the same factor in every series."""
@@ -224,15 +225,16 @@ class SeriesRows:
     def is_regular(self, values: AnyArray) -> bool:
         """Whether numbers change by the same amount from each row to the next of a series.
 
-        Series of two rows must have the same change as all others.
+        If there are series of two rows, all series must have the same change. There must be a
+        series of several rows.
         """
         if not np.isfinite(values).all():
             return False
-        changes, series = self._changes(values), self._sorted[1:][self._same]
-        _, series, counts = np.unique(series, return_inverse=True, return_counts=True)
-        if not len(counts) or counts.min() < 2:
+        changes = self._changes(values)
+        _, series, counts = np.unique(self._changing, return_inverse=True, return_counts=True)
+        if counts.min() < 2:
             series, counts = np.zeros_like(series), np.array([len(changes)])
-        means = (np.bincount(series, changes) / np.maximum(counts, 1))[series]
+        means = (np.bincount(series, changes) / counts)[series]
         return bool((np.abs(changes - means) <= _ROUNDING * np.abs(means)).all() and means.all())
 
     def _changes(self, values: AnyArray) -> FloatArray:

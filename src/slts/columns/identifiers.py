@@ -21,6 +21,7 @@ from slts.columns.roles import RequestedColumns, shortened
 from slts.columns.rows import NUMERIC, ROW_NUMBERS, Chunk, Kind
 from slts.columns.times import can_be_time, is_like_time
 from slts.errors import DataError
+from slts.quantities import list_first
 
 STEP_KINDS: tuple[Kind, ...] = ("number", "integer", "empty")
 _LABEL_KINDS: tuple[Kind, ...] = ("text", "integer", "boolean", "number")
@@ -327,8 +328,7 @@ class IdentifierGuesses(ColumnFacts):
         """List the columns of the file; an identifier of several columns is none of them."""
         joined = [str(self._requested.id)] if self._id_columns else []
         names = [repr(name) for name in self.kinds if name not in (*without, *joined)]
-        shown = ", ".join(names[:20])
-        return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown or "none"
+        return list_first(names, 20) or "none"
 
 
 def not_utf8(name: str) -> str:

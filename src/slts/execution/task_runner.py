@@ -228,7 +228,7 @@ class ThreadRunner(TaskRunner):
         stop, errors = threading.Event(), list[BaseException]()
         # When a result is read, its thread may still hold what was submitted.
         calls, results = dict[int, Callable[[], Result]](), dict[int, Result]()
-        finished, ended = SimpleQueue[int](), set[int]()
+        ended = SimpleQueue[None]()
 
         def stoppable(number: int) -> None:
             _current.stop = stop
@@ -239,14 +239,14 @@ class ThreadRunner(TaskRunner):
             except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
                 errors.append(error)
             finally:
-                finished.put(number)
+                ended.put(None)
 
         def result(number: int) -> Result:
-            while number not in ended:
+            while number not in results:
                 # Short waits let Ctrl-C work on every platform. A condition or a future could be
                 # left in a wrong state by Ctrl-C.
                 with suppress(Empty):
-                    ended.add(finished.get(timeout=0.1))
+                    ended.get(timeout=0.1)
                 if errors:
                     raise errors.pop(0)
             return results.pop(number)

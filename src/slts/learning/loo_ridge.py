@@ -226,10 +226,7 @@ class NormalEquations:
         if known is not None:
             rows = np.setdiff1d(rows, known.series)
             errors = shares[known.series].sum() * known.errors
-        # Only the number of these coordinates matters, and whether they are on a GPU.
-        errors, best, kept = _leave_out(
-            decide, span.coordinates[: len(rows)], rows, y, shares, errors
-        )
+        errors, best, kept = _leave_out(decide, span.coordinates, rows, y, shares, errors)
         penalty = float(penalties[best])
         slope = system.rotate(system.solve(rotated, best)[0], back=True).T
         decided, curved = on_host(matmul(span.coordinates, slope)), on_host(matmul(gram, slope))
@@ -327,9 +324,9 @@ def _leave_out(
         Returns decisions (series, penalties * targets) and leverages (series, penalties) of some
         series.
     coordinates
-        As many as series are left out; on a GPU, if the decisions are computed there.
+        Those of all series.
     series
-        Positions of these series.
+        Positions of the series that are left out.
     y, shares
         Centred targets of all series, and their shares of the error.
     errors
@@ -354,7 +351,8 @@ def _leave_out(
 
     # Every thread holds the decisions of its series.
     n_rows = _LEFT_OUT_BYTES // max(1, 8 * n_penalties * y.shape[1])
-    found = map_rows(leave_out, coordinates, min(max(1, n_rows), _LEFT_OUT))
+    # Only the number of these coordinates matters, and whether they are on a GPU.
+    found = map_rows(leave_out, coordinates[: len(series)], min(max(1, n_rows), _LEFT_OUT))
     errors = sum((added for _, added in found), errors)
     # Of equal errors, the largest penalty is chosen.
     best = len(errors) - 1

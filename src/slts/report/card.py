@@ -13,7 +13,7 @@ import numpy as np
 
 from slts import __version__
 from slts.models.snippets import SnippetForm
-from slts.quantities import count
+from slts.quantities import count, list_first
 from slts.report.markup import Cell, Content, items, section, table
 from slts.report.packing import rounded
 from slts.report.predictions import Predictions
@@ -187,12 +187,10 @@ def card_section(content: Content) -> str:
         for name, value, origin in card["parameters"]
     ]
     head, text = ["Name", "Value", "Origin"], ["", "text"]
-    listed = ", ".join(names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return section(
         "card",
         facts=table("Model", card["facts"], columns=text),
-        classes=f"{escape(listed)}{more}",
+        classes=escape(list_first(names, _MOST_NAMES)),
         limits=items(card["limits"]),
         provenance=table("Provenance", provenance, columns=text),
         parameters=table("Parameters", parameters, head=head, columns=text),

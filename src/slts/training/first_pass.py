@@ -19,7 +19,7 @@ from slts.execution import (
     release_memory,
     silent,
 )
-from slts.quantities import count
+from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.shape_digests import shape_digests
 from slts.series.source import Digests, Part, SeriesSource, series_keys
@@ -260,12 +260,11 @@ def _warn_about_similar_classes(classes: AnyArray) -> None:
         text = str(name).strip()
         alike.setdefault(text.casefold() if len(text) > 1 else text, []).append(repr(name))
     found = [" and ".join(names) for names in alike.values() if len(names) > 1]
-    if len(found) > _MOST_LISTED:
-        found = [*found[:_MOST_LISTED], f"{len(found) - _MOST_LISTED} more"]
     if found:
         warn(
             f"labels that differ only in case or spaces are different classes: "
-            f"{', '.join(found)}. If they are the same class, write them in the same way"
+            f"{list_first(found, _MOST_LISTED)}. If they are the same class, write them in the "
+            f"same way"
         )
 
 
