@@ -135,6 +135,9 @@ def test_labels_that_differ_only_in_case_or_spaces_give_a_warning():
             slts.OneNNClassifier().fit(np.arange(200.0).reshape(20, 10), given)
     # Letters of both cases may be the classes.
     everything(source_of(["a"] * 9, ["A"] * 9))
+    many = [f"{name}{k}" for k in range(8) for name in ("walk", "Walk")]
+    with pytest.warns(UserWarning, match="'Walk4' and 'walk4' and 3 more. If they"):
+        everything(source_of(many))
 
 
 def test_series_are_fetched_by_number_in_the_given_order():
