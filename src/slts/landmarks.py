@@ -15,7 +15,7 @@ from slts.alignment import Aligner, AlignmentSettings, Band, require_device
 from slts.errors import DataError
 from slts.execution import Progress, progress_bar
 from slts.series import as_series
-from slts.series.source import series_keys
+from slts.series.source import series_digests, series_keys
 
 SELECTION_METHODS = ("random", "kmedoids", "dselect")
 # Relative gain of a swap. Rounding errors are smaller, so two equal swaps cannot alternate.
@@ -87,7 +87,7 @@ def select_landmarks(
     count = resolve_count(n, len(batch), name="n")
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     # The order of the keys is random, and does not depend on the order of X.
-    order = np.argsort(series_keys(batch, seed), kind="stable")
+    order = np.argsort(series_keys(series_digests(batch), seed), kind="stable")
     if method == "random":
         return order[:count]
     aligner = Aligner(settings.prepare(batch[order]), settings, device, n_jobs)

@@ -36,7 +36,7 @@ from slts.files.reading import scan_source
 from slts.persistence import load
 from slts.quantities import count
 from slts.series import SeriesBatch
-from slts.series.source import Digests, series_keys
+from slts.series.source import Digests, series_digests, series_keys
 from slts.training.held_out import make_splits
 
 _BATCH_SIZE = 1024
@@ -487,7 +487,7 @@ def read_labels(scan: CommandScan, seed: int | None = None) -> Labels:
                 raise CommandError(f"{scan.name} has no labels")
             labels.append(batch.labels)
             groups += [] if batch.groups is None else [batch.groups]
-            keys += [] if seed is None else [series_keys(batch.series, seed)]
+            keys += [] if seed is None else [series_keys(series_digests(batch.series), seed)]
             sizes[-1] += len(batch)
             n_channels = batch.series.n_channels
     if n_channels == 0:

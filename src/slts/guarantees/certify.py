@@ -26,7 +26,7 @@ from slts.guarantees.statements import (
 )
 from slts.learning.metric import SQUARED_NORMS, term_of
 from slts.series import SeriesBatch
-from slts.series.source import series_keys
+from slts.series.source import series_digests
 from slts.training.source import is_source
 
 _SAMPLES = ("holdout", "training")
@@ -229,7 +229,7 @@ def _certified_indices(
             "X is not the training sample of this model: its series at landmark_indices_ are not "
             "the landmarks. Pass X and y in the order of the fit."
         )
-    if len(np.unique(series_keys(batch, seed=0))) < len(batch):
+    if len(np.unique(series_digests(batch))) < len(batch):
         raise DataError(
             "some training series are repeated. Landmarks are drawn from distinct series, so the "
             "others are not independent of them. Certify on held-out series."

@@ -33,7 +33,7 @@ from slts.learning.separator import SeparatorSolution, solve_separator
 from slts.series import SeriesBatch, as_series
 from slts.series.convert import check_one_per_series
 from slts.series.shape_digests import shape_digests
-from slts.series.source import series_keys
+from slts.series.source import series_digests
 from slts.training.first_pass import class_weights
 from slts.training.held_out import HeldOutDecisions, Split, held_out_decisions, make_splits
 
@@ -131,7 +131,7 @@ def _certified_on_parts(
     coef, solutions, schemes = _fit_separators(model, inputs, weights)
     decisions = None
     if model.probability_scale_ is not None:
-        keys = series_keys(batch[second], seed=0)
+        keys = series_digests(batch[second])
         splits = make_splits(_FOLDS, codes, keys, name="calibration_cv")
         decisions = _held_out_decisions(model, inputs, codes, weights, splits)
     model = model.with_separators(

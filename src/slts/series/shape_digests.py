@@ -8,7 +8,7 @@ from slts._typing import FloatArray, IntArray
 from slts.hashing import splitmix64
 from slts.series.batch import SeriesBatch
 from slts.series.missing import has_missing, zero_missing
-from slts.series.source import Digests, series_keys
+from slts.series.source import Digests, series_digests
 
 __all__ = ["shape_digests"]
 
@@ -51,7 +51,7 @@ def shape_digests(batch: SeriesBatch, *, longer: bool = False) -> Digests:
         digests = splitmix64(digests ^ column)
     few = np.flatnonzero((np.minimum(steps, _BLOCKS) - 1) * n_counted < _FEWEST)
     if len(few):
-        digests[few] = series_keys(_as_float32(batch[few]), seed=0)
+        digests[few] = series_digests(_as_float32(batch[few]))
     return digests
 
 

@@ -16,7 +16,7 @@ from slts.hashing import splitmix64
 from slts.series.batch import SeriesBatch
 from slts.series.dataset import Dataset
 
-__all__ = ["Digests", "Part", "SeriesSource", "identifier_digests", "series_keys"]
+__all__ = ["Digests", "Part", "SeriesSource", "identifier_digests", "series_digests", "series_keys"]
 
 Digests: TypeAlias = npt.NDArray[np.uint64]
 
@@ -56,21 +56,9 @@ class SeriesSource(Protocol):
         """Return the parts, in order; some may hold no series."""
 
 
-def series_keys(batch: SeriesBatch, seed: int) -> Digests:
-    """Return a 64-bit hash of the seed and the values of every series.
-
-    Random draws take the series with the smallest keys. So a draw depends on the seed and the
-    series alone, not on their order, identifiers or storage.
-
-    Examples
-    --------
-    >>> import slts
-    >>> from slts.series.source import series_keys
-    >>> a, b, c = series_keys(slts.as_series([[1.0, 2.0], [3.0], [1.0, 2.0]]), seed=0)
-    >>> bool(a == c), bool(a == b)
-    (True, False)
-    """
-    key = seed.to_bytes(8, "little") + batch.n_channels.to_bytes(4, "little")
+def series_digests(batch: SeriesBatch) -> Digests:
+    """Return a 64-bit hash of the values of every series: equal series have equal digests."""
+    key = batch.n_channels.to_bytes(4, "little")
     # Equal values must have equal bits: adding zero turns -0.0 into 0.0, and NaN has many forms.
     values = batch.values + 0.0
     values[np.isnan(values)] = np.nan
@@ -80,6 +68,24 @@ def series_keys(batch: SeriesBatch, seed: int) -> Digests:
         for begin, end in pairwise(bounds)
     )
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def series_keys(digests: Digests, seed: int) -> Digests:
+    """Return a 64-bit random number for every series, from the seed and its digest.
+
+    Random draws take the series with the smallest keys. So a draw depends on the seed and the
+    series alone, not on their order, identifiers or storage.
+
+    Examples
+    --------
+    >>> import slts
+    >>> from slts.series.source import series_digests, series_keys
+    >>> batch = slts.as_series([[1.0, 2.0], [3.0], [1.0, 2.0]])
+    >>> a, b, c = series_keys(series_digests(batch), seed=0)
+    >>> bool(a == c), bool(a == b)
+    (True, False)
+    """
+    return splitmix64(digests ^ splitmix64(np.array([seed], dtype=np.uint64)))
 
 
 def identifier_digests(ids: Sequence[Any] | AnyArray) -> Digests:

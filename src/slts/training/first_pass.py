@@ -22,7 +22,7 @@ from slts.execution import (
 from slts.quantities import count, list_first
 from slts.series import SeriesBatch
 from slts.series.shape_digests import shape_digests
-from slts.series.source import Digests, Part, SeriesSource, series_keys
+from slts.series.source import Digests, Part, SeriesSource, series_digests, series_keys
 from slts.training.held_out import Split, make_splits
 from slts.training.sampling import Ceilings, Reservoir, Sample, SampleSize
 from slts.training.source import (
@@ -327,7 +327,7 @@ def _count(
         assert labels is not None
         _check_labels(labels, part)
         weights = np.ones(len(series)) if piece.weights is None else piece.weights
-        keys, used = series_keys(series, seed), weights > 0.0
+        keys, used = series_keys(series_digests(series), seed), weights > 0.0
         parts, positions = np.full(len(keys), number), n_series + np.arange(len(keys))
         reservoir.add(Sample(keys, labels, weights, parts, positions, series, piece.groups))
         digests_of_shapes.add(np.stack([keys, shape_digests(series)])[:, used])
