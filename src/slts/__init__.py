@@ -21,16 +21,15 @@ if TYPE_CHECKING:
         SLTSClassifier,
         SLTSClassifierCV,
     )
-    from slts.explanation import explain, summarize
+    from slts.features.explanation import explain, summarize
     from slts.files import scan_series
     from slts.guarantees import (
         certify,
-        fit_certified,
         goodness,
         landmarks_needed,
         prediction_sets,
     )
-    from slts.landmarks import select_landmarks
+    from slts.training.landmarks import select_landmarks
     from slts.persistence import load, save
     from slts.series import SeriesBatch, as_series
 
@@ -58,7 +57,6 @@ __all__ = [
     "datasets",
     "explain",
     "files",
-    "fit_certified",
     "goodness",
     "landmarks_needed",
     "load",
@@ -81,19 +79,20 @@ _PUBLIC = {
             *("LDMLTClassifier", "LocalSLTSClassifier", "OneNNClassifier", "SimilaritySVC"),
             "SeriesScaler",
         ),
-        "explanation": ("explain", "summarize"),
+        "features.explanation": ("explain", "summarize"),
         "files": ("scan_series",),
-        "guarantees": (
-            *("certify", "fit_certified", "goodness", "landmarks_needed", "prediction_sets"),
-        ),
-        "landmarks": ("select_landmarks",),
+        "guarantees": ("certify", "goodness", "landmarks_needed", "prediction_sets"),
+        "training.landmarks": ("select_landmarks",),
         "persistence": ("load", "save"),
         "series": ("SeriesBatch", "as_series"),
     }.items()
     for name in names
 }
 # Parts that are attributes of slts without an import of their own.
-_PARTS = {*_PUBLIC.values(), "datasets", "execution", "learning", "models", "plots", "report"}
+_PARTS = {
+    *(name.partition(".")[0] for name in _PUBLIC.values()),
+    *("datasets", "execution", "plots", "report", "solvers"),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,20 +1,22 @@
-"""scikit-learn estimators: they check parameters, call the steps of `training`, and store.
+"""Classifiers with the interface of scikit-learn.
 
-series_estimator.py     the channels of training, checks of X; a transformer that scales channels
-base.py                 labels and weights; prediction
-prediction.py           apply a fitted classifier to a source, part by part
+local.py                `LocalSLTSClassifier`, the default choice
+landmark_classifier.py  what SLTS and BBS share; slts.py has these classifiers and their CV variants
+svc.py                  `SimilaritySVC`
+neighbours.py           `OneNNClassifier`, `LDMLTClassifier`
+linear.py, base.py      their bases: the linear model; fitting, prediction and outputs
+series_estimator.py     channels of training, checks of X; `SeriesScaler`
+training_data.py        checks of training data
 parameters.py           what each parameter may be
-landmark_classifier.py  what classifiers over landmarks share
-slts.py                 SLTS and BBS, and their CV variants
-local.py                local metrics over several representations
+prediction.py           prediction of many series and of scans
 adapter.py              what the adapters for aeon and sktime share
-all_series.py           nearest neighbours, LDMLT and SVM: they compare with all training series
 """
 
-from slts.estimators.all_series import LDMLTClassifier, OneNNClassifier, SimilaritySVC
 from slts.estimators.local import LocalSLTSClassifier
+from slts.estimators.neighbours import LDMLTClassifier, OneNNClassifier
 from slts.estimators.series_estimator import SeriesScaler
 from slts.estimators.slts import BBSClassifier, BBSClassifierCV, SLTSClassifier, SLTSClassifierCV
+from slts.estimators.svc import SimilaritySVC
 
 __all__ = [
     "BBSClassifier",

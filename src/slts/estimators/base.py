@@ -1,27 +1,25 @@
-"""What all classifiers share: checks of input, labels and weights; prediction and its outputs."""
+"""What all classifiers share: fitting, prediction and its outputs."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from threading import RLock
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from slts._typing import AnyArray, FloatArray
-from slts.alignment import Aligner, AlignmentSettings, require_device
+from slts._typing import FloatArray
+from slts.alignment import require_device
 from slts.errors import DataError
 from slts.estimators.parameters import check_parameters
 from slts.estimators.prediction import (
@@ -31,36 +29,21 @@ from slts.estimators.prediction import (
     apply_with_labels,
 )
 from slts.estimators.series_estimator import SeriesEstimator, columns_of_table
-from slts.execution import progress_bar, usable_memory, use_fit_threads
-from slts.learning.calibration import (
-    HeldOutMargins,
-    Validation,
-    fit_scale,
-    probabilities,
-)
-from slts.models.linear_form import decision_of
-from slts.models.origins import Origins
-from slts.quantities import format_bytes
-from slts.series import SeriesBatch, as_series
-from slts.series.convert import check_one_per_series
-from slts.series.dataset import Dataset, first_missing
-from slts.series.naming import class_name, names_of
-from slts.series.source import Digests, SeriesSource
-from slts.training.first_pass import FirstPass, count_and_sample
+from slts.estimators.training_data import Reader, labels_as_given, unknown_labels
+from slts.execution import progress_bar, use_fit_threads
+from slts.features.explanation import decision_position
+from slts.features.feature_map import Resources
+from slts.features.origins import Origins
+from slts.series import SeriesBatch
+from slts.series.naming import class_name
+from slts.series.source import Digests
+from slts.solvers.calibration import HeldOutMargins, Validation, fit_scale, probabilities
 from slts.training.held_out import HeldOutDecisions
-from slts.training.landmark_choice import FitOptions
-from slts.training.sampling import SampleSize
-from slts.training.source import ArraySource, is_source, task_runner
+from slts.training.options import FitOptions
+from slts.training.scans import is_source
+from slts.training.training_set import TrainingSet
 
-T = TypeVar("T")
 Options = TypeVar("Options", bound=FitOptions)
-# Weights that are this much smaller than the largest are lost in its rounding.
-_WEIGHT_RANGE = 1e-15
-# Copies of all series that are in memory at once: as read, as distinct series, and as rows.
-_COPIES_IN_MEMORY = 3
-# Threads that predict with one model wait for what is prepared. A lock of a model could not be
-# pickled.
-_PREPARATION_LOCK = RLock()
 
 
 class Outputs(NamedTuple):
@@ -117,8 +100,8 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     validation_ : Validation or None
         Accuracy on training series that `fit` held out; None if it held out none.
     training_digests_ : ndarray or None
-        Sorted digests of the training series, from which copies among held-out series are
-        recognised; None in models from files without digests.
+        Sorted digests of the values of the training series, at most a million, by which copies
+        among held-out series are recognised; None in models from files without digests.
     """
 
     __signature__ = _OwnParametersFirst()
@@ -141,8 +124,6 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
     label_column_: str | None = field(init=False)
     validation_: Validation | None = field(init=False)
     training_digests_: Digests | None = field(init=False)
-    # What is prepared from the fitted model once; not part of pickles and model files.
-    _prepared: dict[Any, tuple[tuple[Any, ...], Any]] = field(init=False)
 
     @property
     def _calibrates(self) -> bool:
@@ -207,7 +188,7 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             1 or -1.
         """
         check_is_fitted(self)
-        return decision_of(self.classes_, label)
+        return decision_position(self.classes_, label)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values: the larger the value, the more likely the class.
@@ -310,12 +291,6 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         (predicted,), labels, _ = apply_with_labels(self, X, type(self).predict)
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is prepared: it is made again when it is needed."""
-        state = dict(super().__getstate__())
-        state.pop("_prepared", None)
-        return state
-
     def with_margins(self, held_out: HeldOutMargins) -> Self:
         """Return a copy with other margins of held-out series, for `slts.prediction_sets`."""
         model = copy.copy(self)
@@ -330,8 +305,12 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             return apply_to_source(self, X, method)
         return apply_to_series(self, self.check_series(X), method)
 
+    @property
+    def _resources(self) -> Resources:
+        return Resources(self.device, self.n_jobs)
+
     def _finite_decisions(self, batch: SeriesBatch) -> FloatArray:
-        """Return decision values, or raise an error: a forged file may have weights of 1e308."""
+        """Return decision values, or raise an error if a series is too large for the weights."""
         with np.errstate(over="ignore", invalid="ignore"):
             values = self._decide(batch)
         broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
@@ -363,35 +342,6 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         chosen = decisions > 0.0 if decisions.ndim == 1 else decisions.argmax(axis=1)
         return np.asarray(self.classes_[chosen.astype(np.intp)])
 
-    def _prepare(self, name: Any, inputs: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """Return something that depends on fitted attributes only, the `inputs`.
-
-        It is made at the first call, and again if one of the inputs was replaced.
-        """
-        kept = self._shared()
-        with _PREPARATION_LOCK:
-            known, made = kept.get(name, ((), None))
-            if not known or any(a is not b for a, b in zip(known, inputs, strict=True)):
-                made = make()
-                kept[name] = inputs, made
-        return cast(T, made)
-
-    def _aligner(
-        self,
-        name: Any,
-        settings: AlignmentSettings,
-        landmarks: Callable[[], SeriesBatch],
-        inputs: tuple[Any, ...],
-    ) -> Aligner:
-        """Return the aligner with some landmarks of the fitted model; see `_prepare`."""
-        aligner = self._prepare(name, inputs, lambda: Aligner(landmarks(), settings))
-        return replace(aligner, device=self.device, n_jobs=self.n_jobs)
-
-    def _shared(self) -> dict[Any, tuple[tuple[Any, ...], Any]]:
-        """Return what is prepared so far; models that were loaded or unpickled have nothing."""
-        kept: dict[Any, tuple[tuple[Any, ...], Any]] = self.__dict__.setdefault("_prepared", {})
-        return kept
-
     def _progress(self, description: str) -> Any:
         return progress_bar(description, show=bool(self.verbose))
 
@@ -400,7 +350,6 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
         """Check the parameters and forget the former fit; restore it if the new one fails."""
         check_parameters(self, self.parameter_kinds)
         before = dict(self.__dict__)
-        self._prepared = {}
         require_device(self.device, type(self).__name__)
         try:
             with use_fit_threads(self.n_jobs):
@@ -410,187 +359,23 @@ class SeriesClassifier(ClassifierMixin, SeriesEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
-    def _training_source(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> SeriesSource:
-        """Check the training data and return them as a source."""
-        name = type(self).__name__
-        if is_source(X):
-            if y is not None:
-                raise DataError(
-                    "y must be None for a scan, which has labels of its own: name their column "
-                    "with scan_series(..., label='...')."
-                )
-            if sample_weight is not None:
-                raise DataError(
-                    f"{name} takes no sample_weight with a scan. Use class_weight, or read the "
-                    f"series into memory: scan.read()."
-                )
-            if groups is not None:
-                raise DataError(
-                    "groups must be None for a scan: name their column with "
-                    "scan_series(..., groups='...')."
-                )
-            self.n_columns_in_ = self.every_ = self.label_column_ = None
-            if X.columns is not None:
-                self.every_ = X.columns.every
-                # Without a header, the names of columns are numbers.
-                self.label_column_ = X.columns.label if X.columns.has_header else None
-            return cast(SeriesSource, X)
-        # A frame may have the labels in a column.
-        hint = " If the labels are a column of X: X, y = slts.as_series(X, label='...')."
-        shown = hint if hasattr(X, "columns") else ""
-        if isinstance(X, Dataset):
-            raise DataError("X is a Dataset, expected series: use fit(X.series, X.labels).")
-        if y is None:
-            if isinstance(X, tuple):
-                as_series(X)  # X and y in one tuple are an error that says so
-            raise ValueError(f"{name} requires y to be passed, but the target y is None.{shown}")
-        if isinstance(y, str):
-            raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
-        batch = as_series(X)
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        _check_comparable(labels_as_given(y))
-        check_classification_targets(labels)
-        advice = f" Every series has one label.{shown}"
-        check_one_per_series(len(batch), labels, "y", "labels", advice)
-        _check_order(y, batch)
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise DataError(
-                f"y holds one class only, {classes.tolist()[0]!r}: a classifier needs at "
-                f"least two classes."
-            )
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((len(batch), 1)), dtype=np.float64, ensure_non_negative=True
-            )
-            weights = _representable(weights)
-            totals = np.bincount(codes, weights=weights)
-            if (totals <= 0.0).any():
-                raise DataError(
-                    f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
-                    f"series whose sample_weight is positive. Leave the class out instead."
-                )
-        self.n_columns_in_ = columns_of_table(X)
-        self.every_ = self.label_column_ = None
-        known = None if groups is None else check_groups(groups, len(batch))
-        return ArraySource(batch, codes.astype(np.int64), weights, known, classes)
-
-    def _read_training_data(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> FirstPass:
-        """Read all training series into memory and remember their shape."""
-        source = self._training_source(X, y, sample_weight, groups)
-        size = _COPIES_IN_MEMORY * (source.n_bytes or 0)
-        if size > usable_memory():
-            raise DataError(
-                f"{type(self).__name__} needs all training series in memory: about "
-                f"{format_bytes(size)} for {source.name}, but the process may use "
-                f"{format_bytes(usable_memory())}. Use LocalSLTSClassifier or SLTSClassifier "
-                f"instead."
-            )
-        with task_runner(self.n_jobs, source) as runner, self._progress("Reading") as progress:
-            first_pass = count_and_sample(
-                source, runner, SampleSize(), seed=self._seed(), progress=progress
-            )
-        origins = Origins.of(first_pass.sample.series, first_pass.indices, first_pass.codes)
-        self._remember(first_pass, origins)
-        return first_pass
-
-    def _remember(self, first_pass: FirstPass, origins: Origins) -> None:
-        """Remember the shape of the training data, and the names of the series that are kept."""
-        self.classes_, self.origins_ = first_pass.classes, origins
-        self.training_digests_ = first_pass.digests_of_shapes
-        self.n_series_in_, self.n_steps_in_ = first_pass.n_series, first_pass.n_steps
-        self._remember_channels(first_pass.sample.series)
-
-
-def _representable(weights: FloatArray) -> FloatArray:
-    """Return weights whose sums and squares neither overflow nor vanish.
-
-    Extreme weights are divided by the largest. Common ones stay: for an SVM their size matters.
-    """
-    largest = float(weights.max(initial=0.0))
-    if largest == 0.0:
-        return weights
-    smallest = float(weights[weights > 0.0].min())
-    if smallest / largest < _WEIGHT_RANGE:
-        series = int(np.flatnonzero(weights == smallest)[0])
-        raise DataError(
-            f"sample_weight of series {series} is {smallest:g}, and the largest is {largest:g}: "
-            f"positive weights must not differ by more than a factor of {1 / _WEIGHT_RANGE:g}. Use "
-            f"0 to leave a series out."
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, keeps_all: bool = False
+    ) -> TrainingSet:
+        """Check the training data and return them; remember what they look like."""
+        limit = getattr(self, "memory_limit", None)
+        reader = Reader(
+            type(self).__name__, limit, self._seed(), self.n_jobs, self._progress, keeps_all
         )
-    if smallest > _WEIGHT_RANGE and largest < 1.0 / _WEIGHT_RANGE:
-        return weights
-    return weights / largest
-
-
-def labels_as_given(y: Any) -> AnyArray:
-    """Return labels as an array; in a list they keep their types, as 1 and "a"."""
-    labels: AnyArray = column_or_1d(np.array(y, dtype=object) if isinstance(y, list | tuple) else y)
-    return labels
-
-
-def unknown_labels(labels: AnyArray, classes: AnyArray) -> list[Any]:
-    """Return the distinct labels that are not classes of a model.
-
-    Raise an error if they differ from classes only in type, as 1 and "1".
-    """
-    names = classes.tolist()
-    known = set(names)
-    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in known]
-    if unknown and {*map(str, unknown)} <= {*map(str, names)}:
-        given, expected = type(unknown[0]).__name__, type(names[0]).__name__
-        convert = f"{expected}(label)"
-        if expected not in ("int", "float", "str"):
-            # bool("False") is True.
-            convert = "{str(c): c for c in model.classes_}[str(label)]"
-        raise DataError(
-            f"y has labels of type {given}, such as {unknown[0]!r}, but the model was trained on "
-            f"labels of type {expected}, such as {names[0]!r}. Labels from text files are text. "
-            f"Convert them: [{convert} for label in y]."
-        )
-    return unknown
-
-
-def check_groups(groups: Any, n_series: int) -> AnyArray:
-    """Return one group per series, or raise an error."""
-    column: AnyArray = column_or_1d(groups)
-    check_one_per_series(n_series, column, "groups", "groups")
-    missing = first_missing(column.tolist())
-    if missing is not None:
-        raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
-    return np.asarray(column.tolist()) if column.dtype == object else column
-
-
-def _check_order(y: Any, batch: SeriesBatch) -> None:
-    """Raise an error if y is indexed by the identifiers of the series, but in another order."""
-    index, names = getattr(y, "index", ()), batch.series_names
-    # A method of lists; numbers from 0 are positions.
-    if names is None or callable(index) or hasattr(index, "step"):
-        return
-    given = tuple(names_of(list(index), getattr(index, "name", None)))
-    if given != names and sorted(given) == sorted(names):
-        k = next(k for k, name in enumerate(names) if given[k] != name)
-        raise DataError(
-            f"y and X are in different orders: by its index, label {k} belongs to {given[k]!r}, "
-            f"but series {k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'). "
-            f"If the order of y is right, pass y.to_numpy()."
-        )
-
-
-def _check_comparable(labels: AnyArray) -> None:
-    """Raise an error for labels that cannot be sorted, such as 1 and "a" or None."""
-    try:
-        np.unique(labels)
-    except TypeError as error:
-        kinds = [type(label) for label in labels]
-        other = next((i for i, kind in enumerate(kinds) if kind is not kinds[0]), 0)
-        raise DataError(
-            f"y must have labels of one type, such as text or whole numbers. Got {labels[0]!r} for "
-            f"series 0 and {labels[other]!r} for series {other}."
-        ) from error
+        data = reader.read(X, y, sample_weight, groups)
+        self.every_ = self.label_column_ = self.n_columns_in_ = None
+        if not is_source(X):
+            self.n_columns_in_ = columns_of_table(X)
+        elif X.columns is not None:
+            self.every_ = X.columns.every
+            # Without a header, the names of columns are numbers.
+            self.label_column_ = X.columns.label if X.columns.has_header else None
+        self.classes_, self.training_digests_ = data.classes, data.digests
+        self.n_series_in_, self.n_steps_in_ = data.n_series, data.n_steps
+        self._remember_channels(data.series)
+        return data

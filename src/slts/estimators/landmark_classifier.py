@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,25 +12,18 @@ import numpy.typing as npt
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from slts._typing import FloatArray, IntArray
-from slts.alignment import Aligner, AlignmentSettings
-from slts.estimators.base import SeriesClassifier
+from slts._typing import FloatArray
+from slts.alignment import AlignmentSettings
+from slts.estimators.linear import LinearClassifier
 from slts.estimators.parameters import PARAMETERS, SEVERAL_COUNTS
-from slts.learning import SeparatorSolution
-from slts.learning.hinge import Solution
-from slts.models.linear_form import LinearForm
-from slts.models.origins import Origins
-from slts.models.row_map import RowMap
 from slts.series import SeriesBatch
-from slts.series.source import Digests
-from slts.training.held_out import HeldOutDecisions, SearchResult
+from slts.solvers.hinge import Solution
+from slts.training.held_out import SearchResult
 from slts.training.landmark_fit import LandmarkFit, LandmarkOptions, fit_landmarks
 
 # The paper's grids.
 GAMMAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 LAMS = (0.1, 1.0, 10.0)
-# Bytes of grouped sums that are held at once in prediction.
-_DECISION_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -48,7 +40,7 @@ class SolveReport:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[misc]
+class LandmarkClassifier(TransformerMixin, LinearClassifier):  # type: ignore[misc]
     """Base of the sparse classifiers over landmarks.
 
     A decision value is sum_j coef_[c, j] <metrics_[c], T(x, landmark j)>.
@@ -65,12 +57,8 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
     dtype: str = "float64"
     memory_limit: Any = None
 
-    landmarks_: SeriesBatch = field(init=False)
-    landmark_indices_: IntArray = field(init=False)
-    row_map_: RowMap = field(init=False)
-    coef_: FloatArray = field(init=False)
-    metrics_: FloatArray = field(init=False)
     reports_: tuple[SolveReport, ...] = field(init=False)
+    n_sampled_: int = field(init=False)
     # How the model was fitted, whatever its parameters are now; certificates depend on it.
     fit_params_: dict[str, Any] = field(init=False)
 
@@ -115,7 +103,7 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             The fitted classifier.
         """
         with self._fitting():
-            source = self._training_source(X, y, sample_weight, groups)
+            data = self._read(X, y, sample_weight, groups)
             options = self._options(
                 LandmarkOptions,
                 parameters=self._candidates(),
@@ -123,25 +111,19 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 cv_name=self._cv_name,
                 settings=AlignmentSettings(self.objective, self.band, self.normalize, self.dtype),
             )
-            self._store(fit_landmarks(source, options))
+            self._store(fit_landmarks(data, options))
         return self
 
     def _store(self, fit: LandmarkFit) -> None:
-        self.landmarks_, self.landmark_indices_ = fit.landmarks, fit.landmark_indices
-        origins = Origins.of(fit.landmarks, fit.landmark_indices, fit.landmark_codes)
-        self._remember(fit.first_pass, origins)
-        self.row_map_ = fit.row_map
-        self.coef_ = np.stack([separator.coef for separator in fit.separators])
-        d = self.n_channels_in_ + (fit.row_map.constant is not None)
-        self.metrics_ = np.broadcast_to(np.eye(d), (len(self.coef_), d, d))
-        if fit.metrics:
-            self.metrics_ = np.stack([solution.metric for solution in fit.metrics])
+        self.model_, self.landmark_indices_ = fit.model, fit.landmark_indices
+        self.origins_, self.n_sampled_ = fit.origins, fit.n_sampled
         self.reports_ = self._reports(fit)
         named = isinstance(self.landmarks, str)
         self.fit_params_ = {
             "landmarks": self.landmarks if named else "indices",
             "class_weight": "equal" if self.class_weight is None else "by class",
             "regularizer": self.regularizer,
+            "normalize": bool(self.normalize),
             **fit.chosen,
         }
         self._calibrate_on(None if fit.search is None else fit.search.held_out)
@@ -150,6 +132,16 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
             self.validation_ = fit.search.validation
             self._keep_search(fit.search)
 
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights of the landmarks, shape (problems, landmarks), with exact zeros."""
+        return self.model_.aligned[0].weights
+
+    @property
+    def metrics_(self) -> FloatArray:
+        """The metric of each problem, shape (problems, d, d)."""
+        return self.model_.coefs[0][:, 0, 0]
+
     def _reports(self, fit: LandmarkFit) -> tuple[SolveReport, ...]:
         reports = []
         for k, label in enumerate(self.positive_classes_):
@@ -157,84 +149,6 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
                 reports.append(_report(label, "metric", fit.metrics[k]))
             reports.append(_report(label, "separator", fit.separators[k]))
         return tuple(reports)
-
-    def with_separators(
-        self,
-        coef: FloatArray,
-        solutions: Sequence[SeparatorSolution],
-        *,
-        held_out: HeldOutDecisions | None,
-        positions: IntArray,
-        digests: Digests,
-    ) -> Self:
-        """Return a copy with separators that were learned on other series.
-
-        Parameters
-        ----------
-        coef
-            Weights of the landmarks, shape (problems, landmarks).
-        solutions
-            The solved problems, for `reports_`.
-        held_out
-            Held-out decisions of the new separators; None if probabilities are not calibrated.
-        positions
-            Number of each training series in a larger collection, for `landmark_indices_` and
-            `origins_`.
-        digests
-            `shape_digests` of the other series.
-
-        Returns
-        -------
-        Self
-            The same metrics and landmarks with other weights.
-        """
-        model = copy.copy(self)
-        model.coef_ = coef
-        model._calibrate_on(held_out)
-        # It was measured with other separators.
-        model.validation_ = None
-        if self.training_digests_ is not None:
-            model.training_digests_ = np.sort(np.append(self.training_digests_, digests))
-        model.landmark_indices_ = positions[self.landmark_indices_]
-        if self.origins_ is not None:
-            model.origins_ = replace(self.origins_, indices=positions[self.origins_.indices])
-        separators = iter(solutions)
-        model.reports_ = tuple(
-            report
-            if report.stage == "metric"
-            else _report(report.positive, "separator", next(separators))
-            for report in self.reports_
-        )
-        return model
-
-    def _decide(self, batch: SeriesBatch) -> FloatArray:
-        """Return decision values, aligning with the landmarks in use only."""
-        used = np.flatnonzero(self.coef_.any(axis=0))
-        values = np.zeros((len(batch), len(self.coef_)))
-        if len(used) == 0:
-            return values
-        coef, rows = self.coef_[:, used], self.row_map_(batch)
-        aligner = self._landmark_aligner("used")
-        with self._progress("Aligning") as progress:
-            if not self.learns_metric:
-                return np.asarray(np.dot(aligner.similarities(rows, progress=progress), coef.T))
-            step = max(1, _DECISION_BYTES // (8 * self.metrics_.size))
-            for begin in range(0, len(rows), step):
-                part = slice(begin, begin + step)
-                sums = aligner.grouped(rows[part], coef)
-                values[part] = np.einsum("icde,cde->ic", sums, self.metrics_)
-                progress(min(begin + step, len(rows)), len(rows))
-        return values
-
-    def _landmark_aligner(self, name: str) -> Aligner:
-        """Return the aligner with all landmarks, or with those that have a weight ("used")."""
-
-        def rows() -> SeriesBatch:
-            used = np.flatnonzero(self.coef_.any(axis=0))
-            return self.row_map_(self.landmarks_[used] if name == "used" else self.landmarks_)
-
-        inputs = (self.landmarks_, self.row_map_, self.coef_)
-        return self._aligner(name, self.row_map_.settings, rows, inputs)
 
     def transform(self, X: Any) -> FloatArray:
         """Similarity of every series to every landmark, under each class's metric.
@@ -252,13 +166,11 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         return self._apply(type(self)._transform, X)
 
     def _transform(self, batch: SeriesBatch) -> FloatArray:
-        rows = self.row_map_(batch)
-        aligner = self._landmark_aligner("all")
-        with self._progress("Aligning") as progress:
-            if not self.learns_metric:
-                return np.asarray(aligner.similarities(rows, progress=progress))
-            projected = aligner.projected(rows, self.metrics_, progress=progress)
-        return np.asarray(projected.transpose(0, 2, 1).reshape(len(rows), self.coef_.size))
+        feature_map = self.model_.aligned[0]
+        if not self.learns_metric:
+            return feature_map.similarities(batch, None, self._resources)
+        K = feature_map.similarities(batch, self.metrics_, self._resources)
+        return K.swapaxes(1, 2).reshape(len(batch), self.coef_.size)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of `transform`.
@@ -278,24 +190,6 @@ class LandmarkClassifier(TransformerMixin, SeriesClassifier):  # type: ignore[mi
         if self.learns_metric:
             names = [f"class{c}_{name}" for c in self.positive_classes_ for name in names]
         return np.asarray(names, dtype=object)
-
-    def linear_forms(self) -> tuple[LinearForm, ...]:
-        """The linear forms whose sum is the decision, for `slts.explain`: one."""
-        check_is_fitted(self)
-        used = np.flatnonzero(self.coef_.any(axis=0))
-        form = LinearForm(
-            name="",
-            positives=self.positive_classes_,
-            aligner=self._landmark_aligner("used"),
-            landmark_indices=self.landmark_indices_[used],
-            coef=self.coef_[:, used],
-            factors=self.metrics_[:, np.newaxis, np.newaxis],
-            groups=np.zeros(len(used), dtype=np.int64),
-            group_names=("all",),
-            intercept=np.zeros(len(self.coef_)),
-            rows=self.row_map_,
-        )
-        return (form,)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

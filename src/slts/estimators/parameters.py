@@ -17,11 +17,11 @@ from sklearn.base import BaseEstimator
 
 from slts.alignment import DEVICES, Itakura
 from slts.alignment.settings import DTYPES
-from slts.landmarks import SELECTION_METHODS
-from slts.learning.metric import REGULARIZERS
-from slts.models.representations import REPRESENTATIONS
+from slts.features.row_map import REPRESENTATIONS
 from slts.quantities import parse_bytes
 from slts.series.channels import SCALES
+from slts.solvers import REGULARIZERS
+from slts.training.landmarks import SELECTION_METHODS
 
 _MOST_JOBS = 2**31 - 1
 
@@ -214,7 +214,6 @@ PARAMETERS: Mapping[str, Kind] = {
     "memory_limit": NOTHING
     | Kind("a positive number of bytes or text such as '2GB' or '512 MiB'", _is_size),
     "metric_rank": at_least(1),
-    "metrics": one_of("class", "landmark", "shared"),
     "n_components": at_least(1),
     "n_cycles": at_least(1),
     "n_jobs": NOTHING

@@ -11,19 +11,19 @@ import numpy as np
 
 from slts._typing import AnyArray
 from slts.errors import DataError
-from slts.execution import ThreadRunner, one_blas_thread, progress_bar
+from slts.execution import map_threads, one_blas_thread, progress_bar
 from slts.series import SeriesBatch
 from slts.series.source import Digests, Part, SeriesSource
-from slts.training.source import (
+from slts.training.scans import (
     RepeatedIdentifiers,
     check_scan,
-    digests_in,
+    digests_of_ids,
     join_digests,
     memory_limit,
     no_series,
     pieces,
     require_labels,
-    task_runner,
+    scan_runner,
 )
 
 # One row per series, from a model and some series that it has checked.
@@ -51,12 +51,14 @@ def _apply_to_several(model: Any, series: SeriesBatch, method: Method) -> AnyArr
     if len(series) <= size:
         return method(model, series)
     parts = [series[begin : begin + size] for begin in range(0, len(series), size)]
-    own = _with_threads(model, 1 if on_cpu else model.n_jobs)
+    quiet = _with_threads(model, 1 if on_cpu else model.n_jobs)
     try:
         with progress_bar("Aligning", show=bool(model.verbose)) as progress:
-            runner = ThreadRunner(model.n_jobs if on_cpu else 1)
-            results = runner.map(lambda part, *_: method(own, part), parts, progress=progress)
-            return np.concatenate(list(results))
+            n_jobs = model.n_jobs if on_cpu else 1
+            results = map_threads(
+                lambda part: method(quiet, part), parts, n_jobs=n_jobs, progress=progress
+            )
+            return np.concatenate(results)
     except DataError:
         # It names a series by its position in a part: raise it again for all series.
         return method(model, series)
@@ -65,8 +67,6 @@ def _apply_to_several(model: Any, series: SeriesBatch, method: Method) -> AnyArr
 def _with_threads(model: Any, n_jobs: int | None) -> Any:
     """Return a quiet model with another number of threads."""
     quiet = copy.copy(model)
-    # Copies leave out what is prepared; threads share that of the model.
-    quiet._prepared = model._shared()
     quiet.n_jobs, quiet.verbose = n_jobs, False
     return quiet
 
@@ -95,10 +95,10 @@ def apply_with_labels(
 ) -> tuple[list[AnyArray], AnyArray, AnyArray | None]:
     """Return the results of some methods, labels and groups of all series, from one pass."""
     require_labels(source)
-    found = list(_over_parts(model, source, methods, labels=True))
-    if not found:
+    by_part = list(_over_parts(model, source, methods, labels=True))
+    if not by_part:
         raise no_series(source)
-    joined = [np.concatenate(results) for results in zip(*found, strict=True)]
+    joined = [np.concatenate(results) for results in zip(*by_part, strict=True)]
     n = len(methods)
     return joined[:n], joined[n], joined[n + 1] if len(joined) > n + 1 else None
 
@@ -115,8 +115,8 @@ def _over_parts(
     with (
         one_blas_thread(),
         progress_bar("Reading and aligning", show=bool(model.verbose)) as progress,
-        task_runner(model.n_jobs, source) as runner,
     ):
+        runner = scan_runner(model.n_jobs)
         for results, digests in runner.map(_apply, parts, shared, progress=progress):
             repeated.add(digests)
             if results:
@@ -144,7 +144,7 @@ def _apply(
             rows.append([method(model, series) for method in methods])
         first += len(series)
         if requires_unique_ids:
-            digests.append(digests_in(piece))
+            digests.append(digests_of_ids(piece))
         if labels:
             assert piece.labels is not None
             rows[-1] += [piece.labels] if piece.groups is None else [piece.labels, piece.groups]

@@ -16,7 +16,7 @@ from slts.estimators.parameters import PARAMETERS, Kind, check_parameters, one_o
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
 from slts.series.channels import SCALES, ChannelScale
-from slts.training.source import is_source
+from slts.training.scans import is_source
 
 
 class SeriesEstimator(BaseEstimator):  # type: ignore[misc]

@@ -34,7 +34,7 @@ class SLTSClassifier(LandmarkClassifier):
         The penalty on M: ``"frobenius"`` (||M||_F^2, the paper's), ``"nuclear"`` (sum of singular
         values: low rank), ``"l1"`` (sum of absolute entries: few nonzero ones) or ``"mahalanobis"``
         (||M||_F^2 with M symmetric positive semi-definite, so that K_M is a scalar product of
-        linearly mapped rows). All but the first need all alignments in memory.
+        linearly mapped rows).
     objective, band
         How paths are found; see `slts.align`.
     scale
@@ -60,10 +60,9 @@ class SLTSClassifier(LandmarkClassifier):
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
         files do not store it.
     memory_limit
-        Memory that training may use in addition to the series in memory and Python itself, in bytes
-        or as text such as ``"2GB"``. Alignments that need more are computed part by part and
-        spilled to temporary files. Parameters are then chosen, and probabilities calibrated, on a
-        sample. None means half of the memory that the process may use.
+        Memory that training may use, in bytes or as text such as ``"2GB"``. None means half of the
+        memory that the process may use. If the alignments of all series need more than half of it,
+        the classifier learns from a sample of `n_sampled_` series.
     n_jobs
         Number of CPU threads, by joblib's convention.
     random_state
@@ -82,6 +81,8 @@ class SLTSClassifier(LandmarkClassifier):
         one with the homogeneous channel.
     coef_ : ndarray of shape (problems, n_landmarks)
         Weights of the landmarks, with exact zeros.
+    n_sampled_ : int
+        Number of distinct series that were learned from: all, unless memory is short.
     reports_
         Objective, duality gap and iterations of every solve.
 
@@ -186,10 +187,9 @@ class BBSClassifier(LandmarkClassifier):
         or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
         files do not store it.
     memory_limit
-        Memory that training may use in addition to the series in memory and Python itself, in bytes
-        or as text such as ``"2GB"``. Alignments that need more are computed part by part and
-        spilled to temporary files. Parameters are then chosen, and probabilities calibrated, on a
-        sample. None means half of the memory that the process may use.
+        Memory that training may use, in bytes or as text such as ``"2GB"``. None means half of the
+        memory that the process may use. If the alignments of all series need more than half of it,
+        the classifier learns from a sample of `n_sampled_` series.
     n_jobs
         Number of CPU threads, by joblib's convention.
     random_state
@@ -207,6 +207,8 @@ class BBSClassifier(LandmarkClassifier):
         Weights with exact zeros; one problem per class, one for two classes.
     metrics_ : ndarray of shape (problems, d, d)
         Identity matrices.
+    n_sampled_ : int
+        Number of distinct series that were learned from: all, unless memory is short.
     reports_
         Objective, duality gap and iterations of every solve.
     """

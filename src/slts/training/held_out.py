@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.model_selection import PredefinedSplit, check_cv
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    PredefinedSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 
 from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import DataError
 from slts.execution import Progress, silent
-from slts.learning.calibration import Validation, two_sided
-from slts.series.source import Digests
-from slts.training.sampling import shuffled
+from slts.solvers.calibration import Validation, two_sided
+from slts.training.training_set import TrainingSet
 
 Split: TypeAlias = tuple[IntArray, IntArray]
 # Decision values of held-out series, their classes, and how many series each stands for.
@@ -26,202 +33,105 @@ HeldOutDecisions: TypeAlias = tuple[FloatArray, IntArray, FloatArray]
 _PURPOSE = 1
 
 
-def make_splits(
-    cv: Any,
-    codes: IntArray,
-    keys: Digests,
-    *,
-    name: str,
-    groups: AnyArray | None = None,
-    indices: IntArray | None = None,
-    n_series: int = 0,
-) -> list[Split]:
-    """Return pairs (train, test) of positions in a sample of series.
+def make_splits(cv: Any, data: TrainingSet, name: str) -> list[Split]:
+    """Return pairs (train, test) of positions in a training set.
+
+    Whole groups are held out if there are groups. The only series of a class is always trained on,
+    and a series whose class has no series to train on is not held out.
 
     Parameters
     ----------
     cv
         None (nothing is held out), an int (stratified folds, no more than the smallest class has
-        series), a hold-out fraction, a splitter, or splits of X by index. The only series of a
-        class is never held out.
-    codes, keys
-        Classes and keys of the series.
+        series), a hold-out fraction, a splitter, or pairs of indices into X.
+    data
+        The training set.
     name
         Name of the parameter, for messages.
-    groups
-        Group of every series: folds and fractions consist of whole groups, and splitters see them.
-        The only group of a class is never held out.
-    indices, n_series
-        Positions of the series in X, of the first where several are equal, and the length of X;
-        None if X is not in memory.
     """
     if cv is None:
         return []
-    order = shuffled(keys, _PURPOSE)
+    if isinstance(cv, PredefinedSplit) or not (isinstance(cv, numbers.Real) or hasattr(cv, "split")):
+        splits = _splits_of_indices(cv, data, name)
+    else:
+        splits = _splits_by_key(cv, data, name)
+    usable = [(train, test[np.isin(data.codes[test], data.codes[train])]) for train, test in splits]
+    usable = [(train, test) for train, test in usable if len(train) and len(test)]
+    if not usable:
+        raise DataError(
+            f"The '{name}' parameter holds out no series of a class that it also trains on: add "
+            f"series or groups of every class. Got {cv!r} for {len(data)} distinct series."
+        )
+    return usable
+
+
+def _splits_by_key(cv: Any, data: TrainingSet, name: str) -> list[Split]:
+    """Split the series in a random order that depends on their keys."""
+    counts = np.bincount(data.codes)
+    if counts.max() < 2:
+        alternative = {"calibration_cv": " or set it to None", "C='auto'": " or set C to a number"}
+        raise DataError(
+            f"No class has two distinct series, but {name} needs one to learn from and one to hold "
+            f"out: add series{alternative.get(name, '')}."
+        )
+    order = data.shuffled(_PURPOSE)
+    singles = order[counts[data.codes[order]] == 1]
+    order = order[counts[data.codes[order]] > 1]
+    codes, groups = data.codes[order], None if data.groups is None else data.groups[order]
+    try:
+        with warnings.catch_warnings():
+            # Classes with fewer series than folds are in some folds only.
+            warnings.filterwarnings("ignore", "The least populated class")
+            splitter = _splitter(cv, int(counts[counts > 1].min()), groups)
+            splits = list(splitter.split(np.zeros((len(order), 1)), codes, groups))
+    except ValueError as error:
+        needs_groups = groups is None and "groups" in str(error)
+        hint = (
+            ": pass fit(X, y, groups=...), or name their column, scan_series(..., groups='...')"
+            if needs_groups
+            else ""
+        )
+        raise DataError(
+            f"The '{name}' parameter cannot split these series. Got {cv!r}: {error}{hint}."
+        ) from error
+    return [(np.union1d(order[train], singles), np.sort(order[test])) for train, test in splits]
+
+
+def _splitter(cv: Any, smallest_class: int, groups: AnyArray | None) -> Any:
+    """Return scikit-learn's splitter for folds or a fraction, or the splitter that was passed."""
     if isinstance(cv, numbers.Integral):
         if groups is not None:
-            return _group_folds(_Groups.of(groups, codes, order, name), int(cv))
-        return _folds(order, codes, min(int(cv), _smallest_class(codes, name)))
+            return StratifiedGroupKFold(min(int(cv), len(np.unique(groups))))
+        return StratifiedKFold(min(int(cv), smallest_class))
     if isinstance(cv, numbers.Real):
-        if groups is not None:
-            return [_group_hold_out(_Groups.of(groups, codes, order, name), float(cv))]
-        _smallest_class(codes, name)
-        return [_hold_out(order, codes, float(cv))]
-    if isinstance(cv, PredefinedSplit) or not hasattr(cv, "split"):
-        return _splits_of_indices(cv, name, indices, n_series)
-    shown = None if groups is None else groups[order]
-    try:
-        splits = list(check_cv(cv).split(np.zeros((len(codes), 1)), codes[order], shown))
-    except ValueError as error:
-        if groups is not None or "groups" not in str(error):
-            raise
-        raise ValueError(
-            f"The '{name}' parameter splits by groups: pass fit(X, y, groups=...), or name their "
-            f"column, scan_series(..., groups='...'). Got {cv!r} and no groups."
-        ) from error
-    return [(order[train], order[test]) for train, test in splits]
+        kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
+        return kind(1, test_size=float(cv), random_state=0)
+    return check_cv(cv)
 
 
-def _folds(order: IntArray, codes: IntArray, n_folds: int) -> list[Split]:
-    # Series that are the only one of their class are never held out: fold -1.
-    fold = np.full(len(codes), -1)
-    by_class = order[np.argsort(codes[order], kind="stable")]
-    by_class = by_class[np.bincount(codes)[codes[by_class]] > 1]
-    # Dealing continues across classes, which keeps the folds equally large.
-    fold[by_class] = np.arange(len(by_class)) % n_folds
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
-
-
-def _hold_out(order: IntArray, codes: IntArray, share: float) -> Split:
-    counts = np.bincount(codes)
-    wanted = np.diff(np.round(share * np.cumsum([0, *counts])))
-    wanted = np.minimum(np.maximum(wanted, 1), counts - 1)
-    ranks = np.empty(len(codes), dtype=np.int64)
-    for c in np.flatnonzero(counts):
-        ranks[order[codes[order] == c]] = np.arange(counts[c])
-    held_out = ranks < wanted[codes]
-    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Groups, numbered in random order.
-
-    Attributes
-    ----------
-    members
-        Group of every series.
-    shares
-        Share of the series of each class that a group has, shape (groups, classes).
-    n_groups
-        Number of groups of each class.
-    usable
-        Groups that may be held out: other groups have series of each of their classes.
-    """
-
-    members: IntArray
-    shares: FloatArray
-    n_groups: IntArray
-    usable: list[int]
-
-    @classmethod
-    def of(cls, groups: AnyArray, codes: IntArray, order: IntArray, name: str) -> _Groups:
-        _, first, found = np.unique(groups[order], return_index=True, return_inverse=True)
-        members = np.empty(len(codes), dtype=np.int64)
-        members[order] = np.argsort(np.argsort(first))[found]
-        classes = np.unique(codes, return_inverse=True)[1]
-        counts = np.zeros((len(first), int(classes.max()) + 1))
-        np.add.at(counts, (members, classes), 1.0)
-        n_groups = np.count_nonzero(counts, axis=0)
-        usable = np.flatnonzero(~counts[:, n_groups == 1].any(axis=1)).tolist()
-        if len(usable) < 2:
-            raise DataError(
-                f"{name} needs two groups that can be held out. Only {len(usable)} of the "
-                f"{len(first)} groups can: a group that has all series of a class cannot be held "
-                f"out. Use more groups, or no groups."
-            )
-        return cls(members, counts / counts.sum(axis=0), n_groups, usable)
-
-    def allows(self, held: IntArray, group: int) -> bool:
-        """Whether every class can be learned if `group` is held out too.
-
-        `held` are the numbers of groups of each class that are held out.
-        """
-        return bool((self.n_groups > held + (self.shares[group] > 0.0)).all())
-
-    def split(self, chosen: Sequence[int]) -> Split:
-        """Hold out some groups."""
-        mask = np.isin(self.members, chosen)
-        return np.flatnonzero(~mask), np.flatnonzero(mask)
-
-
-def _group_folds(groups: _Groups, n_folds: int) -> list[Split]:
-    """Deal groups out, the largest first, to the fold with fewest series of their classes."""
-    shares = groups.shares
-    folds = [list[int]() for _ in range(min(n_folds, len(groups.usable)))]
-    totals = np.zeros((len(folds), shares.shape[1]))
-    held = np.zeros(totals.shape, dtype=np.int64)
-    for g in sorted(groups.usable, key=lambda g: -float(shares[g].sum())):
-        allowed = [k for k in range(len(folds)) if groups.allows(held[k], g)]
-        if allowed:
-            k = min(allowed, key=lambda k: (round(totals[k] @ shares[g], 9), totals[k].sum()))
-            folds[k].append(g)
-            totals[k] += shares[g]
-            held[k] += shares[g] > 0.0
-    return [groups.split(fold) for fold in folds]
-
-
-def _group_hold_out(groups: _Groups, share: float) -> Split:
-    """Take groups in random order that bring the shares of the classes closer to `share`."""
-    chosen: list[int] = []
-    missing = np.full(groups.shares.shape[1], share)
-    held = np.zeros(len(missing), dtype=np.int64)
-    for g in groups.usable:
-        rest = missing - groups.shares[g]
-        if rest @ rest < missing @ missing and groups.allows(held, g):
-            chosen.append(g)
-            missing, held = rest, held + (groups.shares[g] > 0.0)
-    return groups.split(chosen or [min(groups.usable, key=lambda g: float(groups.shares[g].sum()))])
-
-
-def _splits_of_indices(cv: Any, name: str, indices: IntArray | None, n_series: int) -> list[Split]:
-    """Splits that name series by their position in X."""
-    if indices is None:
+def _splits_of_indices(cv: Any, data: TrainingSet, name: str) -> list[Split]:
+    """Return splits that name series by their position in X."""
+    if data.positions is None:
         raise ValueError(
             f"The '{name}' parameter must not hold indices of series that are not in memory. Got "
             f"{cv!r} instead: use an int, a hold-out fraction, or a splitter such as "
             f"StratifiedKFold."
         )
     try:
-        splits = [(train, test) for train, test in check_cv(cv).split(np.zeros((n_series, 1)))]
+        splits = list(check_cv(cv).split(np.zeros((data.n_series, 1))))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"The '{name}' parameter must be an int, a hold-out fraction, a splitter, or pairs of "
             f"indices (train, test). Got {cv!r} instead: {error}."
         ) from error
-    found = [[np.flatnonzero(np.isin(indices, side)) for side in split] for split in splits]
-    usable = [(train, test) for train, test in found if len(train) and len(test)]
-    if not usable:
-        raise ValueError(
-            f"The '{name}' parameter must have series on both sides of a split. None of its "
-            f"{len(splits)} splits does, among the {len(indices)} series that are compared."
-        )
-    return usable
+    # The first of equal series counts.
+    is_first = np.zeros(data.n_series, dtype=bool)
+    is_first[data.indices] = True
 
+    def places(side: IntArray) -> IntArray:
+        return np.unique(data.positions[side[is_first[side]]])  # type: ignore[index]
 
-def _smallest_class(codes: IntArray, name: str) -> int:
-    """Return the size of the smallest class with at least two series."""
-    counts = np.bincount(codes)
-    if counts.max() < 2:
-        alternative = {
-            "calibration_cv": " Or set it to None.",
-            "C='auto'": " Or set C to a number.",
-        }.get(name, "")
-        raise DataError(
-            f"No class has two distinct series, but {name} needs one to learn from and one to hold "
-            f"out: add series.{alternative}"
-        )
-    return int(counts[counts > 1].min())
+    return [(places(np.asarray(train)), places(np.asarray(test))) for train, test in splits]
 
 
 # ---- search
@@ -305,12 +215,12 @@ def search(
             held_out[c].append(values)
             progress(k * len(candidates) + c + 1, scores.size)
     best = int(np.argmax(scores.mean(axis=1)))
-    found = held_out_decisions(held_out[best], splits, codes, multiplicities)
+    best_decisions = held_out_decisions(held_out[best], splits, codes, multiplicities)
     tested = np.concatenate([test for _, test in splits])
     validation = Validation.of(
-        "held-out", *found, series=tested, groups=None if groups is None else groups[tested]
+        "held-out", *best_decisions, series=tested, groups=None if groups is None else groups[tested]
     )
-    return SearchResult(candidates, scores, best, found, validation)
+    return SearchResult(candidates, scores, best, best_decisions, validation)
 
 
 def held_out_decisions(

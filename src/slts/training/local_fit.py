@@ -1,317 +1,395 @@
-"""Learning of the local classifier, the same for memory, files and clusters.
+"""Learning of the local classifier.
 
-count and sample -> representations -> landmarks and groups -> align, solve, form metrics
-
-If the sample does not hold all series, it decides everything but the coefficients: these are the
-solution for all series.
+draw landmarks and snippets -> features of some series, the anchors -> choose phases and weights of
+the snippets by leave-one-out -> solve on all series
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
-
 import numpy as np
 
-from slts._typing import AnyArray, IntArray
-from slts.alignment import AlignmentSettings
-from slts.execution import ThreadRunner
-from slts.landmarks import check_landmarks, resolve_count
-from slts.learning.calibration import Validation
-from slts.models.origins import Origins
-from slts.models.representations import Representation
-from slts.models.snippets import Snippets
+from slts._typing import AnyArray, FloatArray, IntArray
+from slts.alignment import AlignmentSettings, array_module
+from slts.execution import map_threads, release_memory
+from slts.features.aligned_products import AlignedProducts
+from slts.features.feature_map import Resources
+from slts.features.linear_model import LinearModel
+from slts.features.origins import Origins
+from slts.features.row_map import RowMap
+from slts.features.snippets import Snippets
 from slts.quantities import format_bytes
 from slts.series import SeriesBatch
-from slts.series.channels import pool_steps
-from slts.series.source import SeriesSource
-from slts.training.first_pass import FirstPass, class_weights, count_and_sample
+from slts.series.source import Part
+from slts.solvers.arrays import gram, matmul, on_gpu
+from slts.solvers.calibration import Validation
+from slts.solvers.ridge import LeaveOneOut, NormalEquations, RidgeReport, Span
+from slts.training.feature_blocks import FeatureBlock
 from slts.training.held_out import HeldOutDecisions
-from slts.training.landmark_choice import (
-    choose_landmarks,
+from slts.training.landmarks import (
+    landmark_indices,
     landmark_positions,
+    resolve_count,
     warn_about_missing_classes,
 )
-from slts.training.local_metrics import (
-    CANDIDATES,
-    LocalOptions,
-    LocalSolution,
-    LocalTraining,
-    bytes_for_fits,
-    fit_bytes,
-    learn_local_metrics,
-    snippet_shares,
-    training_bytes,
-)
-from slts.training.partitioned_ridge import PartitionedRidge, one_vs_rest
-from slts.training.sampling import SampleSize, shuffled
-from slts.training.source import memory_limit, task_runner
-
-_LOGGER = logging.getLogger("slts")
+from slts.training.options import FitOptions
+from slts.training.scans import memory_limit, pieces, scan_runner
+from slts.training.training_set import TrainingSet, one_vs_rest
 
 # Landmarks of each class; fewer if there are many classes.
 _LANDMARKS_PER_CLASS, _LANDMARKS = 10, 200
-# Metrics grow with classes times groups: beyond this number, classes share groups.
-_MOST_GROUPS = 32
-# Ridge regression is exact up to this many series; beyond, this many span the solution.
-_ANCHORS = 2000
-# Series that choose phases and snippets: at least so many, and so many of each class, but no more
-# than the anchors. With fewer of a class, the weight of the snippets is too large.
-_TUNING_SERIES, _TUNING_SERIES_PER_CLASS = 1000, 10
-# Most series that are learned from in memory. Beyond, a sample of fewer series, some of each
-# class, decides everything but the coefficients. Its share of the memory.
-_MOST, _FEWEST, _MOST_SAMPLED, _PER_CLASS_DRAWN, _SAMPLE_SHARE = 100_000, 1000, 20_000, 50, 1 / 16
-# Anchors are drawn independently of landmarks, which are the series with the smallest keys.
-_ANCHOR_PURPOSE = 2
+# Coefficients grow with classes times banks: beyond this number, classes share banks.
+_MOST_BANKS = 32
+# Ridge regression is exact up to this many series; beyond, this many span the solution. They are
+# drawn independently of landmarks, which are the series with the smallest keys.
+_ANCHORS, _ANCHOR_PURPOSE = 2000, 2
+# Their features have this share of the memory, and there are at least so many.
+_FEATURE_SHARE, _FEWEST_ANCHORS = 1 / 4, 100
+# Series that choose phases and weights, and whose left-out decisions calibrate.
+_TUNING = 1000
+# Weights of the snippets for each map with whole landmarks, one of which is chosen.
+_SHARES = (16.0, 2.0, 0.25)
+# Standard errors by which more phases must be better.
+_STANDARD_ERRORS = 2.0
+# Series whose coordinates are computed at once, and whose coordinates are in memory.
+_BATCH, _IN_MEMORY = 256, 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions(FitOptions):
+    """Parameters of `LocalSLTSClassifier`, checked."""
+
+    n_landmarks_per_class: int | None
+    n_snippets: int
+    representations: tuple[str, ...]
+    settings: AlignmentSettings
+    phases: tuple[int, ...]
+    n_components: int
+    metric_rank: int
+    max_length: int | None
+    penalties: FloatArray
 
 
 @dataclass(frozen=True)
 class LocalFit:
-    """What was learned.
+    """What was learned; `held_out` are decisions for series that were left out."""
 
-    `held_out` are leave-one-out decisions, and the classes and weights of their series.
-    """
-
-    first_pass: FirstPass
-    landmarks: SeriesBatch
+    model: LinearModel
     landmark_indices: IntArray
+    bank_names: tuple[str, ...]
     origins: Origins
-    groups: IntArray
-    group_names: tuple[str, ...]
-    snippets: Snippets | None
-    solution: LocalSolution
+    report: RidgeReport
     held_out: HeldOutDecisions
     validation: Validation
 
 
-def fit_local(source: SeriesSource, options: LocalOptions) -> LocalFit:
-    """Learn local metrics."""
-    limit = memory_limit(options.memory_limit, options.owner)
-    size = SampleSize(_MOST, limit * _SAMPLE_SHARE, per_class=_PER_CLASS_DRAWN)
-    with task_runner(options.n_jobs, source) as runner:
-        with options.bar("Reading") as progress:
-            first_pass = count_and_sample(
-                source, runner, size, seed=options.seed, progress=progress
-            )
-        # All series, or an upper bound if equal series may not all be known.
-        n_distinct = len(first_pass.sample) if first_pass.complete else first_pass.n_series
-        first_pass = _cap_sample_to_memory(first_pass, options, limit)
-        batch, codes = first_pass.sample.series, first_pass.codes
-        classes = first_pass.classes
-        by_class = class_weights(options.class_weight, classes, first_pass.totals)
-        weights = first_pass.multiplicities(np.arange(len(batch))) * by_class[codes]
+def fit_local(data: TrainingSet, options: LocalOptions) -> LocalFit:
+    """Learn coefficients of aligned products and snippets."""
+    positions = _choose_landmarks(data, options)
+    banks, bank_names = _banks(data.classes, data.codes[positions], options.seed)
+    maps = _draw_maps(data, data.series[positions], banks, options)
 
-        count = _landmark_count(options, codes, first_pass.n_series)
-        # Once, and not in every task.
-        pooled = pool_steps(batch, options.max_length)
-        tasks: list[Callable[[], Any]] = [
-            partial(
-                Representation.fit, pooled, name, max_length=options.max_length,
-                n_components=options.n_components,
-            )
-            for name in options.representations
-        ]  # fmt: skip
-        if options.n_snippets:
-            n_drawn = CANDIDATES * options.n_snippets
-            tasks.append(partial(Snippets.draw, batch, codes, n_drawn, options.seed))
-        side_by_side = ThreadRunner(options.n_jobs)
-        made = list(side_by_side.map(lambda task, *_: task(), tasks))
-        representations: list[Representation] = made[: len(options.representations)]
-        snippets: Snippets | None = made[-1] if options.n_snippets else None
+    # Anchors span the solution; the tuning series are some of them.
+    order = data.shuffled(_ANCHOR_PURPOSE)
+    anchors = data.evenly(_most_anchors(maps, options), order)
+    tuning = data.evenly(min(_TUNING, len(anchors)), order)
+    rows = np.searchsorted(anchors, tuning)
+    blocks = []
+    with options.bar("Aligning and counting") as progress:
+        for feature_map in maps:
+            blocks.append(FeatureBlock.of(feature_map, data.series[anchors], options.resources))
+            progress(len(blocks), len(maps))
 
-        def draw() -> IntArray:
-            if options.landmarks == "random":
-                return stratified(codes, count, np.arange(len(codes)))
-            settings = AlignmentSettings("cost", options.settings[0].band, normalize=False)
-            return landmark_positions(options, count, representations[0](batch), settings)
+    blocks, span, first = _tune(blocks, rows, _Problem.of(data, tuning, options), options)
+    if options.n_snippets:
+        # Sparse signals gain if features are weighed by their coefficients; others lose nothing.
+        blocks[-1] = blocks[-1].weighed(rows, span.basis @ first.slope)
+    # The same series have chosen the weights, so they cannot choose the penalty again.
+    penalty = float(options.penalties[first.best]) * sum(block.norm for block in blocks)
+    model, report = _solve(data, anchors, blocks, penalty, options)
 
-        landmarks, indices, landmark_codes = choose_landmarks(
-            options, source, runner, first_pass, draw
+    held_out = first.predictions, data.codes[tuning], data.take(tuning).weights
+    indices = landmark_indices(data, positions, options)
+    model, origins = _name_origins(model, data, positions, indices)
+    validation = Validation.of("leave-one-out", *held_out, series=tuning)
+    return LocalFit(model, indices, bank_names, origins, report, held_out, validation)
+
+
+# ---- landmarks and snippets
+
+
+def _choose_landmarks(data: TrainingSet, options: LocalOptions) -> IntArray:
+    """Return the positions of the landmarks in the training set."""
+    n_classes = len(data.classes)
+    count = len(data)
+    if options.n_landmarks is not None:
+        is_fraction = isinstance(options.n_landmarks, float | np.floating)
+        count = min(
+            resolve_count(options.n_landmarks, len(data) if is_fraction else data.n_series), count
         )
-        warn_about_missing_classes(classes, landmark_codes)
-        groups, group_names = _group_landmarks(options, classes, landmark_codes, indices)
-        order = shuffled(first_pass.sample.keys, _ANCHOR_PURPOSE)
-        everything = None
-        if not first_pass.complete:
-            # In the sums, the weights of all series have mean 1.
-            by_class = by_class * n_distinct / float(first_pass.totals @ by_class)
-            everything = PartitionedRidge(
-                source,
-                runner,
-                first_pass.labels,
-                by_class,
-                first_pass.sample.weights * by_class[codes],
-                batch.values.nbytes / len(batch),
-                limit - 2 * batch.values.nbytes - 8 * len(batch) * min(len(batch), _ANCHORS),
-                options.bar,
-            )
-        # Tuning series are not held out, so other series of a sample must be left for that.
-        available = len(batch) if first_pass.complete else len(batch) // 2
-        # A class of one series is unknown once that is left out.
-        n_tuning = _tuning_count(int(np.count_nonzero(np.bincount(codes) > 1)))
-        tuning = stratified(codes, min(available, n_tuning), order)
-        solution = learn_local_metrics(
-            LocalTraining(
-                batch,
-                codes,
-                weights / weights.mean(),
-                one_vs_rest(codes, len(classes)),
-                stratified(codes, _ANCHORS, order),
-                tuning,
-                landmarks,
-                groups,
-                snippets,
-                everything,
-            ),
-            representations,
-            options,
-            bytes_for_fits(limit),
-        )
-    # Snippets name their series by their numbers in the source.
-    named, from_sample = solution.snippets, np.empty(0, dtype=np.int64)
-    if named is not None:
-        from_sample = np.unique(named.series)
-        named = replace(named, series=first_pass.indices[named.series])
-    origins = Origins.of(
-        SeriesBatch.concatenate([landmarks, batch[from_sample]]),
-        np.concatenate([indices, first_pass.indices[from_sample]]),
-        np.concatenate([landmark_codes, codes[from_sample]]),
-    )
-    left_out = _left_out(first_pass, tuning, options)
-    held_out = (
-        solution.ridge.left_out[left_out],
-        codes[left_out],
-        first_pass.multiplicities(left_out),
-    )
-    validation = Validation.of("leave-one-out", *held_out, series=left_out)
-    return LocalFit(
-        first_pass, landmarks, indices, origins, groups, group_names, named, solution, held_out,
-        validation,
-    )  # fmt: skip
+    else:
+        most = max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // n_classes))
+        most = options.n_landmarks_per_class or most
+        count = int(np.minimum(np.bincount(data.codes), most).sum())
+    if isinstance(options.landmarks, str) and options.landmarks == "random":
+        positions = data.evenly(count)
+    else:
+        row_map = _fit_row_map(data.series, "values", options)
+        settings = AlignmentSettings("cost", options.settings.band, normalize=False)
+        positions = landmark_positions(data, row_map(data.series), settings, count, options)
+    warn_about_missing_classes(data.classes, data.codes[positions])
+    return positions
 
 
-def _left_out(first_pass: FirstPass, tuning: IntArray, options: LocalOptions) -> IntArray:
-    """Return the series whose leave-one-out decisions describe the model.
-
-    Decisions for tuning series are those of the fit to them. Beside a fit to many more series they
-    are used only for classes that have no other series in the sample.
-    """
-    every = np.arange(len(first_pass.codes))
-    if first_pass.complete or not options.n_snippets:
-        return every
-    others = np.setdiff1d(every, tuning)
-    alone = ~np.isin(first_pass.codes[tuning], first_pass.codes[others])
-    return np.union1d(others, tuning[alone])
-
-
-def stratified(codes: IntArray, count: int, order: IntArray) -> IntArray:
-    """Return `count` positions, as evenly from all classes as their sizes allow.
-
-    The first of every class in `order` are taken, then the second, and so on.
-    """
-    if count >= len(codes):
-        return np.arange(len(codes))
-    ranks = np.empty(len(codes), dtype=np.int64)
-    for c in np.unique(codes):
-        members = order[codes[order] == c]
-        ranks[members] = np.arange(len(members))
-    return np.sort(order[np.argsort(ranks[order], kind="stable")][:count])
-
-
-def _tuning_count(n_classes: int) -> int:
-    return min(max(_TUNING_SERIES, _TUNING_SERIES_PER_CLASS * n_classes), _ANCHORS)
-
-
-def _cap_sample_to_memory(first_pass: FirstPass, options: LocalOptions, limit: float) -> FirstPass:
-    """Return as much of the sample as can be learned from in `limit` bytes."""
-    sample, n_classes = first_pass.sample, len(first_pass.classes)
-    n_groups = {"shared": 1, "class": min(n_classes, _MOST_GROUPS)}.get(
-        options.metrics, n_classes * _landmarks_per_class(n_classes)
-    )
-    n_fits = len(options.phases) * len(snippet_shares(options))
-
-    def needed(count: int) -> float:
-        # One channel more: the steps may have times.
-        channels = sample.series.n_channels
-        series = count * sample.series.values.nbytes * (channels + 1) / channels / len(sample)
-        n_tuning = min(count, _tuning_count(n_classes))
-        bytes_per_fit = fit_bytes(n_tuning, n_classes, len(options.penalties))
-        learning = training_bytes(
-            count,
-            min(count, _ANCHORS),
-            n_tuning,
-            n_channels=Representation.most_channels(sample.series.n_channels, options.n_components),
-            rank=options.metric_rank,
-            n_groups=n_groups,
-            n_phases=options.phases[-1],
-            n_comparisons=options.n_comparisons,
-            n_snippets=options.n_snippets,
-            bytes_of_fits=max(bytes_per_fit, min(n_fits * bytes_per_fit, bytes_for_fits(limit))),
-            is_sample=not first_pass.complete or count < len(sample),
-        )
-        return max(2.0 * series + learning, series / _SAMPLE_SHARE)
-
-    most = len(sample)
-    while needed(most) > limit and most > 1:
-        most -= max(1, most // 50)
-    if most < len(sample) or not first_pass.complete:
-        most = min(most, _MOST_SAMPLED)
-    if most < len(sample):
-        fewest = min(max(_FEWEST, 3 * n_classes), first_pass.n_series)
-        if most < fewest:
-            raise ValueError(
-                f"The 'memory_limit' parameter of {options.owner} is too small: "
-                f"{format_bytes(limit)}. Learning from a sample of {fewest} series needs "
-                f"{format_bytes(1.06 * needed(fewest))}. Raise it, or use fewer representations, "
-                f"objectives, phases or snippets."
-            )
-        per_class = min(_PER_CLASS_DRAWN, max(2, most // (2 * n_classes)))
-        count = most - per_class * n_classes
-        kept = sample.first(count, per_class)
-        # The first series have most of every class already, so more of them fit.
-        sample = sample.first(count + most - len(kept), per_class)
-        first_pass = replace(first_pass, sample=sample, complete=False)
-    if not first_pass.complete:
-        _LOGGER.info(
-            "%s draws landmarks and snippets from a sample of %d of %d series (memory_limit: %s)",
-            options.owner, len(sample), first_pass.n_series, format_bytes(limit),
-        )  # fmt: skip
-    return first_pass
-
-
-def _landmarks_per_class(n_classes: int) -> int:
-    return max(4, min(_LANDMARKS_PER_CLASS, _LANDMARKS // n_classes))
-
-
-def _landmark_count(options: LocalOptions, codes: IntArray, n_series: int) -> int:
-    if not isinstance(options.landmarks, str):
-        return len(check_landmarks(options.landmarks, n_series, options.owner))
-    if options.n_landmarks is None:
-        most = options.n_landmarks_per_class or _landmarks_per_class(int(codes.max()) + 1)
-        return int(np.minimum(np.bincount(codes), most).sum())
-    is_fraction = isinstance(options.n_landmarks, float | np.floating)
-    return min(
-        resolve_count(options.n_landmarks, len(codes) if is_fraction else n_series), len(codes)
-    )
-
-
-def _group_landmarks(
-    options: LocalOptions, classes: AnyArray, codes: IntArray, indices: IntArray
-) -> tuple[IntArray, tuple[str, ...]]:
-    """Return the group of each landmark, and the names of the groups; a group shares a metric."""
-    present, groups = np.unique(codes, return_inverse=True)
+def _banks(classes: AnyArray, codes: IntArray, seed: int) -> tuple[IntArray, tuple[str, ...]]:
+    """Return the bank of each landmark, and the names of the banks: one for each class."""
+    present, banks = np.unique(codes, return_inverse=True)
     names = [str(label) for label in classes[present]]
-    if options.metrics == "shared":
-        groups, names = np.zeros(len(codes), dtype=np.int64), ["all"]
-    elif options.metrics == "landmark":
-        groups = np.arange(len(codes))
-        names = [f"{classes[c]} #{j}" for c, j in zip(codes, indices, strict=True)]
-    elif len(present) > _MOST_GROUPS:
-        # Too many pairs of classes for a metric each: deal the classes out evenly.
-        dealt = np.random.RandomState(options.seed).permutation(len(present)) % _MOST_GROUPS
-        names = [" ".join(np.asarray(names)[dealt == g]) for g in range(_MOST_GROUPS)]
-        groups = dealt[groups]
-    return np.asarray(groups, dtype=np.int64), tuple(names)
+    if len(present) > _MOST_BANKS:
+        # Deal the classes out evenly.
+        dealt = np.random.RandomState(seed).permutation(len(present)) % _MOST_BANKS
+        names = [" ".join(np.asarray(names)[dealt == b]) for b in range(_MOST_BANKS)]
+        banks = dealt[banks]
+    return np.asarray(banks, dtype=np.int64), tuple(names)
+
+
+def _fit_row_map(series: SeriesBatch, representation: str, options: LocalOptions) -> RowMap:
+    return RowMap.fit_representation(
+        series, representation, max_length=options.max_length, n_components=options.n_components
+    )
+
+
+def _draw_maps(
+    data: TrainingSet, landmarks: SeriesBatch, banks: IntArray, options: LocalOptions
+) -> list[AlignedProducts | Snippets]:
+    """Fit the maps of whole landmarks, with most phases, and draw the snippets, which come last."""
+
+    def make(representation: str | None) -> AlignedProducts | Snippets:
+        if representation is None:
+            return Snippets.draw(data.series, data.codes, options.n_snippets, options.seed)
+        row_map = _fit_row_map(data.series, representation, options)
+        return AlignedProducts.in_banks(
+            representation, landmarks, row_map, options.settings, banks,
+            rank=options.metric_rank, n_phases=max(options.phases),
+        )  # fmt: skip
+
+    kinds = [*options.representations, *([None] if options.n_snippets else [])]
+    return map_threads(make, kinds, n_jobs=options.n_jobs)
+
+
+def _most_anchors(maps: list[AlignedProducts | Snippets], options: LocalOptions) -> int:
+    """Return how many anchors fit in memory with their features."""
+    limit = memory_limit(options.memory_limit, options.owner)
+    per_anchor = 8.0 * sum(int(np.prod(feature_map.shape)) for feature_map in maps)
+    most = int(_FEATURE_SHARE * limit / per_anchor)
+    if most < _FEWEST_ANCHORS:
+        raise ValueError(
+            f"The 'memory_limit' parameter of {options.owner} is too small: {format_bytes(limit)}. "
+            f"Learning needs {format_bytes(_FEWEST_ANCHORS * per_anchor / _FEATURE_SHARE)}. Raise "
+            f"it, or use fewer representations, phases or snippets."
+        )
+    return min(most, _ANCHORS)
+
+
+# ---- ridge regression
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Targets of some series, shape (series, problems), and weights of mean 1."""
+
+    targets: FloatArray
+    weights: FloatArray
+    codes: IntArray
+
+    @classmethod
+    def of(cls, data: TrainingSet, rows: IntArray, options: LocalOptions) -> _Problem:
+        some = data.take(rows)
+        weights = some.weights * data.class_weights(options.class_weight)[some.codes]
+        targets = one_vs_rest(some.codes, len(data.classes))
+        return cls(targets, weights / weights.mean(), some.codes)
+
+
+def _tune(
+    blocks: list[FeatureBlock], rows: IntArray, problem: _Problem, options: LocalOptions
+) -> tuple[list[FeatureBlock], Span, LeaveOneOut]:
+    """Choose the phases and the weight of the snippets by the leave-one-out error of some series.
+
+    Returns the features, and the best fit to these series. The smallest of several noisy errors is
+    often small by chance, so more phases must be better by two standard errors of the difference.
+    """
+    n_aligned = len(options.representations)
+    aligned = {n: [b.with_phases(n) for b in blocks[:n_aligned]] for n in options.phases}
+    snippets = blocks[n_aligned] if options.n_snippets else None
+    products = {n: _products([b.features[rows] for b in own], options) for n, own in aligned.items()}
+    counts = None if snippets is None else _products([snippets.features[rows]], options)
+    shares = [0.0] if snippets is None else [n_aligned * share for share in _SHARES]
+    candidates = [(n, share) for n in options.phases for share in shares]
+
+    def fit(candidate: tuple[int, float]) -> tuple[Span, LeaveOneOut]:
+        n, share = candidate
+        span = Span.of(products[n] + (0.0 if counts is None else share * counts), problem.weights)
+        penalties = options.penalties * (n_aligned + share)
+        return span, span.leave_one_out(problem.targets, problem.weights, penalties)
+
+    n_jobs = 1 if on_gpu(counts) or on_gpu(products[options.phases[0]]) else options.n_jobs
+    fits = dict(zip(candidates, map_threads(fit, candidates, n_jobs=n_jobs), strict=True))
+    # Each number of phases with its own weight: phases may need a smaller weight of the snippets.
+    best = [
+        min((c for c in candidates if c[0] == n), key=lambda c: fits[c][1].error)
+        for n in options.phases
+    ]
+    chosen = best[0]
+    losses = {c: ((fits[c][1].predictions - problem.targets) ** 2).mean(axis=1) for c in best}
+    share_of_error = problem.weights / problem.weights.sum()
+    for richer in best[1:]:
+        gains = losses[chosen] - losses[richer]
+        gain = float(share_of_error @ gains)
+        standard_error = float(np.sqrt(share_of_error**2 @ (gains - gain) ** 2))
+        if gain > _STANDARD_ERRORS * standard_error:
+            chosen = richer
+    kept = list(aligned[chosen[0]])
+    if snippets is not None:
+        kept.append(snippets.scaled_to(chosen[1]))
+    return kept, *fits[chosen]
+
+
+def _solve(
+    data: TrainingSet,
+    anchors: IntArray,
+    blocks: list[FeatureBlock],
+    penalty: float,
+    options: LocalOptions,
+) -> tuple[LinearModel, RidgeReport]:
+    """Solve on all series, for functions in the span of the anchors' features."""
+    problem = _Problem.of(data, anchors, options)
+    exact = len(anchors) == len(data) and data.scan is None
+    products = _products([block.features for block in blocks], options)
+    span = Span.of(products, problem.weights if exact else np.ones(len(anchors)))
+    # Inner products with the features of the anchors.
+    coefs = [block.features * block.scale for block in blocks]
+    kernel = LinearModel(
+        tuple(block.feature_map for block in blocks),
+        tuple(c.reshape(-1, *b.feature_map.shape) for c, b in zip(coefs, blocks, strict=True)),
+        -sum((c @ b.centre for c, b in zip(coefs, blocks, strict=True)), np.zeros(len(anchors))),
+    )
+    blocks.clear()
+    if exact:
+        ridge = span.solve(problem.targets, problem.weights, penalty)
+    else:
+        coordinates = _Coordinates(kernel, span.basis, span.origin)
+        by_class = data.class_weights(options.class_weight)
+        by_class = by_class * data.n_series / float(data.totals @ by_class)
+        equations = NormalEquations(len(span.origin), problem.targets.shape[1])
+        if data.scan is None:
+            weights = by_class[problem.codes] * data.weights[anchors]
+            equations.add(span.coordinates, problem.targets, weights)
+            _add_series(equations, data, anchors, coordinates, by_class, options)
+        else:
+            _add_scan(equations, data, coordinates, by_class, options)
+        ridge = equations.solve(penalty)
+    intercept = ridge.intercept - span.origin @ ridge.slope
+    return kernel.combined(span.basis @ ridge.slope, intercept), ridge.report
+
+
+def _products(features: list[FloatArray], options: LocalOptions) -> FloatArray:
+    """Return inner products of series over all features, on the device that decomposes them."""
+    n_series = len(features[0])
+    work = 2.0 * n_series**2 * sum(part.shape[1] for part in features)
+    arrays = array_module(options.device, work)
+    products: FloatArray = sum(
+        (gram(arrays.asarray(part)) for part in features), arrays.zeros((n_series, n_series))
+    )
+    return products
+
+
+@dataclass(frozen=True, eq=False)
+class _Coordinates:
+    """Maps series to coordinates in the span of the anchors."""
+
+    kernel: LinearModel
+    basis: FloatArray
+    origin: FloatArray
+
+    def __call__(self, series: SeriesBatch, resources: Resources) -> FloatArray:
+        return np.asarray(matmul(self.kernel.decide(series, resources), self.basis) - self.origin)
+
+
+def _add_series(
+    equations: NormalEquations,
+    data: TrainingSet,
+    anchors: IntArray,
+    coordinates: _Coordinates,
+    class_weights: FloatArray,
+    options: LocalOptions,
+) -> None:
+    """Add all series in memory but the anchors."""
+    on_cpu = options.device == "cpu"
+    size, n_jobs = (_BATCH, options.n_jobs) if on_cpu else (_IN_MEMORY, 1)
+    resources = Resources(options.device, 1 if on_cpu else options.n_jobs)
+    others = np.setdiff1d(np.arange(len(data)), anchors)
+    with options.bar("Aligning all series") as progress:
+        for begin in range(0, len(others), _IN_MEMORY):
+            rows = others[begin : begin + _IN_MEMORY]
+            batches = [data.series[rows[k : k + size]] for k in range(0, len(rows), size)]
+            values = map_threads(lambda b: coordinates(b, resources), batches, n_jobs=n_jobs)
+            weights = class_weights[data.codes[rows]] * data.weights[rows]
+            targets = one_vs_rest(data.codes[rows], len(data.classes))
+            equations.add(np.concatenate(values), targets, weights)
+            progress(begin + len(rows), len(others))
+
+
+def _add_scan(
+    equations: NormalEquations,
+    data: TrainingSet,
+    coordinates: _Coordinates,
+    class_weights: FloatArray,
+    options: LocalOptions,
+) -> None:
+    """Add all series of a scan; the order of the parts decides the order of the sums."""
+    assert data.scan is not None
+    # What the features of the anchors have freed.
+    release_memory()
+    parts, runner = data.scan.parts(), scan_runner(options.n_jobs)
+    shared = coordinates, data.classes, class_weights
+    with options.bar("Aligning all series") as progress:
+        for sums in runner.map(_sum_part, parts, shared, progress=progress):
+            equations += sums
+
+
+def _sum_part(
+    part: Part, shared: tuple[_Coordinates, AnyArray, FloatArray], _: None
+) -> NormalEquations:
+    """Align a part of a scan with the landmarks, and sum its share of the normal equations."""
+    coordinates, classes, class_weights = shared
+    n_classes = len(classes)
+    equations = NormalEquations(len(coordinates.origin), 1 if n_classes == 2 else n_classes)
+    for piece in pieces(part, labels=True, batch_size=_BATCH):
+        assert piece.labels is not None
+        codes = np.searchsorted(classes, piece.labels)
+        weights = class_weights[codes]
+        if piece.weights is not None:
+            weights = weights * piece.weights
+        values = coordinates(piece.series, Resources("cpu", 1))
+        equations.add(values, one_vs_rest(codes, n_classes), weights)
+    return equations
+
+
+# ---- names
+
+
+def _name_origins(
+    model: LinearModel, data: TrainingSet, positions: IntArray, indices: IntArray
+) -> tuple[LinearModel, Origins]:
+    """Number the series of the snippets as in the data; return the series that the model keeps."""
+    snippets = model.snippets
+    kept = np.empty(0, dtype=np.int64) if snippets is None else np.unique(snippets.series)
+    origins = Origins.of(
+        SeriesBatch.concatenate([data.series[positions], data.series[kept]]),
+        np.concatenate([indices, data.indices[kept]]),
+        np.concatenate([data.codes[positions], data.codes[kept]]),
+    )
+    if snippets is None:
+        return model, origins
+    numbered = replace(snippets, series=data.indices[snippets.series])
+    return replace(model, maps=(*model.aligned, numbered)), origins

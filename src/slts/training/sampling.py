@@ -1,35 +1,37 @@
-"""A uniform sample drawn in one pass: the distinct series with the smallest keys.
+"""A sample of a scan, drawn in one pass: the distinct series with the smallest keys.
 
-The key of a series is a hash of the seed and its values (`series_keys`). So the sample does not
-depend on the order of the series, on how they are cut into parts, or on which workers read the
-parts. A series that occurs twice with the same label is one series of weight two.
+Every class is topped up to a few series. As keys are hashes of the values, the sample does not
+depend on the order of the series, on how the scan is cut into parts, or on what reads the parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from slts._typing import AnyArray, FloatArray, IntArray
-from slts.hashing import splitmix64
+from slts.errors import DataError
+from slts.execution import DaskRunner, Progress, ThreadRunner, release_memory, silent
+from slts.quantities import count, format_bytes
 from slts.series import SeriesBatch
-from slts.series.source import Digests
+from slts.series.dataset import Dataset
+from slts.series.source import Digests, Part, SeriesSource, series_digests, series_keys
+from slts.training.scans import (
+    RepeatedIdentifiers,
+    digests_of_ids,
+    join_digests,
+    no_series,
+    pieces,
+    require_labels,
+)
+from slts.training.training_set import TrainingSet, distinct, smallest_digests
 
-_FIRST, _LAST = np.uint64(0), np.uint64(2**64 - 1)
-# Fewest series of every class; the bytes are shared by this many classes, or by all if more.
-_FEWEST_PER_CLASS, _CLASSES = 2, 20
-# Arrays of a sample with one number per series.
-_FIELDS = ("keys", "labels", "weights", "parts", "positions")
-
-
-def shuffled(keys: Digests, purpose: int) -> IntArray:
-    """Return a random order that depends on the keys alone; every purpose has its own order."""
-    return np.argsort(
-        splitmix64(keys ^ splitmix64(np.array([purpose], dtype=np.uint64))), kind="stable"
-    )
+# Every class is topped up to this number of series, or to all its series.
+PER_CLASS = 20
+_LAST = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True)
@@ -37,236 +39,284 @@ class Ceilings:
     """Keys above which a series cannot be in the sample, nor top up its class."""
 
     uniform: np.uint64 = _LAST
-    by_class: Mapping[Any, np.uint64] = field(default_factory=dict)
-    # Of classes that are not in `by_class`.
-    other_classes: np.uint64 = _LAST
-
-    def of_class(self, label: Any) -> np.uint64:
-        """Return the key above which no series tops up a class."""
-        return self.by_class.get(label, self.other_classes)
+    by_class: dict[Any, np.uint64] = field(default_factory=dict)
 
     def lowered(self, other: Ceilings) -> Ceilings:
         """Return the lower of both ceilings everywhere."""
-        labels = {*self.by_class, *other.by_class}
-        by_class = {label: min(self.of_class(label), other.of_class(label)) for label in labels}
-        return Ceilings(min(self.uniform, other.uniform), by_class, self.other_classes)
+        by_class = dict(self.by_class)
+        for label, key in other.by_class.items():
+            by_class[label] = min(key, by_class.get(label, _LAST))
+        return Ceilings(min(self.uniform, other.uniform), by_class)
 
     def admit(self, keys: Digests, labels: AnyArray) -> IntArray:
         """Return the positions of series that can still be in the sample."""
-        admitted = keys <= self.uniform
-        if self.other_classes > 0:
-            for label in np.unique(labels):
-                admitted |= (labels == label) & (keys <= self.of_class(label.item()))
-        return np.flatnonzero(admitted)
+        names, which = np.unique(labels, return_inverse=True)
+        own = np.array([self.by_class.get(name, _LAST) for name in names.tolist()])
+        return np.flatnonzero((keys <= self.uniform) | (keys <= own[which]))
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Distinct series that were drawn, in the order of their keys.
-
-    Attributes
-    ----------
-    keys, labels, series
-        Hash, label and values of every series.
-    weights
-        Sum of the weights of all equal series with this label.
-    parts, positions
-        Where the first of the equal series was found: number of the part, position in it.
-    n_uniform
-        Number of series at the beginning that are a uniform sample; the rest top up rare classes.
-    groups
-        Group of the first of the equal series; None if the source has no groups.
-    """
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Series that were drawn; `parts` and `positions` say where the first of equal ones is."""
 
     keys: Digests
     labels: AnyArray
     weights: FloatArray
     parts: IntArray
     positions: IntArray
+    groups: AnyArray
     series: SeriesBatch
-    groups: AnyArray | None = None
-    n_uniform: int = 0
 
-    def __len__(self) -> int:
-        """Return the number of distinct series."""
-        return len(self.keys)
+    def take(self, rows: IntArray) -> _Drawn:
+        return _Drawn(*(getattr(self, f.name)[rows] for f in fields(self)))
 
-    def take(self, index: IntArray, n_uniform: int = 0) -> Sample:
-        """Return some of the series."""
-        taken: dict[str, Any] = {
-            name: None if value is None else value[index]
-            for name, value in vars(self).items()
-            if name != "n_uniform"
-        }
-        return Sample(**taken, n_uniform=n_uniform)
-
-    def first(self, count: int, per_class: int) -> Sample:
-        """Return the first `count` series, topped up to `per_class` series of every class."""
-        if count >= len(self):
-            return self
-        wanted = np.arange(len(self)) < count
-        for label in np.unique(self.labels):
-            wanted[np.flatnonzero(self.labels == label)[:per_class]] = True
-        return self.take(np.flatnonzero(wanted), min(count, self.n_uniform))
-
-
-@dataclass(frozen=True)
-class SampleSize:
-    """How large a sample may be: as large as all series, unless limits are given.
-
-    Attributes
-    ----------
-    n_series, n_bytes
-        Limits of the uniform sample; the first that is reached counts.
-    at_least
-        Smallest number of series, regardless of their size.
-    per_class
-        Every class is topped up to this number, or to all its series; to fewer, but at least two,
-        if the classes together would need more than `n_bytes` again.
-    """
-
-    n_series: float = np.inf
-    n_bytes: float = np.inf
-    at_least: int = 1
-    per_class: int = 0
+    @classmethod
+    def joined(cls, several: list[_Drawn]) -> _Drawn:
+        names = [f.name for f in fields(cls)][:-1]
+        arrays = (np.concatenate([getattr(one, name) for one in several]) for name in names)
+        return cls(*arrays, SeriesBatch.concatenate(one.series for one in several))
 
 
 class Reservoir:
-    """Keeps the distinct series with the smallest keys among all that are added."""
+    """Keeps the distinct series with the smallest keys among all that are added.
 
-    def __init__(self, size: SampleSize, ceilings: Ceilings | None = None) -> None:
-        self._size = size
-        self._held: list[Sample] = []
-        self._set_thresholds(0, 0.0)
-        self.ceilings = ceilings or Ceilings(other_classes=_LAST if size.per_class else _FIRST)
+    Parameters
+    ----------
+    n_bytes
+        Most memory of the uniform sample.
+    ceilings
+        What is known about the series of other reservoirs.
+    """
+
+    def __init__(self, n_bytes: float, ceilings: Ceilings | None = None) -> None:
+        self._n_bytes = n_bytes
+        self._held: list[_Drawn] = []
+        self._size = 0.0
+        self.ceilings = ceilings or Ceilings()
 
     @property
     def complete(self) -> bool:
         """Whether no series was dropped."""
         return bool(self.ceilings.uniform == _LAST)
 
-    def add(self, batch: Sample) -> None:
-        """Add a batch of series."""
-        index = self.ceilings.admit(batch.keys, batch.labels)
-        index = index[batch.weights[index] > 0.0]
-        if len(index):
-            self._hold(batch if len(index) == len(batch) else batch.take(index))
+    def add(self, drawn: _Drawn) -> None:
+        """Add series of positive weight."""
+        rows = self.ceilings.admit(drawn.keys, drawn.labels)
+        if len(rows):
+            self._held.append(drawn if len(rows) == len(drawn.keys) else drawn.take(rows))
+            self._size += self._held[-1].series.values.nbytes
+        if self._size > 2 * self._n_bytes:
+            self.shrink()
 
     def merge(self, other: Reservoir) -> None:
         """Add the series that another reservoir kept."""
         # A series that the other one dropped is dropped here too.
         self.ceilings = self.ceilings.lowered(other.ceilings)
-        for sample in other._held:
-            self._hold(sample)
+        for drawn in other._held:
+            self.add(drawn)
 
-    def _hold(self, sample: Sample) -> None:
-        self._held.append(sample)
-        self._n_bytes += float(_sizes(sample.series).sum())
-        if self._n_bytes > self._full_bytes or sum(map(len, self._held)) > self._full_series:
-            self.sample()
-
-    def _set_thresholds(self, n_series: int, n_bytes: float) -> None:
-        """Reduce again when twice the limit is held, or twice what could not be dropped."""
-        self._n_bytes = n_bytes
-        self._full_bytes = 2 * max(self._size.n_bytes, n_bytes)
-        self._full_series = 2 * max(self._size.n_series, n_series)
-
-    def sample(self) -> Sample | None:
-        """Return the sample of all series added so far; None if there are none."""
+    def shrink(self) -> _Drawn | None:
+        """Merge equal series, and drop those that are not in the sample; return the others."""
         if not self._held:
             return None
-        # The keys tell which series are kept. Only these are copied: all may be twice the limit.
-        fields = {name: _concatenated(self._held, name) for name in _FIELDS}
-        order, weights = _distinct(**fields)
-        keys, labels = fields["keys"][order], fields["labels"][order]
-        sizes = np.concatenate([_sizes(sample.series) for sample in self._held])[order]
-        n_uniform = self._uniform(keys, sizes)
-        highest = self.ceilings.uniform
+        drawn = _Drawn.joined(self._held)
+        self._held.clear()
+        places = np.lexsort((drawn.positions, drawn.parts))
+        order, starts = distinct(drawn.keys[places], drawn.labels[places], np.arange(len(places)))
+        weights = np.add.reduceat(drawn.weights[places[order]], starts)
+        first = places[order[starts]]
+        keys, labels = drawn.keys[first], drawn.labels[first]
+        sizes = np.cumsum(drawn.series.lengths[first] * (8.0 * drawn.series.n_channels))
+        fits = (sizes <= self._n_bytes) & (keys <= self.ceilings.uniform)
+        # Series with equal keys are kept or dropped together.
+        n_uniform = len(fits) if fits.all() else int(np.searchsorted(keys, keys[np.argmin(fits)]))
+        ceilings = Ceilings(self.ceilings.uniform, dict(self.ceilings.by_class))
         if n_uniform < len(keys):
-            highest = min(highest, keys[n_uniform] - np.uint64(1))
+            ceilings = replace(ceilings, uniform=min(ceilings.uniform, keys[n_uniform] - np.uint64(1)))
         kept = np.arange(len(keys)) < n_uniform
-        by_class = dict(self.ceilings.by_class)
-        classes = np.unique(labels) if self._size.per_class else labels[:0]
-        for label in classes:
-            ceiling = self.ceilings.of_class(label.item())
-            members = np.flatnonzero((labels == label) & (keys <= ceiling))
-            count = self._top_up(sizes[members], len(classes))
-            kept[members[:count]] = True
-            if count == self._size.per_class:
-                by_class[label.item()] = min(ceiling, keys[members[count - 1]])
-            elif len(members) > count:
-                # A smaller series with a smaller key might still fit.
-                by_class[label.item()] = min(ceiling, keys[members[count]] - np.uint64(1))
-        self.ceilings = replace(self.ceilings, uniform=highest, by_class=by_class)
-        found = replace(
-            _take_from(self._held, order[kept]), weights=weights[kept], n_uniform=n_uniform
+        for label in np.unique(labels):
+            members = np.flatnonzero(labels == label)[:PER_CLASS]
+            kept[members] = True
+            if len(members) == PER_CLASS:
+                highest = ceilings.by_class.get(label.item(), _LAST)
+                ceilings.by_class[label.item()] = min(highest, keys[members[-1]])
+        self.ceilings = ceilings
+        sample = replace(drawn.take(first[kept]), weights=weights[kept])
+        self._held, self._size = [sample], float(sample.series.values.nbytes)
+        return sample
+
+
+def sample_scan(
+    scan: SeriesSource,
+    runner: ThreadRunner | DaskRunner,
+    *,
+    n_bytes: float,
+    seed: int,
+    progress: Progress = silent,
+) -> TrainingSet:
+    """Read all series once, count them, and draw a sample of at most `n_bytes` of memory."""
+    require_labels(scan)
+    parts, repeated = scan.parts(), RepeatedIdentifiers(scan)
+    reservoir, digests = Reservoir(n_bytes), list[Digests]()
+    form: _Form | None = None
+    totals, offsets, n_steps = Counter[Any](), [0], 0
+    shared = n_bytes, seed, scan.requires_unique_ids
+    results = runner.map(
+        _count, parts, shared, lambda number: (number, reservoir.ceilings), progress=progress
+    )
+    for counts in results:
+        form = form or counts.form
+        if form is not None and counts.form is not None:
+            form.check(counts.form)
+        totals.update(counts.totals)
+        offsets.append(offsets[-1] + counts.n_series)
+        n_steps += counts.n_steps
+        reservoir.merge(counts.reservoir)
+        repeated.add(counts.ids)
+        digests = [smallest_digests(np.concatenate([*digests, counts.digests]))]
+    sample = reservoir.shrink()
+    if sample is None:
+        raise no_series(scan)
+    repeated.check(parts)
+    if sample.series.values.nbytes > 2 * n_bytes:
+        raise DataError(
+            f"{scan.name} has too many classes or too long series for memory_limit: a sample of up "
+            f"to {PER_CLASS} series of every class needs "
+            f"{format_bytes(sample.series.values.nbytes)}, expected at most "
+            f"{format_bytes(2 * n_bytes)}. Raise memory_limit."
         )
-        self._held = [found]
-        self._set_thresholds(len(found), float(sizes[kept].sum()))
-        return found
-
-    def _uniform(self, keys: Digests, sizes: FloatArray) -> int:
-        """Return how many series, in the order of their keys, fit in the uniform sample."""
-        fits = np.cumsum(sizes) <= self._size.n_bytes
-        fits &= np.arange(len(keys)) < self._size.n_series
-        fits |= keys <= keys[min(self._size.at_least, len(keys)) - 1]
-        fits &= keys <= self.ceilings.uniform
-        # After the first series that does not fit nothing is taken, so the order of the parts does
-        # not matter. Series with equal keys are taken or left together.
-        if fits.all():
-            return len(fits)
-        return int(np.searchsorted(keys, keys[np.argmin(fits)]))
-
-    def _top_up(self, sizes: FloatArray, n_classes: int) -> int:
-        """Return how many series of a class are kept in any case.
-
-        The number falls as more classes are seen, so what was dropped before stays dropped.
-        """
-        room = self._size.n_bytes / max(_CLASSES, n_classes)
-        fits = np.cumsum(sizes[: self._size.per_class]) <= room
-        fits[:_FEWEST_PER_CLASS] = True
-        return int(fits.sum())
+    # Readers leave freed memory behind.
+    release_memory()
+    labels, sums = _sorted_totals(totals, scan.name)
+    drawn = TrainingSet(
+        series=sample.series, codes=np.searchsorted(labels, sample.labels), keys=sample.keys,
+        weights=sample.weights, indices=np.array(offsets)[sample.parts] + sample.positions,
+        groups=None if form is None or not form.has_groups else sample.groups, classes=labels,
+        totals=sums, n_series=offsets[-1], n_steps=n_steps, digests=digests[0],
+        scan=None if reservoir.complete else scan,
+    )  # fmt: skip
+    return drawn if reservoir.complete else drawn.take(np.arange(len(drawn)))
 
 
-def _sizes(series: SeriesBatch) -> FloatArray:
-    return np.asarray(series.lengths * (8.0 * series.n_channels), dtype=np.float64)
+class _Form(NamedTuple):
+    """What all parts must have in common, as one of them has it."""
+
+    part: str
+    n_channels: int
+    channel_names: tuple[str, ...] | None
+    label: Any
+    has_groups: bool
+
+    def check(self, other: _Form) -> None:
+        """Raise an error if another part has other channels, or other types of labels."""
+        if self[1:3] != other[1:3]:
+            raise DataError(
+                f"{other.part} has {other._channels()}, but {self.part} has {self._channels()}: "
+                f"all parts must have the same channels."
+            )
+        if isinstance(self.label, str | bytes) != isinstance(other.label, str | bytes):
+            text, number = (self, other) if isinstance(self.label, str | bytes) else (other, self)
+            raise DataError(
+                f"{text.part} has text labels, such as {text.label!r}, but {number.part} has "
+                f"numbers, such as {number.label!r}: labels must be all text, or all numbers."
+            )
+
+    def _channels(self) -> str:
+        names = f" ({', '.join(self.channel_names)})" if self.channel_names else ""
+        return count(self.n_channels, "channel") + names
 
 
-def _concatenated(samples: list[Sample], name: str) -> AnyArray:
-    return np.concatenate([getattr(sample, name) for sample in samples])
+class _PartCounts(NamedTuple):
+    n_series: int
+    n_steps: int
+    totals: Counter[Any]
+    ids: Digests
+    digests: Digests
+    form: _Form | None
+    reservoir: Reservoir
 
 
-def _distinct(
-    keys: Digests, labels: AnyArray, weights: FloatArray, parts: IntArray, positions: IntArray
-) -> tuple[IntArray, FloatArray]:
-    """Return the first of all equal series, sorted by key and label, and the sums of weights."""
-    order = np.lexsort((positions, parts, labels, keys))
-    keys, labels = keys[order], labels[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (labels[1:] != labels[:-1])
-    first = np.flatnonzero(new)
-    return order[first], np.add.reduceat(weights[order], first)
+def _count(
+    part: Part, shared: tuple[float, int, bool], own: tuple[int, Ceilings]
+) -> _PartCounts:
+    (n_bytes, seed, requires_unique_ids), (number, ceilings) = shared, own
+    reservoir, totals = Reservoir(n_bytes, ceilings), Counter[Any]()
+    ids, digests = list[Digests](), list[Digests]()
+    n_series = n_steps = 0
+    form: _Form | None = None
+    for piece in pieces(part, labels=True):
+        drawn, piece_digests = _read(piece, part, seed, number, n_series)
+        reservoir.add(drawn.take(np.flatnonzero(drawn.weights > 0.0)))
+        digests.append(piece_digests[drawn.weights > 0.0])
+        if requires_unique_ids:
+            ids.append(digests_of_ids(piece))
+        names, which = np.unique(drawn.labels, return_inverse=True)
+        sums = np.bincount(which.reshape(-1), weights=drawn.weights)
+        totals.update(dict(zip(names.tolist(), sums.tolist(), strict=True)))
+        n_series, n_steps = n_series + len(piece.series), n_steps + piece.series.n_steps
+        if form is None and len(drawn.labels):
+            form = _Form(
+                part.name, piece.series.n_channels, piece.series.channel_names,
+                drawn.labels.tolist()[0], piece.groups is not None,
+            )  # fmt: skip
+    reservoir.shrink()
+    return _PartCounts(
+        n_series, n_steps, totals, join_digests(ids), smallest_digests(join_digests(digests)),
+        form, reservoir,
+    )  # fmt: skip
 
 
-def _take_from(samples: list[Sample], index: IntArray) -> Sample:
-    """Return series by their numbers in all samples. The list is emptied, which frees memory."""
-    order = np.argsort(index, kind="stable")
-    ascending, begin, taken = index[order], 0, []
-    while samples:
-        sample = samples.pop(0)
-        own = ascending[(ascending >= begin) & (ascending < begin + len(sample))] - begin
-        begin += len(sample)
-        if len(own) == len(sample):
-            taken.append(sample)
-        elif len(own):
-            taken.append(sample.take(own))
-    joined = taken[0] if len(taken) == 1 else _joined(taken)
-    if (order == np.arange(len(order))).all():
-        return joined
-    return joined.take(np.argsort(order))
+def _read(
+    piece: Dataset, part: Part, seed: int, number: int, n_before: int
+) -> tuple[_Drawn, Digests]:
+    """Return the series of a piece with their keys, and their digests."""
+    series, labels = piece.series, piece.labels
+    assert labels is not None
+    _check_labels(labels, part)
+    n = len(series)
+    digests = series_digests(series)
+    drawn = _Drawn(
+        series_keys(digests, seed), labels,
+        np.ones(n) if piece.weights is None else piece.weights,
+        np.full(n, number), n_before + np.arange(n),
+        np.zeros(n) if piece.groups is None else piece.groups, series,
+    )  # fmt: skip
+    return drawn, digests
 
 
-def _joined(samples: list[Sample]) -> Sample:
-    names = _FIELDS if samples[0].groups is None else (*_FIELDS, "groups")
-    arrays: dict[str, Any] = {name: _concatenated(samples, name) for name in names}
-    return Sample(**arrays, series=SeriesBatch.concatenate(sample.series for sample in samples))
+def _sorted_totals(totals: Counter[Any], name: str) -> tuple[AnyArray, FloatArray]:
+    """Return the sorted labels and their total weights."""
+    labels, weights = np.array(list(totals)), np.array(list(totals.values()), dtype=np.float64)
+    order = np.argsort(labels)
+    labels, weights = labels[order], weights[order]
+    if (weights <= 0.0).any():
+        raise DataError(
+            f"class {labels[int(np.argmin(weights))]} has no weight: every class needs a series "
+            f"whose sample_weight is positive. Leave the class out instead."
+        )
+    if len(labels) < 2:
+        raise DataError(
+            f"{name} holds one class only, {labels.tolist()[0]!r}: a classifier needs at least two "
+            f"classes."
+        )
+    return labels, weights
+
+
+def _check_labels(labels: AnyArray, part: Part) -> None:
+    """Raise an error unless labels are text, whole numbers or booleans, none of them missing."""
+    if labels.dtype.kind not in "biufUS":
+        types = sorted({type(label).__name__ for label in labels.tolist()})
+        raise DataError(
+            f"{part.name} has labels of type {', '.join(types)}: store them as text, integers or "
+            f"booleans, without missing values."
+        )
+    if labels.dtype.kind != "f":
+        return
+    if np.isnan(labels).any():
+        raise DataError(f"{part.name} has a missing label.")
+    broken = labels != np.trunc(labels)
+    if broken.any():
+        raise DataError(
+            f"{part.name} has the label {labels[broken][0]}: labels must not have fractions. Is "
+            f"another column the label? Otherwise bin the values."
+        )

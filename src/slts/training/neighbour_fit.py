@@ -1,8 +1,8 @@
-"""Learning for classifiers that keep all series: a linear SVM, nearest neighbours, LDMLT's metric.
+"""Learning of classifiers that keep all series: a linear SVM, nearest neighbours, LDMLT's metric.
 
 LDMLT learns a Mahalanobis metric for DTW from triplets of series, in cycles. A cycle aligns and
 ranks the series under the current metric, draws triplets in the wrong order, and takes a LogDet
-step (:mod:`slts.learning.logdet`) for each triplet.
+step (:mod:`slts.solvers.logdet`) for each triplet.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, align
 from slts.errors import DataError
 from slts.execution import Bar, Progress, silent
-from slts.learning.calibration import Validation
-from slts.learning.logdet import LogDetSolution, Ranking, draw_members, logdet_step
+from slts.solvers.calibration import Validation
+from slts.solvers.logdet import LogDetSolution, Ranking, draw_members, logdet_step
 from slts.series import SeriesBatch
 from slts.series.channels import map_rows
-from slts.training.first_pass import FirstPass, class_weights
-from slts.training.held_out import HeldOutDecisions, search
+from slts.training.held_out import HeldOutDecisions, make_splits, search
+from slts.training.training_set import TrainingSet
 
 # Folds that C is chosen on if nothing is held out for calibration.
 _FOLDS = 3
@@ -51,8 +51,8 @@ class SvmFit:
 
 
 def fit_svm(
-    first_pass: FirstPass,
-    similarities: Callable[[], FloatArray],
+    data: TrainingSet,
+    K: FloatArray,
     bar: Bar,
     *,
     Cs: Sequence[float],
@@ -64,10 +64,10 @@ def fit_svm(
 
     Parameters
     ----------
-    first_pass
-        All training series.
-    similarities
-        Aligns all series with each other. It is called when everything else has been checked.
+    data
+        The training series.
+    K
+        Similarities of all series with each other.
     bar
         Makes progress bars.
     Cs
@@ -75,17 +75,14 @@ def fit_svm(
     fit_intercept, class_weight, calibration_cv
         As for `SimilaritySVC`.
     """
-    codes = first_pass.codes
-    by_class = class_weights(class_weight, first_pass.classes, first_pass.totals)
-    weights = first_pass.sample.weights * by_class[codes]
+    codes = data.codes
+    weights = data.weights * data.class_weights(class_weight)[codes]
     # Without calibration, C alone is chosen on held-out series.
     calibrates = calibration_cv is not None or len(Cs) == 1
-    splits = first_pass.splits(
-        calibration_cv if calibrates else _FOLDS, "calibration_cv" if calibrates else "C='auto'"
-    )
+    name = "calibration_cv" if calibrates else "C='auto'"
+    splits = make_splits(calibration_cv if calibrates else _FOLDS, data, name)
     for train, _ in splits:
-        _require_all_classes(first_pass.classes, codes[train])
-    K = similarities()
+        _require_all_classes(data.classes, codes[train])
 
     def learn(rows: IntArray | slice, C: float) -> tuple[FloatArray, FloatArray]:
         # The primal solver needs no seed and does not slow down as C grows.
@@ -103,8 +100,7 @@ def fit_svm(
         with bar("Training on parts") as progress:
             best = search(
                 (decide(*split) for split in splits), [{"C": C} for C in Cs], splits, codes,
-                weights, first_pass.sample.weights, groups=first_pass.sample.groups,
-                progress=progress,
+                weights, data.weights, groups=data.groups, progress=progress,
             )  # fmt: skip
         C, validation = best.best_params["C"], best.validation
         held_out = None if calibration_cv is None else best.held_out
@@ -139,9 +135,9 @@ def left_out_decisions(
     held_out = np.flatnonzero(np.bincount(codes)[codes] > 1)[:size]
     if len(held_out) == 0:
         return None, None
-    found = nearness(held_out)
-    found[np.arange(len(held_out)), held_out] = -np.inf
-    decisions = nearest_decisions(found, codes, n_classes), codes[held_out], np.ones(len(held_out))
+    values = nearness(held_out)
+    values[np.arange(len(held_out)), held_out] = -np.inf
+    decisions = nearest_decisions(values, codes, n_classes), codes[held_out], np.ones(len(held_out))
     return decisions, Validation.of("leave-one-out", *decisions, series=held_out)
 
 
@@ -248,8 +244,8 @@ class _Learner:
         members = draw_members(self.classes, limit, rng)
         rows = map_rows(self.batch[members], self.factor)
         settings = AlignmentSettings(objective="distance", normalize=False)
-        found = Aligner(rows, settings, self.device, self.n_jobs).distances(rows)
-        return Ranking(found.astype(np.float64, copy=False), self.classes[members], members)
+        distances = Aligner(rows, settings, self.device, self.n_jobs).distances(rows)
+        return Ranking(distances.astype(np.float64, copy=False), self.classes[members], members)
 
     def run_cycle(self, triplets: IntArray, rate: float, cycle: int, n_cycles: int) -> None:
         """Visit every triplet once."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from slts._typing import FloatArray, IntArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.alignment import Aligner, AlignmentSettings, Band, require_device
-from slts.errors import DataError
+from slts.errors import DataError, warn
 from slts.execution import Progress, progress_bar
-from slts.series import as_series
+from slts.series import SeriesBatch, as_series
 from slts.series.source import series_digests, series_keys
+from slts.training.options import FitOptions
+from slts.training.training_set import TrainingSet
 
 SELECTION_METHODS = ("random", "kmedoids", "dselect")
 # Relative gain of a swap. Rounding errors are smaller, so two equal swaps cannot alternate.
 _LEAST_GAIN = 1e-12
+# K-medoids needs all pairs: it chooses among this many series.
+_MEDOID_POOL = 2_000
 
 
 def select_landmarks(
@@ -71,7 +75,7 @@ def select_landmarks(
     Examples
     --------
     >>> import numpy as np, slts
-    >>> from slts.landmarks import select_landmarks
+    >>> from slts.training.landmarks import select_landmarks
     >>> X = [np.eye(2), np.eye(2), -np.eye(2)]
     >>> select_landmarks(X, 2, method="dselect", random_state=0).tolist()
     [2, 0]
@@ -131,7 +135,7 @@ def resolve_count(n_landmarks: int | float, n_series: int, *, name: str = "n_lan
 
     Examples
     --------
-    >>> from slts.landmarks import resolve_count
+    >>> from slts.training.landmarks import resolve_count
     >>> resolve_count(10, 270), resolve_count(0.1, 25), resolve_count(0.001, 25)
     (10, 3, 1)
     """
@@ -176,15 +180,74 @@ def _diverse(aligner: Aligner, count: int, progress: Progress) -> IntArray:
     return chosen
 
 
-def check_landmarks(given: Any, n_series: int, owner: str) -> IntArray:
-    """Return landmarks given as distinct indices; raise an error if there is no such series."""
-    indices = np.asarray(given)
-    if indices.max() >= n_series:
+# ---- landmarks of a fit
+
+
+def landmark_positions(
+    data: TrainingSet,
+    rows: SeriesBatch,
+    settings: AlignmentSettings,
+    count: int,
+    options: FitOptions,
+) -> IntArray:
+    """Return the positions of the landmarks in the training set: given, or chosen without labels.
+
+    `rows` are the rows of the series. They are in the order of their keys, which is random.
+    """
+    if not isinstance(options.landmarks, str):
+        return _positions_of_indices(data, options)
+    pool = min(len(rows), _MEDOID_POOL) if options.landmarks == "kmedoids" else len(rows)
+    if count > pool:
         raise ValueError(
-            f"The 'landmarks' parameter of {owner} must be indices of training series between 0 "
-            f"and {n_series - 1}. Got {given!r} instead."
+            f"The 'n_landmarks' parameter of {options.owner} asks for {count} landmarks, but they "
+            f"are chosen among {pool} series: use fewer, or raise memory_limit. (Medoids are "
+            f"chosen among at most {_MEDOID_POOL} series.)"
         )
-    return indices.astype(np.int64)
+    # The choice must not depend on the precision of the model.
+    settings = replace(settings, dtype="float64")
+    aligner = Aligner(rows[:pool], settings, options.device, options.n_jobs)
+    # Medoids have no order; the order of the keys makes the first few a random choice of them.
+    with options.bar("Choosing landmarks") as progress:
+        return choose_in_order(aligner, count, options.landmarks, options.seed, progress)
+
+
+def _positions_of_indices(data: TrainingSet, options: FitOptions) -> IntArray:
+    indices = np.asarray(options.landmarks, dtype=np.int64)
+    if data.positions is None:
+        raise ValueError(
+            f"The 'landmarks' parameter of {options.owner} can hold indices only if the series "
+            f"are in memory: use 'random', 'kmedoids' or 'dselect', or read the scan: scan.read()."
+        )
+    if indices.max() >= data.n_series:
+        raise ValueError(
+            f"The 'landmarks' parameter of {options.owner} must be indices of training series "
+            f"between 0 and {data.n_series - 1}. Got {options.landmarks!r} instead."
+        )
+    positions = data.positions[indices]
+    if (positions < 0).any():
+        raise ValueError(
+            f"The 'landmarks' parameter of {options.owner} must be series that are learned from. "
+            f"Series {indices[np.argmin(positions)]} has no weight, or does not fit in memory_limit."
+        )
+    return np.asarray(positions)
+
+
+def landmark_indices(data: TrainingSet, positions: IntArray, options: FitOptions) -> IntArray:
+    """Return the numbers of landmarks in the data, as the user gave them if they did."""
+    if isinstance(options.landmarks, str):
+        return data.indices[positions]
+    return np.asarray(options.landmarks, dtype=np.int64)[: len(positions)]
+
+
+def warn_about_missing_classes(classes: AnyArray, landmark_codes: IntArray) -> None:
+    """Warn if some class has no landmark."""
+    missing = np.setdiff1d(np.arange(len(classes)), landmark_codes)
+    if len(missing):
+        names = ", ".join(map(repr, classes[missing].tolist()))
+        warn(
+            f"There is no landmark of class {names}: raise n_landmarks, or give landmarks= that "
+            f"cover every class.",
+        )
 
 
 # ---- k-medoids of a dissimilarity matrix: FasterPAM (Schubert and Rousseeuw, 2021)
@@ -235,7 +298,7 @@ def find_medoids(
     Examples
     --------
     >>> import numpy as np
-    >>> from slts.landmarks import find_medoids
+    >>> from slts.training.landmarks import find_medoids
     >>> points = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
     >>> find_medoids(np.abs(points[:, None] - points), 2, random_state=0).indices
     array([1, 4])

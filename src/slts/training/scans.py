@@ -1,25 +1,16 @@
-"""Where training and prediction read series: arrays in memory, or a scan, both in parts."""
+"""Scans in training and prediction: what is accepted, which workers read it, its batches."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from slts._typing import AnyArray, FloatArray
 from slts.columns.rows import same_step
 from slts.errors import DataError, warn
-from slts.execution import (
-    DaskRunner,
-    TaskRunner,
-    ThreadRunner,
-    check_stopped,
-    running_client,
-    usable_memory,
-)
+from slts.execution import DaskRunner, ThreadRunner, check_stopped, running_client, usable_memory
 from slts.files import Dataset
 from slts.files.dask_collections import is_collection
 from slts.files.paths import is_path_like
@@ -29,52 +20,6 @@ from slts.series.source import Digests, Part, SeriesSource, identifier_digests
 
 # Series that are read at a time.
 BATCH = 1024
-# What a thread that reads files holds, however little it reads: buffers, and freed memory.
-READER_BYTES = 20 * 2**20
-# Arrays are cut into 16 parts, into fewer if these are small, into more if they are large.
-_ARRAY_PARTS, _LEAST_BYTES, _MOST_SERIES = 16, 2**19, 2**15
-
-
-@dataclass(frozen=True)
-class ArraySource:
-    """Series in memory as a source.
-
-    Parameters
-    ----------
-    series, labels
-        The series and one label each.
-    weights
-        Weight of every series; None is 1 for all. Series of weight zero are left out.
-    groups
-        Group of every series, if there are groups.
-    classes
-        What the labels stand for, if these are numbers of classes.
-    """
-
-    series: SeriesBatch
-    labels: AnyArray
-    weights: FloatArray | None = None
-    groups: AnyArray | None = None
-    classes: AnyArray | None = None
-    name = "X"
-    requires_unique_ids = False
-    columns = None
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of the values."""
-        return int(self.series.values.nbytes)
-
-    def parts(self, *, labels: bool = True) -> list[Dataset]:
-        """Cut the series into parts for several threads."""
-        n = len(self.series)
-        whole = Dataset(
-            self.series, self.labels, np.arange(n), self.name, weights=self.weights,
-            groups=self.groups,
-        )  # fmt: skip
-        n_parts = min(_ARRAY_PARTS, 1 + self.n_bytes // _LEAST_BYTES)
-        size = max(1, min(-(-n // n_parts), _MOST_SERIES))
-        return list(whole.batches(labels=labels, batch_size=size))
 
 
 def is_source(X: Any) -> bool:
@@ -99,48 +44,49 @@ def is_source(X: Any) -> bool:
     return isinstance(X, SeriesSource)
 
 
-def require_labels(source: SeriesSource) -> None:
+def require_labels(scan: SeriesSource) -> None:
     """Raise an error for a table without a label column, before anything is read."""
-    columns = source.columns
+    columns = scan.columns
     if columns is not None and columns.label is None:
         may_be = f"It may be {' or '.join(map(repr, columns.label_candidates))}. "
         others = ", ".join(columns.ignored) or "none"
         raise DataError(
-            f"{source.name} has no labels: name their column, scan_series(..., label='...'). "
+            f"{scan.name} has no labels: name their column, scan_series(..., label='...'). "
             f"{may_be if columns.label_candidates else ''}Unused columns: {others}."
         )
 
 
-def check_scan(source: SeriesSource, expected: Sequence[str] | None, every: str | None) -> None:
+def check_scan(scan: SeriesSource, expected: Sequence[str] | None, every: str | None) -> None:
     """Raise an error if a scan has another number of channels than a model was fitted on.
 
     Warn if its series are resampled on another time grid.
     """
-    columns = source.columns
-    if columns is not None and not same_step(columns.every, every):
+    columns = scan.columns
+    if columns is None:
+        return
+    if not same_step(columns.every, every):
         instead = "no --every" if every is None else f"--every {every}"
         warn(
-            f"{source.name} was scanned with every={columns.every}, but the model was fitted with "
+            f"{scan.name} was scanned with every={columns.every}, but the model was fitted with "
             f"every={every}: use {instead} (every={every!r})"
         )
-    found = None if columns is None else columns.channel_names
-    if expected is not None and found is not None and len(found) != len(expected):
+    names = columns.channel_names
+    if expected is not None and names is not None and len(names) != len(expected):
         raise DataError(
-            f"{source.name} was scanned with {count(len(found), 'channel')}, but the model has "
+            f"{scan.name} was scanned with {count(len(names), 'channel')}, but the model has "
             f"{len(expected)}: name as many with --channels (channels=)."
         )
 
 
-def task_runner(n_jobs: int | None, source: SeriesSource) -> TaskRunner:
-    """Decide which workers read the parts: a running Dask cluster, or threads of this process."""
-    # Arrays stay in the memory of this process.
-    client = None if isinstance(source, ArraySource) else running_client()
+def scan_runner(n_jobs: int | None) -> ThreadRunner | DaskRunner:
+    """Return what reads the parts of a scan: a running Dask cluster, or threads."""
+    client = running_client()
     return ThreadRunner(n_jobs) if client is None else DaskRunner(client)
 
 
-def memory_limit(given: Any, owner: str) -> int:
+def memory_limit(limit: Any, owner: str) -> int:
     """Return the bytes that training may use; None is half of what the process may use."""
-    return usable_memory() // 2 if given is None else parse_bytes(given, "memory_limit", owner)
+    return usable_memory() // 2 if limit is None else parse_bytes(limit, "memory_limit", owner)
 
 
 def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dataset]:
@@ -155,16 +101,16 @@ def pieces(part: Part, *, labels: bool, batch_size: int = BATCH) -> Iterator[Dat
         yield piece
 
 
-def no_series(source: SeriesSource) -> DataError:
-    """Return the error for a source without series."""
-    return DataError(f"{source.name} has no series.")
+def no_series(scan: SeriesSource) -> DataError:
+    """Return the error for a scan without series."""
+    return DataError(f"{scan.name} has no series.")
 
 
 class RepeatedIdentifiers:
     """Finds series whose rows lie in two parts: they would be counted twice."""
 
-    def __init__(self, source: SeriesSource) -> None:
-        self._requires_unique_ids = source.requires_unique_ids
+    def __init__(self, scan: SeriesSource) -> None:
+        self._requires_unique_ids = scan.requires_unique_ids
         self._digests: list[Digests] = []
 
     def add(self, digests: Digests) -> None:
@@ -178,7 +124,7 @@ class RepeatedIdentifiers:
         repeated = np.flatnonzero(digests[order[1:]] == digests[order[:-1]])
         if not len(repeated):
             return
-        ends = np.cumsum([len(found) for found in self._digests])
+        ends = np.cumsum([len(of_part) for of_part in self._digests])
         pair = order[[repeated[0], repeated[0] + 1]]
         first, second = (int(k) for k in np.searchsorted(ends, pair, side="right"))
         raise DataError(
@@ -189,7 +135,7 @@ class RepeatedIdentifiers:
         )
 
 
-def digests_in(piece: Dataset) -> Digests:
+def digests_of_ids(piece: Dataset) -> Digests:
     """Return the digests of the identifiers of a piece; none where it has no identifiers."""
     return np.empty(0, np.uint64) if piece.ids is None else identifier_digests(piece.ids)
 

@@ -4,8 +4,8 @@ A snippet is a window of a training series: a few steps, `dilation` apart, in so
 every step of a series, as many steps are compared with it by their squared distance; beyond its
 ends a series keeps its first and last value, and gaps are interpolated. Some snippets are compared
 by their values, some by their shape, some by how strongly the steps follow them. A snippet occurs
-at a step if the distance is below a threshold, of which it has several. What the classifier sees is
-how often it occurs: the share of the steps, and the count relative to the longest training series.
+at a step if the distance is below a threshold, of which it has several. Its features are how often
+it occurs: the share of the steps, and the count relative to the longest training series.
 
 In the terms of alignments: a landmark of one step is aligned with every step of a series, and its
 aligned product is the mean of the series' rows. Here a row says which snippets occur at the step.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,17 @@ import numpy.typing as npt
 from slts._typing import FloatArray, IntArray
 from slts.alignment.cpu import native, selected_target
 from slts.execution import Block, check_stopped, map_blocks, partition, thread_count
+from slts.features.feature_map import Attribution, PlainState, Resources
+from slts.features.row_map import require
 from slts.series import SeriesBatch
 from slts.series.channels import ChannelScale
 from slts.series.missing import fill_gaps, give_to_observed
+from slts.solvers.arrays import matmul
 
-LENGTH = 11
+# Steps of a snippet.
+_LENGTH = 11
 # Thresholds are these quantiles of the distances to a series of the same class.
 _QUANTILES = (0.05, 0.1, 0.25, 0.5)
-N_THRESHOLDS = len(_QUANTILES)
-# Features for each threshold: shares, and counts if lengths differ.
-MOST_KINDS = 2
 # Most channels of a snippet, and of one that is compared by strength: strengths add up, and noise
 # of other channels hides that of one.
 _MOST_CHANNELS, _MOST_STRENGTH_CHANNELS = 9, 3
@@ -51,14 +52,12 @@ _ROUNDING = 1e-9
 _BLOCK_OPERATIONS = 5e7
 # Parts of the snippets that threads work on, if there are few series.
 _PARTS = 8
-# Series whose counts are converted to floats at once.
-_CONVERTED = 64
 # Distances that are held at once.
 _DISTANCES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Snippets:
+class Snippets(PlainState):
     """Windows of training series, in ascending order of their dilations.
 
     Parameters
@@ -104,6 +103,21 @@ class Snippets:
     scale: ChannelScale
     longest: int | None
 
+    def __post_init__(self) -> None:
+        # The kernel trusts these arrays.
+        n, n_rows, n_steps = len(self.dilations), *self.values.shape
+        require(len(self.first) == n + 1 and self.first[0] == 0, "first")
+        require(bool((np.diff(self.first) > 0).all()) and self.first[-1] == n_rows, "first")
+        require(n > 0 and n_steps % 2 == 1 and n_steps >= 3, "values")
+        in_range = (self.channels >= 0) & (self.channels < len(self.scale.centre))
+        require(self.channels.shape == (n_rows,) and bool(in_range.all()), "channels")
+        require(bool((self.dilations >= 1).all()), "dilations")
+        require(bool((np.diff(self.dilations) >= 0).all()), "dilations")
+        require(self.thresholds.shape == self.shares.shape, "thresholds")
+        for name in ("shape_only", "by_strength", "thresholds", "series", "starts"):
+            require(len(getattr(self, name)) == n, name)
+        require(self.longest is None or self.longest > 0, "longest")
+
     @classmethod
     def draw(cls, batch: SeriesBatch, codes: IntArray, count: int, seed: int) -> Snippets:
         """Draw snippets equally from all classes.
@@ -116,7 +130,7 @@ class Snippets:
         scale = ChannelScale.fit(batch, "standard")
         batch = fill_gaps(batch, scale.centre)
         lengths, longest = batch.lengths, int(batch.lengths.max())
-        octaves = np.log2(max(1.0, (longest - 1) / (LENGTH - 1)))
+        octaves = np.log2(max(1.0, (longest - 1) / (_LENGTH - 1)))
         dilations = np.sort(2.0 ** rng.uniform(0.0, octaves, count)).astype(np.int64)
         kinds = rng.integers(0, 3, count)
         most = np.where(kinds == 2, _MOST_STRENGTH_CHANNELS, _MOST_CHANNELS).clip(
@@ -128,11 +142,11 @@ class Snippets:
         order = rng.permutation(np.arange(count) % len(members))
         series = np.array([rng.choice(members[c]) for c in order])
         others = np.array([rng.choice(members[c]) for c in order])
-        span = (LENGTH - 1) * dilations
+        span = (_LENGTH - 1) * dilations
         room = lengths[series] - span
         starts = np.where(room > 0, rng.integers(0, np.maximum(room, 1)), (room - 1) // 2)
         channels = [np.sort(rng.permutation(batch.n_channels)[:width]) for width in widths]
-        steps = starts[:, np.newaxis] + np.outer(dilations, np.arange(LENGTH))
+        steps = starts[:, np.newaxis] + np.outer(dilations, np.arange(_LENGTH))
         steps = np.clip(steps, 0, lengths[series, np.newaxis] - 1)
         steps += batch.offsets[series, np.newaxis]
         of_rows = np.concatenate(channels)
@@ -143,8 +157,8 @@ class Snippets:
             dilations=dilations,
             shape_only=kinds == 1,
             by_strength=kinds == 2,
-            thresholds=np.zeros((count, N_THRESHOLDS)),
-            shares=np.zeros((count, N_THRESHOLDS)),
+            thresholds=np.zeros((count, len(_QUANTILES))),
+            shares=np.zeros((count, len(_QUANTILES))),
             series=series,
             starts=starts,
             scale=scale,
@@ -152,8 +166,8 @@ class Snippets:
         )
         thresholds = np.empty_like(drawn.thresholds)
         for p in np.unique(others):
-            for which, found in drawn.distances(batch[p : p + 1], np.flatnonzero(others == p)):
-                thresholds[which] = _row_quantiles(found) + _ROUNDING
+            for which, distances in drawn.distances(batch[p : p + 1], np.flatnonzero(others == p)):
+                thresholds[which] = _row_quantiles(distances) + _ROUNDING
         return replace(drawn, thresholds=thresholds)
 
     def __len__(self) -> int:
@@ -247,52 +261,102 @@ class Snippets:
         map_blocks(task, blocks, n_jobs=workers, cancel=token.cancel)
         return out
 
-    def features(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
-        """Return shares, and relative counts if lengths differ.
-
-        Shape (series, snippets, thresholds, kinds), with kinds 1 or 2.
-        """
-        found = counts[..., np.newaxis] / self.divisors(lengths)[:, np.newaxis, np.newaxis]
-        return np.asarray(found)
-
-    def contributions(
-        self, counts: npt.NDArray[np.int32], lengths: IntArray, coef: FloatArray
-    ) -> FloatArray:
-        """Return the terms of `SnippetForm.decide`, shape (series, problems, snippets)."""
-        values = np.zeros((len(counts), *coef.shape[:2]))
-        for kind, divisors in enumerate(self.divisors(lengths).T):
-            for threshold in range(counts.shape[2]):
-                shares = counts[:, :, threshold] / divisors[:, np.newaxis]
-                values += coef[:, :, threshold, kind] * shares[:, np.newaxis]
-        return values
-
-    def subset(self, which: IntArray) -> Snippets:
-        """Return some snippets, in ascending order."""
-        widths = np.diff(self.first)
-        rows = np.flatnonzero(np.repeat(np.isin(np.arange(len(self)), which), widths))
-        ways = "shape_only", "by_strength"
-        return replace(
-            self,
-            values=self.values[rows],
-            first=np.append(0, np.cumsum(widths[which])),
-            channels=self.channels[rows],
-            **{
-                name: getattr(self, name)[which]
-                for name in ("dilations", *ways, "thresholds", "shares", "series", "starts")
-            },
-        )
+    @property
+    def name(self) -> str:
+        """Name among the maps of a model."""
+        return "snippets"
 
     @property
-    def n_kinds(self) -> int:
-        """Number of features per threshold: the share, and the relative count if lengths differ."""
-        return 1 if self.longest is None else MOST_KINDS
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the features of a series: (snippets, thresholds, kinds).
 
-    def divisors(self, lengths: IntArray) -> FloatArray:
+        The kinds are the share of the steps and, if lengths differ, the relative count.
+        """
+        return (*self.thresholds.shape, 1 if self.longest is None else 2)
+
+    @property
+    def n_landmarks(self) -> int:
+        """Number of snippets."""
+        return len(self)
+
+    def __call__(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
+        """Return the features of series, shape (series, snippets, thresholds, kinds)."""
+        counts = self.counts(batch, resources.n_jobs)
+        divisors = self._divisors(batch.lengths)
+        features = np.empty((len(batch), *self.shape))
+        np.divide(counts[..., np.newaxis], divisors[:, np.newaxis, np.newaxis], out=features)
+        return features
+
+    def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
+        """Return the outputs <coef[c], features>, shape (series, outputs)."""
+        flat = self(batch, resources).reshape(len(batch), -1)
+        return matmul(flat, coef.reshape(len(coef), -1).T)
+
+    def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
+        """Return the part of each snippet in the outputs, shape (series, outputs, snippets)."""
+        return np.einsum("ikqm,ckqm->ick", self(batch, resources), coef, optimize=True)
+
+    def usual(self, lengths: IntArray, coef: FloatArray) -> FloatArray:
+        """Return the part of each snippet if all steps were mean training steps.
+
+        Shape (series, outputs, snippets).
+        """
+        steps = lengths[:, np.newaxis] / self._divisors(lengths)
+        by_kind = np.einsum("kq,ckqm->mck", self.shares, coef)
+        return np.asarray(np.tensordot(steps, by_kind, axes=1))
+
+    def step_weights(self, n_steps: int, coef: FloatArray) -> FloatArray:
+        """Return what a step that meets some thresholds adds, compared with a mean training step.
+
+        Shape (snippets, thresholds + 1, outputs), by the number of thresholds that are met.
+        """
+        per_step = (coef / self._divisors(np.array([n_steps]))[0]).sum(axis=3).transpose(1, 2, 0)
+        # Thresholds ascend: a step that meets k of them meets the k largest.
+        sums = np.cumsum(per_step[:, ::-1], axis=1)
+        usual = np.einsum("kqc,kq->kc", per_step, self.shares)
+        weights = np.concatenate([np.zeros_like(sums[:, :1]), sums], axis=1)
+        return np.ascontiguousarray(weights - usual[:, np.newaxis])
+
+    def attribute(
+        self, series: SeriesBatch, coef: FloatArray, landmark: int | None = None
+    ) -> Attribution:
+        """Send linear functions of the features of one series back to its steps and channels.
+
+        What a snippet adds at a step, compared with a mean training step, is divided evenly among
+        the steps that it is compared with and its channels. The first and last step, which repeat
+        beyond the ends, count once. What an interpolated value contributes belongs to the values
+        that it comes from, or to no step if its channel is not observed at all. The rest is what
+        mean training steps add. `landmark` restricts the sums to one snippet.
+        """
+        which = np.arange(len(self)) if landmark is None else np.array([landmark])
+        weights = self.step_weights(series.n_steps, coef)
+        terms = np.zeros((series.n_steps, series.n_channels, len(coef)))
+        totals = np.zeros((len(self), len(coef)))
+        for part, distances in self.distances(series, which):
+            native.window_attribution(self._windows, part, distances, weights, terms, totals)
+        usual = self.usual(series.lengths, coef)[0][:, which]
+        contributions = give_to_observed(terms.transpose(2, 0, 1), series)
+        rest = totals.sum(axis=0) + usual.sum(axis=1) - contributions.sum(axis=(1, 2))
+        return Attribution(contributions, rest)
+
+    def occurrences(self, series: SeriesBatch, which: IntArray) -> npt.NDArray[np.uint8]:
+        """Return how many thresholds of some snippets each step of one series meets.
+
+        Shape (snippets, steps). `which` is in ascending order.
+        """
+        met = np.zeros((len(which), series.n_steps), dtype=np.uint8)
+        for part, distances in self.distances(series, which):
+            places = np.searchsorted(which, part)
+            for limits in self.thresholds[part].T:
+                met[places] += distances <= limits[:, np.newaxis]
+        return met
+
+    def _divisors(self, lengths: IntArray) -> FloatArray:
         """Return what counts are divided by, shape (series, kinds)."""
-        own = lengths.astype(np.float64)
+        steps = lengths.astype(np.float64)[:, np.newaxis]
         if self.longest is None:
-            return own[:, np.newaxis]
-        return np.stack([own, np.full(len(own), float(self.longest))], axis=1)
+            return steps
+        return np.hstack([steps, np.full_like(steps, self.longest)])
 
     def distances(
         self, series: SeriesBatch, which: IntArray
@@ -340,139 +404,6 @@ class Snippets:
         bounds = np.unique(np.linspace(0, len(self), _PARTS + 1).astype(np.int64))
         costs = np.diff(np.array(self._windows.first)[bounds]) * float(self.n_steps)
         return bounds.tolist(), costs
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is prepared."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-@dataclass(frozen=True)
-class SnippetForm:
-    """The part of the decision values that snippets give: sum_k coef[c, k] features[k].
-
-    Parameters
-    ----------
-    positives
-        The class that each decision value supports, shape (problems,).
-    snippets
-        The snippets.
-    coef
-        Shape (problems, snippets, thresholds, kinds).
-    """
-
-    # Among the names of comparisons.
-    name: ClassVar[str] = "snippets"
-
-    positives: npt.NDArray[Any]
-    snippets: Snippets
-    coef: FloatArray
-
-    def decide(self, batch: SeriesBatch, n_jobs: int | None = None) -> FloatArray:
-        """Return sum_k coef[c, k] features[i, k], shape (series, problems)."""
-        snippets = self.snippets
-        counts = snippets.counts(batch, n_jobs).reshape(len(batch), snippets.thresholds.size)
-        sums = np.empty((len(batch), snippets.n_kinds * len(self.coef)))
-        # A few at a time: what stays in the cache is converted and multiplied faster.
-        for begin in range(0, len(batch), _CONVERTED):
-            part = slice(begin, begin + _CONVERTED)
-            np.dot(counts[part].astype(np.float64), self._coef_by_kind, out=sums[part])
-        by_kind = sums.reshape(len(batch), snippets.n_kinds, len(self.coef))
-        divisors = snippets.divisors(batch.lengths)[:, :, np.newaxis]
-        return np.asarray((by_kind / divisors).sum(axis=1))
-
-    def contributions(self, counts: npt.NDArray[np.int32], lengths: IntArray) -> FloatArray:
-        """Return what each snippet adds in each series, compared with a mean training series.
-
-        Shape (series, problems, snippets).
-        """
-        # Shape (series, kinds): steps over the divisors.
-        steps = lengths[:, np.newaxis] / self.snippets.divisors(lengths)
-        usual = np.tensordot(steps, self._usual_by_kind, axes=1).swapaxes(1, 2)
-        return np.asarray(self.snippets.contributions(counts, lengths, self.coef) - usual)
-
-    def occurrences(self, series: SeriesBatch, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
-        """Yield some snippets, and how many of their thresholds are met at each step.
-
-        Shape (snippets, steps), for one series.
-        """
-        for part, found in self.snippets.distances(series, which):
-            met = np.zeros(found.shape, dtype=np.uint8)
-            for limits in self.snippets.thresholds[part].T:
-                met += found <= limits[:, np.newaxis]
-            yield part, met
-
-    def step_weights(self, n_steps: int) -> FloatArray:
-        """Return what a step with k met thresholds adds, compared with a mean training step.
-
-        Shape (problems, snippets, thresholds + 1).
-        """
-        return self._step_weights(n_steps).transpose(2, 0, 1)
-
-    def _step_weights(self, n_steps: int) -> FloatArray:
-        """`step_weights`, problems last."""
-        divisors = self.snippets.divisors(np.array([n_steps]))[0]
-        parts = zip(self._added_by_kind, divisors.tolist(), strict=True)
-        return np.asarray(sum(added / divisor for added, divisor in parts))
-
-    @cached_property
-    def _coef_by_kind(self) -> FloatArray:
-        """Coefficients of counts, shape (snippets * thresholds, kinds * problems)."""
-        moved = self.coef.transpose(1, 2, 3, 0)
-        return np.ascontiguousarray(moved).reshape(self.snippets.thresholds.size, -1)
-
-    @cached_property
-    def _usual_by_kind(self) -> FloatArray:
-        """What a mean training step adds, times the divisor: (kinds, snippets, problems)."""
-        coef = self.coef.transpose(3, 1, 2, 0)
-        return np.asarray((coef * self.snippets.shares[:, :, np.newaxis]).sum(axis=2))
-
-    @cached_property
-    def _added_by_kind(self) -> FloatArray:
-        """What a step adds, times the divisor: (kinds, snippets, thresholds + 1, problems)."""
-        # Thresholds ascend: a step that meets k of them meets the k largest.
-        sums = np.cumsum(self.coef.transpose(3, 1, 2, 0)[:, :, ::-1], axis=2)
-        added = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
-        return np.ascontiguousarray(added - self._usual_by_kind[:, :, np.newaxis])
-
-    @cached_property
-    def _baseline_by_kind(self) -> FloatArray:
-        """What all snippets add at a mean training step, times the divisor: (kinds, problems)."""
-        return np.asarray(self._usual_by_kind.sum(axis=1))
-
-    def baseline(self, n_steps: int) -> FloatArray:
-        """Return what the snippets of a mean training series add, shape (problems,).
-
-        Its steps are those of the training series on average, and it has `n_steps` of them.
-        """
-        divisors = self.snippets.divisors(np.array([n_steps]))[0]
-        return np.asarray((n_steps / divisors) @ self._baseline_by_kind)
-
-    def attribute(
-        self, series: SeriesBatch, which: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Attribute the decision values to steps and channels of one series.
-
-        What a snippet adds at a step, compared with a mean step of the training series, is divided
-        evenly among the steps that it is compared with and its channels. The first and last step,
-        which repeat beyond the ends, count once. With `baseline`, the sum over all snippets is the
-        decision. What an interpolated value contributes belongs to the values that it comes from,
-        or to no step if its channel is not observed at all.
-
-        Returns
-        -------
-        contributions : ndarray of shape (problems, steps, channels)
-            The contribution of some or all snippets.
-        by_snippet : ndarray of shape (problems, snippets)
-            The contribution of each of them.
-        """
-        snippets, n_problems = self.snippets, len(self.coef)
-        which = np.arange(len(snippets)) if which is None else which
-        weights = self._step_weights(series.n_steps)
-        terms = np.zeros((series.n_steps, series.n_channels, n_problems))
-        by_snippet = np.empty((len(snippets), n_problems))
-        for part, found in snippets.distances(series, which):
-            native.window_attribution(snippets._windows, part, found, weights, terms, by_snippet)
-        return give_to_observed(terms.transpose(2, 0, 1), series), by_snippet[which].T
 
 
 def _around_mean(values: FloatArray) -> FloatArray:

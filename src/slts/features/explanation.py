@@ -3,40 +3,42 @@
 A decision is linear in the aligned products, and a product is a sum over the cells of a path. Let
 s_ij be the sum of the rows of landmark j aligned with step i, divided by the length of the path:
 
-    decision_c = intercept_c + sum_j coef_cj sum_i a_i' M_c s_ij .
+    decision_c = intercept_c + sum_j weight_cj sum_i a_i' M_c s_ij .
 
-The contribution of channel u at step i is sum_j coef_cj a_iu (M_c s_ij)_u. With several phases,
-s_ij is split by phase and each phase has its own metric. With several comparisons, their
-contributions are added. The constant channel is not a channel of the data: its terms belong to the
-offset. What a snippet adds at a step, compared with a mean step of the training series, is divided
-evenly among the steps that it is compared with (an end that is repeated counts once), and among its
-channels. What mean steps add belongs to the intercept.
+The contribution of channel u at step i is sum_j weight_cj a_iu (M_c s_ij)_u. With several phases,
+s_ij is split by phase and each phase has its own metric. Contributions of several feature maps are
+added. The constant channel is not a channel of the data: its terms belong to the offset. What a
+snippet adds at a step, compared with a mean training step, is divided evenly among the steps that
+it is compared with (an end that is repeated counts once), and among its channels. What mean steps
+add belongs to the offset.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from slts._typing import FloatArray, IntArray
 from slts.alignment import Alignment
-from slts.models.linear_form import LinearForm, decision_of
-from slts.models.row_map import RowMap
-from slts.models.snippets import SnippetForm
+from slts.features.feature_map import Resources
+from slts.features.linear_model import LinearModel
+from slts.features.snippets import Snippets
 from slts.quantities import count
 from slts.series import SeriesBatch, as_series
 
 __all__ = ["Explanation", "ModelSummary", "explain", "summarize"]
 
-# Series that are averaged over, if each of them takes long.
+# Series that are averaged over: each of them is explained separately, which takes long.
 _MOST_EXPLAINED = 100
 # Number of smallest thresholds that count as a close occurrence.
 _CLOSE = 2
+_ON_CPU = Resources("cpu", 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +68,9 @@ class Explanation:
         Shape (decisions, steps, channels); zero for missing values.
     landmark_indices
         Training series used as landmarks, with a nonzero weight.
-    by_landmark
-        Contribution of each landmark, shape (decisions, landmarks), with the constant channel.
-    by_snippet
-        Contribution of each snippet, compared with a mean training series, shape (decisions,
-        snippets); no columns if the model has none.
-    intercept
-        The part that belongs to no landmark and no snippet, shape (decisions,): the model's
-        intercept, and what the snippets of a mean training series with as many steps add.
-        ``intercept + by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
-    comparison_names, by_comparison
-        The comparisons of the model and the contribution of each, shape (decisions, comparisons).
-        These values plus the intercept sum to the decision.
+    map_names, by_map
+        The feature maps of the model and the contribution of each, shape (decisions, maps): of
+        snippets compared with a mean training series. With the intercept they sum to the decision.
     channel_names
         Names of the channels, or None.
     series
@@ -91,21 +84,57 @@ class Explanation:
     offset: FloatArray
     contributions: FloatArray
     landmark_indices: IntArray
-    by_landmark: FloatArray
-    by_snippet: FloatArray
-    intercept: FloatArray
-    comparison_names: tuple[str, ...]
-    by_comparison: FloatArray
+    map_names: tuple[str, ...]
+    by_map: FloatArray
     channel_names: tuple[str, ...] | None
     series: SeriesBatch
+    _model: LinearModel
     _name_of: Callable[[int], str]
-    _aligned: tuple[_AlignedForm, ...]
-    _snippets: _CountedForm | None
 
     @cached_property
     def landmark_names(self) -> tuple[str, ...]:
         """What the user calls the landmarks: "walk, recording 17"."""
         return tuple(map(self._name_of, self.landmark_indices.tolist()))
+
+    @property
+    def landmark_positions(self) -> IntArray:
+        """Positions of these landmarks among all landmarks of the model."""
+        return self._model.aligned[0].used
+
+    @cached_property
+    def by_landmark(self) -> FloatArray:
+        """Contribution of each landmark, shape (decisions, landmarks), with the constant channel."""
+        parts = self._by_landmark[:, : self._model.aligned[0].n_landmarks]
+        return np.asarray(parts[:, self.landmark_positions])
+
+    @cached_property
+    def by_snippet(self) -> FloatArray:
+        """Contribution of each snippet, compared with a mean training series.
+
+        Shape (decisions, snippets); no columns if the model has none.
+        """
+        parts = self._by_landmark[:, self._model.aligned[0].n_landmarks :]
+        return parts - self._usual
+
+    @cached_property
+    def intercept(self) -> FloatArray:
+        """The part that belongs to no landmark and no snippet, shape (decisions,).
+
+        The model's intercept, and what the snippets of a mean training series with as many steps
+        add. ``intercept + by_landmark.sum(axis=1) + by_snippet.sum(axis=1)`` is the decision.
+        """
+        return np.asarray(self._model.intercept + self._usual.sum(axis=1))
+
+    @cached_property
+    def _by_landmark(self) -> FloatArray:
+        return np.asarray(self._model.in_float64().by_landmark(self.series, _ON_CPU)[0])
+
+    @cached_property
+    def _usual(self) -> FloatArray:
+        snippets, coef = self._model.snippets, self._model.snippet_coef
+        if snippets is None or coef is None:
+            return np.zeros((len(self.decision), 0))
+        return np.asarray(snippets.usual(self.series.lengths, coef)[0])
 
     @cached_property
     def by_step(self) -> FloatArray:
@@ -119,35 +148,38 @@ class Explanation:
 
     @cached_property
     def similarities(self) -> FloatArray:
-        """K_I to the landmarks in the first comparison, shape (landmarks,)."""
-        return self._aligned[0].similarities()
+        """K_I to the landmarks in the first map, shape (landmarks,)."""
+        return self._model.aligned[0].exact_similarities(self.series)
 
     @cached_property
     def alignments(self) -> tuple[Alignment, ...]:
-        """Path to each landmark in the first comparison.
+        """Path to each landmark in the first map.
 
         Paths count the steps that are aligned: the averaged steps of long series, without those at
         which nothing is observed.
         """
-        return self._aligned[0].alignments()
+        return self._model.aligned[0].alignments(self.series)
 
-    def of_landmark(self, position: int, comparison: int | None = None) -> FloatArray:
+    def of_landmark(self, position: int, feature_map: int | None = None) -> FloatArray:
         """Contributions through one landmark, shape (decisions, steps, channels).
 
         Parameters
         ----------
         position
             Position in `landmark_indices`.
-        comparison
-            Position in `comparison_names`; None sums over all comparisons.
+        feature_map
+            Position in `map_names`; None sums over all maps with whole landmarks.
 
         Returns
         -------
         ndarray
             The sum over all landmarks and snippets is `contributions`.
         """
-        chosen = self._aligned if comparison is None else (self._aligned[comparison],)
-        return np.asarray(sum(form.of_landmark(position) for form in chosen))
+        landmark = int(self.landmark_positions[position])
+        maps = self._model.aligned
+        chosen = range(len(maps)) if feature_map is None else [feature_map]
+        terms = (maps[k].attribute(self.series, self._model.coefs[k], landmark) for k in chosen)
+        return np.asarray(sum(term.contributions for term in terms))
 
     def of_snippet(self, position: int) -> FloatArray:
         """Contributions of one snippet, shape (decisions, steps, channels).
@@ -162,7 +194,8 @@ class Explanation:
         ndarray
             The sum over all landmarks and snippets is `contributions`.
         """
-        return self._counted().contributions(np.array([position]))[0]
+        snippets, coef = required_snippets(self._model)
+        return snippets.attribute(self.series, coef, position).contributions
 
     def occurrences(self, position: int) -> IntArray:
         """How closely one snippet occurs at each step, shape (steps,).
@@ -177,7 +210,8 @@ class Explanation:
         ndarray
             The number of its thresholds that the step meets; 0 where it does not occur.
         """
-        return self._counted().occurrences(position)
+        snippets, _ = required_snippets(self._model)
+        return snippets.occurrences(self.series, np.array([position]))[0].astype(np.int64)
 
     def strongest_snippets(self, count: int = 5, label: Any = None) -> IntArray:
         """Positions of the snippets with the largest absolute contribution, largest first.
@@ -196,11 +230,6 @@ class Explanation:
         """
         row, _ = self.for_class(label)
         return np.argsort(-np.abs(self.by_snippet[row]), kind="stable")[:count]
-
-    def _counted(self) -> _CountedForm:
-        if self._snippets is None:
-            raise ValueError("The model has no snippets.")
-        return self._snippets
 
     def nearest_landmarks(self, count: int = 5) -> IntArray:
         """Positions of the most similar landmarks, most similar first.
@@ -235,7 +264,7 @@ class Explanation:
         sign : float
             1 or -1: the factor for decision, offset and contributions.
         """
-        return decision_of(self.labels, self.predicted if label is None else label)
+        return decision_position(self.labels, self.predicted if label is None else label)
 
     def __repr__(self) -> str:
         decisions, steps, channels = self.contributions.shape
@@ -265,120 +294,38 @@ def explain(model: Any, x: Any) -> Explanation:
         Contributions by landmark, step and channel. With the offset they sum to
         `model.decision_function([x])`.
     """
-    return explain_with(model, linear_forms(model), x)
-
-
-def explain_with(model: Any, forms: tuple[LinearForm | SnippetForm, ...], x: Any) -> Explanation:
-    """`explain` for many series: the caller computes the linear forms of the model once."""
-    batch = model.check_series(_one_series(x))
-    traced = tuple(
-        _CountedForm(form, batch) if isinstance(form, SnippetForm) else _AlignedForm(form, batch)
-        for form in forms
-    )
-    aligned = tuple(form for form in traced if isinstance(form, _AlignedForm))
-    counted = next((form for form in traced if isinstance(form, _CountedForm)), None)
-    parts = [form.contributions() for form in traced]
-    contributions = np.asarray(sum(terms for terms, _ in parts))
-    intercept = np.asarray(sum(one.form.intercept for one in aligned))
-    if counted is not None:
-        intercept = intercept + counted.form.baseline(batch.n_steps)
-    offset = intercept + np.asarray(sum(constant for _, constant in parts))
+    linear = linear_model(model)
+    series = model.check_series(_one_series(x))
+    parts = linear.attribute(series)
+    contributions = np.asarray(sum(part.contributions for part in parts))
+    offset = linear.intercept + np.asarray(sum(part.rest for part in parts))
     decision = offset + contributions.sum(axis=(1, 2))
+    by_map = np.column_stack([part.contributions.sum(axis=(1, 2)) + part.rest for part in parts])
+    if linear.snippets is not None and linear.snippet_coef is not None:
+        usual = linear.snippets.usual(series.lengths, linear.snippet_coef)
+        by_map[:, -1] -= usual[0].sum(axis=1)
     return Explanation(
         predicted=model.classes_[decision.argmax() if len(decision) > 1 else int(decision[0] > 0)],
-        classes=forms[0].positives,
+        classes=model.positive_classes_,
         labels=model.classes_,
         decision=decision,
         offset=offset,
         contributions=contributions,
-        landmark_indices=aligned[0].form.landmark_indices,
-        by_landmark=np.asarray(sum(form.by_landmark() for form in aligned)),
-        by_snippet=np.empty((len(decision), 0)) if counted is None else counted.by_snippet,
-        intercept=intercept,
-        comparison_names=tuple(form.name for form in forms),
-        by_comparison=np.column_stack(
-            [terms.sum(axis=(1, 2)) + constant for terms, constant in parts]
-        ),
-        channel_names=batch.channel_names or model.channel_names_in_,
-        series=batch,
+        landmark_indices=model.landmark_indices_[linear.aligned[0].used],
+        map_names=tuple(feature_map.name for feature_map in linear.maps),
+        by_map=by_map,
+        channel_names=series.channel_names or model.channel_names_in_,
+        series=series,
+        _model=linear,
         _name_of=model.series_name,
-        _aligned=aligned,
-        _snippets=counted,
     )
 
 
-class _CountedForm:
-    """One series, and where the snippets of one form occur in it."""
-
-    def __init__(self, form: SnippetForm, batch: SeriesBatch) -> None:
-        self.form, self.batch = form, batch
-        self._all = form.attribute(batch)
-        self.by_snippet = self._all[1]
-
-    def contributions(self, which: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Contributions of some or all snippets, and those of channels that are not observed."""
-        terms, by_snippet = self._all if which is None else self.form.attribute(self.batch, which)
-        return terms, by_snippet.sum(axis=1) - terms.sum(axis=(1, 2))
-
-    def occurrences(self, position: int) -> IntArray:
-        """Number of thresholds of one snippet that each step meets."""
-        ((_, met),) = self.form.occurrences(self.batch, np.array([position]))
-        return np.asarray(met[0], dtype=np.int64)
-
-
-class _AlignedForm:
-    """One series aligned with the landmarks of one linear form."""
-
-    def __init__(self, form: LinearForm, batch: SeriesBatch) -> None:
-        self.form = form
-        self._traced = form.rows.traced(batch)
-        self._rows = self._traced.rows
-        # s_ij by landmark, phase, step of the series and channel (or direction of the basis).
-        sums = form.exact_aligner.sums(self._rows, n_phases=form.n_phases)
-        self._sums = np.asarray(sums, dtype=np.float64)
-
-    def contributions(self) -> tuple[FloatArray, FloatArray]:
-        """Contributions through all landmarks, and their constant part: see `TracedRows`."""
-        return self._traced.attribute(self.form.slopes(self._sums))
-
-    def of_landmark(self, position: int) -> FloatArray:
-        """Contributions through one landmark."""
-        form = self.form
-        factors = form.factors[:, form.groups[position]]
-        slopes = (self._sums[position] @ factors.swapaxes(2, 3)).sum(axis=1)
-        slopes *= form.coef[:, position, np.newaxis, np.newaxis]
-        return self._traced.attribute(slopes)[0]
-
-    def by_landmark(self) -> FloatArray:
-        """The part of each landmark, shape (decisions, landmarks)."""
-        return self.form.by_landmark(self._rows.values, self._sums)
-
-    def similarities(self) -> FloatArray:
-        """K_I to each landmark."""
-        return np.asarray(self.form.exact_aligner.similarities(self._rows)[0])
-
-    def alignments(self) -> tuple[Alignment, ...]:
-        """Path to each landmark."""
-        landmarks = range(len(self.form.landmarks))
-        return tuple(self.form.exact_aligner.path(self._rows, j) for j in landmarks)
-
-
-def landmark_forms(model: Any) -> list[LinearForm]:
-    """The linear forms over landmarks, one for each comparison."""
-    return [form for form in linear_forms(model) if isinstance(form, LinearForm)]
-
-
-def snippet_form(model: Any) -> SnippetForm | None:
-    """The linear form over snippets; None if the model has none."""
-    forms = model.linear_forms() if hasattr(model, "linear_forms") else ()
-    return next((form for form in forms if isinstance(form, SnippetForm)), None)
-
-
-def linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
-    """Return the linear forms of a model, or raise an error that says what has them."""
-    if hasattr(model, "linear_forms"):
-        forms: tuple[LinearForm | SnippetForm, ...] = model.linear_forms()
-        return forms
+def linear_model(model: Any) -> LinearModel:
+    """Return the linear model of a classifier, or raise an error that says which have one."""
+    linear = getattr(model, "model_", None)
+    if isinstance(linear, LinearModel):
+        return linear
     name = type(model).__name__
     if hasattr(model, "best_estimator_"):
         raise TypeError(f"{name} is a search. Explain its best_estimator_ instead.")
@@ -387,10 +334,33 @@ def linear_forms(model: Any) -> tuple[LinearForm | SnippetForm, ...]:
             f"{name} is a pipeline. Explain its last step, pipeline[-1], for series that the other "
             f"steps have transformed."
         )
+    if hasattr(type(model), "landmarks_"):
+        check_is_fitted(model)
     raise TypeError(
         f"{name} cannot be explained: its decisions are not linear in aligned products. Use "
         f"LocalSLTSClassifier, SLTSClassifier, BBSClassifier or SimilaritySVC."
     )
+
+
+def required_snippets(linear: LinearModel) -> tuple[Snippets, FloatArray]:
+    """Return the snippets of a model and their coefficients, or raise an error."""
+    if linear.snippets is None or linear.snippet_coef is None:
+        raise ValueError("The model has no snippets.")
+    return linear.snippets, linear.snippet_coef
+
+
+def decision_position(labels: npt.NDArray[Any], label: Any) -> tuple[int, float]:
+    """Return the position of the decision value of a class, and its sign: 1 or -1.
+
+    Two classes share one decision value, which supports the second class. Multiplied by -1, it
+    supports the first class.
+    """
+    names = labels.tolist()
+    if label not in names:
+        listed = ", ".join(map(repr, names))
+        raise ValueError(f"The 'label' parameter must be one of {listed}. Got {label!r} instead.")
+    position = names.index(label)
+    return (position, 1.0) if len(names) > 2 else (0, 1.0 if position else -1.0)
 
 
 def _one_series(x: Any) -> SeriesBatch:
@@ -422,9 +392,8 @@ class ModelSummary:
     pair_importance
         Mean absolute contribution of each pair (channel of the series, channel of the landmarks),
         shape (decisions, d, d). None for a model with several metrics per class.
-    comparison_names, comparison_importance
-        The comparisons, and the mean absolute contribution of each, shape (decisions,
-        comparisons).
+    map_names, map_importance
+        The feature maps, and the mean absolute contribution of each, shape (decisions, maps).
     snippet_importance
         How much the contribution of each snippet differs between series: its mean absolute
         deviation from its mean, shape (decisions, snippets); no columns if the model has none.
@@ -449,8 +418,8 @@ class ModelSummary:
     classes: npt.NDArray[Any]
     channel_importance: FloatArray
     pair_importance: FloatArray | None
-    comparison_names: tuple[str, ...]
-    comparison_importance: FloatArray
+    map_names: tuple[str, ...]
+    map_importance: FloatArray
     snippet_importance: FloatArray
     snippet_effect: FloatArray
     landmark_indices: IntArray
@@ -461,7 +430,7 @@ class ModelSummary:
 
 
 def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelSummary:
-    """Summarize which channels, comparisons and landmarks a model uses.
+    """Summarize which channels, feature maps and landmarks a model uses.
 
     Parameters
     ----------
@@ -480,46 +449,47 @@ def summarize(model: Any, X: Any = None, *, n_jobs: int | None = None) -> ModelS
     ModelSummary
         Importances, weights, singular values and sizes.
     """
-    forms = linear_forms(model)
-    form = forms[0]
-    assert isinstance(form, LinearForm)
+    linear = linear_model(model)
+    landmarks = linear.aligned[0]
+    batch = landmarks.landmarks if X is None else model.check_series(X)
     pairs = singular_values = None
-    strength = effect = np.empty((len(form.positives), 0))
-    if len(forms) == 1 and form.has_one_metric and isinstance(form.rows, RowMap):
-        rows = form.landmarks if X is None else form.rows(model.check_series(X))
+    strength = effect = np.empty((len(linear.intercept), 0))
+    weights = np.broadcast_to(
+        landmarks.weights.max(axis=0), (len(linear.intercept), landmarks.n_landmarks)
+    )
+    if landmarks.bank_per_output:
+        weights, metrics = landmarks.weights, linear.coefs[0][:, 0, 0]
         # Shape (series, decisions, d, d).
-        terms = np.zeros((1, *form.metrics.shape))
-        if len(form.landmarks):
-            aligner = replace(form.aligner, device=model.device, n_jobs=n_jobs)
-            terms = form.metrics * aligner.grouped(rows, form.coef)
+        terms = np.zeros((1, *metrics.shape))
+        if len(landmarks.used):
+            resources = Resources(model.device, n_jobs)
+            terms = landmarks(batch, resources)[:, :, 0] * metrics
         pairs = np.abs(terms).mean(axis=0)
         channels = np.abs(terms.sum(axis=3)).mean(axis=0)
-        comparisons = np.abs(terms.sum(axis=(2, 3))).mean(axis=0)[:, np.newaxis]
-        singular_values = np.linalg.svd(form.metrics, compute_uv=False).astype(np.float64)
-        n_numbers = form.metrics.size + np.count_nonzero(form.coef) + form.landmarks.values.size
+        by_map = np.abs(terms.sum(axis=(2, 3))).mean(axis=0)[:, np.newaxis]
+        singular_values = np.linalg.svd(metrics, compute_uv=False).astype(np.float64)
     else:
-        batch = model.landmarks_ if X is None else model.check_series(X)
         # Each series is explained separately, which is slow: a part is enough for a mean.
         some = batch[even_choice(len(batch))]
-        found = [explain_with(model, forms, x) for x in some]
-        if isinstance(forms[-1], SnippetForm):
-            strength, effect = snippet_strength(forms[-1], some, n_jobs)
-        channels = np.mean([np.abs(one.by_channel) for one in found], axis=0)
-        comparisons = np.mean([np.abs(one.by_comparison) for one in found], axis=0)
-        n_numbers = model.n_numbers_
+        explanations = [explain(model, x) for x in some]
+        if linear.snippets is not None:
+            strength, effect = snippet_strength(linear, some, n_jobs)
+        channels = np.mean([np.abs(one.by_channel) for one in explanations], axis=0)
+        by_map = np.mean([np.abs(one.by_map) for one in explanations], axis=0)
+    used = landmarks.used
     return ModelSummary(
-        classes=form.positives,
+        classes=model.positive_classes_,
         channel_importance=channels,
         pair_importance=pairs,
-        comparison_names=tuple(form.name for form in forms),
-        comparison_importance=comparisons,
+        map_names=tuple(feature_map.name for feature_map in linear.maps),
+        map_importance=by_map,
         snippet_importance=strength,
         snippet_effect=effect,
-        landmark_indices=form.landmark_indices,
-        landmark_weights=form.coef,
+        landmark_indices=model.landmark_indices_[used],
+        landmark_weights=weights[:, used],
         singular_values=singular_values,
-        n_landmarks_used=np.count_nonzero(form.coef, axis=1),
-        n_numbers=int(n_numbers),
+        n_landmarks_used=np.count_nonzero(weights, axis=1),
+        n_numbers=linear.n_numbers,
     )
 
 
@@ -546,30 +516,42 @@ def landmark_effects(model: Any, features: FloatArray | None = None) -> tuple[Fl
     weighted : bool
         Whether the effects are weights.
     """
-    form = landmark_forms(model)[0]
-    if isinstance(form.rows, RowMap):
-        return form.coef, True
-    features = model.transform(model.landmarks_) if features is None else features
-    terms = features.reshape(len(features), len(form.coef), -1)[:, :, : len(form.landmarks)]
+    landmarks = linear_model(model).aligned[0]
+    if landmarks.bank_per_output:
+        return landmarks.weights[:, landmarks.used], True
+    features = model.transform(landmarks.landmarks) if features is None else features
+    terms = features.reshape(len(features), len(model.positive_classes_), -1)
+    terms = terms[:, :, : landmarks.n_landmarks]
     return np.abs(terms - terms.mean(axis=0)).mean(axis=0), False
 
 
 def snippet_strength(
-    form: SnippetForm, batch: SeriesBatch, n_jobs: int | None = None
+    linear: LinearModel, batch: SeriesBatch, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Importance and effect of each snippet, shape (decisions, snippets).
 
     See `ModelSummary`. The mean of what a snippet adds has no useful sign: compared with a mean
     training series, it is nearly zero.
     """
-    counts = form.snippets.counts(batch, n_jobs)
-    terms = form.contributions(counts, batch.lengths)
+    snippets, coef = required_snippets(linear)
+    features = snippets(batch, Resources("cpu", n_jobs))
+    terms = _snippet_terms(snippets, coef, features, batch)
     terms -= terms.mean(axis=0)
-    close = counts[:, :, :_CLOSE].sum(axis=2)
-    shares = close / batch.lengths[:, np.newaxis]
+    shares = features[:, :, :_CLOSE, 0].sum(axis=2)
     shares -= shares.mean(axis=0)
     strength = np.abs(terms).mean(axis=0)
     return strength, np.sign(np.einsum("ick,ik->ck", terms, shares)) * strength
+
+
+def _snippet_terms(
+    snippets: Snippets, coef: FloatArray, features: FloatArray, batch: SeriesBatch
+) -> FloatArray:
+    """Return what each snippet adds, compared with a mean training series.
+
+    Shape (series, decisions, snippets).
+    """
+    parts = np.einsum("ikqm,ckqm->ick", features, coef, optimize=True)
+    return np.asarray(parts - snippets.usual(batch.lengths, coef))
 
 
 class ShownSnippet(NamedTuple):
@@ -598,35 +580,39 @@ def snippets_to_show(
 
     Examples are chosen among at most 100 series of the batch; None takes the landmarks.
     """
-    form, landmarks = snippet_form(model), model.landmarks_
-    assert form is not None
-    _, weights = snippet_strength(form, landmarks[even_choice(len(landmarks))], model.n_jobs)
+    linear, landmarks = linear_model(model), model.landmarks_
+    snippets, coef = required_snippets(linear)
+    _, weights = snippet_strength(linear, landmarks[even_choice(len(landmarks))], model.n_jobs)
     batch = landmarks if batch is None else batch
     places = even_choice(len(batch))
     some = batch[places]
-    added = form.contributions(form.snippets.counts(some, model.n_jobs), some.lengths)
+    features = snippets(some, Resources("cpu", model.n_jobs))
+    added = _snippet_terms(snippets, coef, features, some)
 
     def side(decision: int, sign: float) -> list[ShownSnippet]:
-        own, terms = weights[decision], added[:, decision]
-        order = np.argsort(-np.abs(own), kind="stable")
-        found = []
-        for k in order[sign * own[order] > 0][:count].tolist():
+        effects, terms = weights[decision], added[:, decision]
+        order = np.argsort(-np.abs(effects), kind="stable")
+        shown = []
+        for k in order[sign * effects[order] > 0][:count].tolist():
             best = int(np.argmax(sign * terms[:, k]))
-            found.append(ShownSnippet(k, float(own[k]), int(places[best]), float(terms[best, k])))
-        return found
+            shown.append(
+                ShownSnippet(k, float(effects[k]), int(places[best]), float(terms[best, k]))
+            )
+        return shown
 
     return [(side(decision, 1.0), side(decision, -1.0)) for decision in range(len(weights))]
 
 
 def snippet_in_series(
-    form: SnippetForm, snippet: int, series: SeriesBatch
+    linear: LinearModel, snippet: int, series: SeriesBatch
 ) -> tuple[int, FloatArray]:
     """The step of one series at which a snippet is closest, and what it adds at each step.
 
     The second has shape (decisions, steps).
     """
+    snippets, coef = required_snippets(linear)
     which = np.array([snippet])
-    ((_, distances),) = form.snippets.distances(series, which)
-    ((_, met),) = form.occurrences(series, which)
-    added = form.step_weights(series.n_steps)[:, snippet, met[0]]
+    ((_, distances),) = snippets.distances(series, which)
+    met = snippets.occurrences(series, which)[0]
+    added = snippets.step_weights(series.n_steps, coef)[snippet, met].T
     return int(distances[0].argmin()), added

@@ -1,0 +1,342 @@
+"""Classifiers that compare series with all distinct training series: nearest neighbours, LDMLT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import Aligner, AlignmentSettings
+from slts.estimators.base import SeriesClassifier
+from slts.features.feature_map import PlainState, Resources
+from slts.features.origins import Origins
+from slts.features.row_map import RowMap, require
+from slts.series import SeriesBatch
+from slts.series.channels import transform_rows
+from slts.solvers.logdet import LogDetSolution
+from slts.training.neighbour_fit import left_out_decisions, learn_logdet_metric, nearest_decisions
+from slts.training.training_set import TrainingSet
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours(PlainState):
+    """Training series as rows, their classes, and how series are compared with them.
+
+    Parameters
+    ----------
+    row_map, settings
+        How series become rows, and how these are aligned.
+    rows, codes
+        The training series as rows, and their classes.
+    metric
+        M of the distance (a - b)'M(a - b); None compares by the similarity K_I.
+    """
+
+    row_map: RowMap
+    settings: AlignmentSettings
+    rows: SeriesBatch
+    codes: IntArray
+    metric: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        require(len(self.codes) == len(self.rows), "codes")
+        d = self.rows.n_channels
+        require(self.metric is None or self.metric.shape == (d, d), "metric")
+
+    @classmethod
+    def fit(
+        cls,
+        data: TrainingSet,
+        settings: AlignmentSettings,
+        *,
+        scale: str | None,
+        homogeneous: bool | str,
+    ) -> Neighbours:
+        """Keep the training series as rows."""
+        series = data.series.anonymous()
+        row_map = RowMap.fit(
+            series, scale=scale, homogeneous=homogeneous, normalize=settings.normalize
+        )
+        rows = row_map(series)
+        settings.check_rows(rows)
+        return cls(row_map, settings, rows, data.codes)
+
+    def nearness(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
+        """Return the nearness to each training series, shape (series, training series)."""
+        rows = self.row_map(batch, resources.n_jobs)
+        if not self.row_map.normalize:
+            self.settings.check_rows(rows)
+        return self.nearness_of_rows(rows, resources)
+
+    def nearness_of_rows(self, rows: SeriesBatch, resources: Resources) -> FloatArray:
+        """Return the nearness of rows: the similarity, or minus the distance."""
+        aligner = replace(self._aligner, device=resources.device, n_jobs=resources.n_jobs)
+        if self.metric is None:
+            return np.asarray(aligner.similarities(rows), dtype=np.float64)
+        distances = aligner.distances(transform_rows(rows, self.metric))
+        return -np.asarray(distances, dtype=np.float64)
+
+    @cached_property
+    def _aligner(self) -> Aligner:
+        rows = self.rows if self.metric is None else transform_rows(self.rows, self.metric)
+        return Aligner(rows, self.settings)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NearestNeighbor(SeriesClassifier):
+    """Base of the nearest-neighbour classifiers, which differ in how nearness is defined.
+
+    Attributes
+    ----------
+    neighbours_ : Neighbours
+        The distinct training series, and how series are compared with them.
+    training_indices_ : ndarray
+        Their positions in X.
+    """
+
+    scale: str | None = None
+    homogeneous: bool | str = "auto"
+    normalize: bool = True
+    calibration_size: int | None = 500
+
+    neighbours_: Neighbours = field(init=False)
+    training_indices_: IntArray = field(init=False)
+
+    @property
+    def training_rows_(self) -> SeriesBatch:
+        """The distinct training series as rows."""
+        return self.neighbours_.rows
+
+    @property
+    def training_codes_(self) -> IntArray:
+        """Classes of the distinct training series."""
+        return self.neighbours_.codes
+
+    def nearness(self, X: Any) -> FloatArray:
+        """Nearness of series to every distinct training series.
+
+        Parameters
+        ----------
+        X
+            Anything `slts.as_series` accepts.
+
+        Returns
+        -------
+        ndarray
+            Shape (series, training series); larger is nearer.
+        """
+        check_is_fitted(self)
+        return self.neighbours_.nearness(self.check_series(X), self._resources)
+
+    def _decide(self, batch: SeriesBatch) -> FloatArray:
+        nearness = self.neighbours_.nearness(batch, self._resources)
+        return nearest_decisions(nearness, self.training_codes_, len(self.classes_))
+
+    def _keep(self, X: Any, y: Any, settings: AlignmentSettings) -> None:
+        """Keep the training series."""
+        data = self._read(X, y, keeps_all=True)
+        self.neighbours_ = Neighbours.fit(
+            data, settings, scale=self.scale, homogeneous=self.homogeneous
+        )
+        self.training_indices_ = data.indices
+        self.origins_ = Origins.of(data.series, data.indices, data.codes)
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.calibration_size is not None
+
+    def _calibrate(self) -> None:
+        """Fit the scale of probabilities on training series, each left out in turn."""
+        self._calibrate_on(None)
+        self.validation_ = None
+        if self.calibration_size is None:
+            return
+        with self._progress("Aligning") as progress:
+            held_out, self.validation_ = left_out_decisions(
+                lambda rows: self.neighbours_.nearness_of_rows(
+                    self.training_rows_[rows], self._resources
+                ),
+                self.training_codes_,
+                len(self.classes_),
+                int(self.calibration_size),
+            )
+            progress(1, 1)
+        self._calibrate_on(held_out)
+        if self.probability_scale_ is None:
+            # Every class has one series only.
+            self.probability_scale_ = np.ones(len(self.classes_))
+
+    def _check_fitted(self) -> None:
+        """Raise an error if fitted attributes do not fit each other, as in a damaged file."""
+        if len(self.training_indices_) != len(self.training_rows_):
+            raise ValueError("training_indices_ does not have one position for each series")
+        if not np.isin(np.arange(len(self.classes_)), self.training_codes_).all():
+            raise ValueError("neighbours_ does not have series of every class")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OneNNClassifier(NearestNeighbor):
+    """Nearest neighbour under the similarity K_I.
+
+    Parameters
+    ----------
+    objective, band
+        How paths are found; see `slts.align`.
+    scale
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
+    homogeneous
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
+    normalize
+        Scale every step to unit length.
+    calibration_size
+        Number of training series that are compared with all others to calibrate `predict_proba`.
+        None skips calibration, and `predict_proba` is not available.
+    device
+        Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
+        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
+        files do not store it.
+    n_jobs
+        Number of CPU threads, by joblib's convention.
+    random_state
+        Seed for the series used for calibration.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    training_rows_, training_codes_, training_indices_
+        Distinct training series as rows, their classes, and their positions in X.
+    """
+
+    objective: str = "affinity"
+    band: Any = None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the training series.
+
+        Parameters
+        ----------
+        X
+            Training series: anything `slts.as_series` accepts, or a scan, which is read into
+            memory.
+        y
+            Labels of any type, one per series; None for a scan, which contains them.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        with self._fitting():
+            self._keep(X, y, AlignmentSettings(self.objective, self.band, self.normalize))
+            self._calibrate()
+        return self
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LDMLTClassifier(NearestNeighbor):
+    """Label of the nearest training series under a learned Mahalanobis DTW distance.
+
+    The distance is the smallest sum of (a - b)'M(a - b) along a path. M is learned from triplets of
+    training series by LogDet-regularised steps.
+
+    Parameters
+    ----------
+    n_cycles
+        Largest number of cycles. Each cycle rebuilds the triplets under the current M.
+    triplets_per_series
+        Triplets per ranked series in the first cycle.
+    margin
+        Margin by which the series of the same class must be nearer.
+    ranking_limit
+        Largest number of series that a cycle ranks and draws triplets from; None for all.
+    scale
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
+    homogeneous
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
+    normalize
+        Scale every step to unit length.
+    calibration_size
+        Number of training series that are compared with all others to calibrate `predict_proba`.
+        None skips calibration, and `predict_proba` is not available.
+    device
+        Where rankings and predictions are aligned: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through
+        CuPy (extra ``cuda``); or ``"auto"``, the GPU if there is one and the work is large enough
+        (logged once). Paths of triplets are always found on the CPU. Model files do not store it.
+    n_jobs
+        Number of CPU threads, by joblib's convention.
+    random_state
+        Seed for the triplets and for the series used for calibration.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    metric_ : ndarray of shape (d, d)
+        The learned M, positive definite, of trace d.
+    report_ : LogDetSolution
+        Disorder of the training set after every cycle, number of updates, convergence.
+    training_rows_, training_codes_, training_indices_
+        Distinct training series as rows, their classes, and their positions in X.
+    """
+
+    n_cycles: int = 8
+    triplets_per_series: float = 20.0
+    margin: float = 0.0
+    ranking_limit: int | None = 1500
+
+    report_: LogDetSolution = field(init=False)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the metric and keep the training series.
+
+        Parameters
+        ----------
+        X
+            Training series: anything `slts.as_series` accepts, or a scan, which is read into
+            memory.
+        y
+            Labels of any type, one per series; None for a scan, which contains them.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        with self._fitting():
+            self._keep(X, y, AlignmentSettings("distance", None, self.normalize))
+            with self._progress("Learning the metric") as progress:
+                self.report_ = learn_logdet_metric(
+                    self.training_rows_,
+                    self.training_codes_,
+                    n_cycles=self.n_cycles,
+                    triplets_per_series=self.triplets_per_series,
+                    margin=self.margin,
+                    ranking_limit=self.ranking_limit,
+                    random_state=self._seed(),
+                    device=self.device,
+                    n_jobs=self.n_jobs,
+                    progress=progress,
+                )
+            self.neighbours_ = replace(self.neighbours_, metric=self.report_.metric)
+            self._calibrate()
+        return self
+
+    @property
+    def metric_(self) -> FloatArray:
+        """The learned M."""
+        return self.report_.metric

@@ -1,0 +1,149 @@
+"""Linear SVM on similarities to all training series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from slts._typing import FloatArray
+from slts.alignment import AlignmentSettings
+from slts.estimators.linear import LinearClassifier
+from slts.features.aligned_products import AlignedProducts
+from slts.features.linear_model import LinearModel
+from slts.features.origins import Origins
+from slts.features.row_map import RowMap
+from slts.training.neighbour_fit import fit_svm
+
+# What C is chosen from, ascending: ties go to the smaller one.
+CS = tuple(4.0**k for k in range(-3, 5))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SimilaritySVC(LinearClassifier):
+    """Linear L2 SVM, one-vs-rest, on similarities K_I to all distinct training series.
+
+    Parameters
+    ----------
+    C
+        Inverse of the penalty, as in scikit-learn's `LinearSVC`; or ``"auto"``, the power of 4
+        from 1/64 to 256 with the best held-out accuracy. All candidates share one set of
+        alignments.
+    fit_intercept
+        Learn an intercept. It is rarely needed with similarities to many series.
+    objective, band
+        How paths are found; see `slts.align`.
+    scale
+        Scaling of each channel, fitted on the training steps: None, ``"standard"`` (mean and
+        standard deviation), ``"robust"`` (median and quartiles) or ``"asinh"`` (robust, with
+        compressed tails).
+    homogeneous
+        Append a constant channel before rows are scaled to unit length, which keeps the amplitude:
+        True, False, or ``"auto"`` (only with one channel, where unit rows keep only the sign).
+    normalize
+        Scale every step to unit length.
+    class_weight
+        None, ``"balanced"`` or a dict of weights by label.
+    calibration_cv
+        How decisions are held out to choose C and to calibrate `predict_proba`: an int (folds), a
+        fraction, or a splitter. None skips calibration, and `predict_proba` is not available; C is
+        then chosen on 3 folds.
+    device
+        Where alignments run: ``"cpu"``; ``"cuda"``, an NVIDIA GPU through CuPy (extra ``cuda``);
+        or ``"auto"``, the GPU if there is one and the work is large enough (logged once). Model
+        files do not store it.
+    n_jobs
+        Number of CPU threads, by joblib's convention.
+    random_state
+        Seed for the folds.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+        Labels, and number of channels.
+    coef_, intercept_
+        Coefficients of the SVM, shapes (problems, training series) and (problems,); the intercept
+        is zero unless `fit_intercept`.
+    C_ : float
+        The C that was given or chosen.
+    landmarks_, landmark_indices_
+        Distinct training series, and their positions in X.
+    """
+
+    C: float | str = field(default="auto", kw_only=False)
+    fit_intercept: bool = False
+    objective: str = "affinity"
+    band: Any = None
+    scale: str | None = None
+    homogeneous: bool | str = "auto"
+    normalize: bool = True
+    class_weight: Any = None
+    calibration_cv: Any = 3
+
+    C_: float = field(init=False)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Align all training series with each other, choose C and train the SVM.
+
+        Parameters
+        ----------
+        X
+            Training series: anything `slts.as_series` accepts, or a scan, which is read into
+            memory.
+        y
+            Labels of any type, one per series; None for a scan, which contains them.
+        sample_weight
+            Non-negative weight of each series in the loss; None means 1 for all.
+        groups
+            Group of each series, such as the subject: a group is held out as a whole. None for a
+            scan, which contains them (``scan_series(..., groups="subject")``).
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        with self._fitting():
+            settings = AlignmentSettings(self.objective, self.band, self.normalize)
+            data = self._read(X, y, sample_weight, groups, keeps_all=True)
+            series = data.series.anonymous()
+            row_map = RowMap.fit(
+                series, scale=self.scale, homogeneous=self.homogeneous, normalize=self.normalize
+            )
+            # Every series is a landmark; the SVM finds the weights.
+            weights = np.ones((len(self.positive_classes_), len(series)))
+            landmarks = AlignedProducts(
+                "similarity", series, row_map, settings, weights, bank_per_output=True
+            )
+            with self._progress("Aligning"):
+                K = landmarks.similarities(series, None, self._resources)
+            fit = fit_svm(
+                data,
+                K,
+                self._progress,
+                Cs=CS if self.C == "auto" else (float(self.C),),
+                fit_intercept=self.fit_intercept,
+                class_weight=self.class_weight,
+                calibration_cv=self.calibration_cv,
+            )
+            identities = np.tile(np.eye(landmarks.shape[-1]), (len(weights), 1, 1, 1, 1))
+            self.model_ = LinearModel(
+                (replace(landmarks, weights=fit.coef),), (identities,), fit.intercept
+            )
+            self.landmark_indices_, self.C_ = data.indices, fit.C
+            self.origins_ = Origins.of(data.series, data.indices, data.codes)
+            self._calibrate_on(fit.held_out)
+            self.validation_ = fit.validation
+        return self
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Coefficients of the SVM, shape (problems, training series)."""
+        return self.model_.aligned[0].weights
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.calibration_cv is not None

@@ -1,0 +1,223 @@
+"""Training data: checks of series, labels, weights and groups, and the training set they make."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
+
+from slts._typing import AnyArray, FloatArray
+from slts.errors import DataError
+from slts.execution import Bar, usable_memory
+from slts.quantities import format_bytes
+from slts.series import SeriesBatch, as_series
+from slts.series.convert import check_one_per_series
+from slts.series.dataset import Dataset, first_missing
+from slts.series.naming import names_of
+from slts.series.source import SeriesSource
+from slts.training.sampling import sample_scan
+from slts.training.scans import is_source, memory_limit, scan_runner
+from slts.training.training_set import TrainingSet
+
+# Weights that are this much smaller than the largest are lost in its rounding.
+_WEIGHT_RANGE = 1e-15
+# Share of the memory for the sample of a scan; copies of all series of a classifier that keeps them.
+_SAMPLE_SHARE, _COPIES_IN_MEMORY = 1 / 8, 3
+
+
+class Reader(NamedTuple):
+    """How training data are read: for which classifier, with what limit, seed and threads.
+
+    `keeps_all` is for classifiers that keep all series, so that a sample would not do.
+    """
+
+    owner: str
+    memory_limit: Any
+    seed: int
+    n_jobs: int | None
+    bar: Bar
+    keeps_all: bool = False
+
+    def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TrainingSet:
+        """Check the training data, and return distinct series in the order of their keys."""
+        if is_source(X):
+            _check_nothing_beside_scan(self.owner, y, sample_weight, groups)
+            return self._read_scan(X).check()
+        batch, codes, classes = _checked_labels(self.owner, X, y)
+        weights = None
+        if sample_weight is not None:
+            weights = _checked_weights(sample_weight, codes, classes)
+        known = None if groups is None else check_groups(groups, len(batch))
+        return TrainingSet.of_arrays(
+            batch, codes, classes, weights=weights, groups=known, seed=self.seed
+        ).check()
+
+    def _read_scan(self, scan: SeriesSource) -> TrainingSet:
+        n_bytes = _SAMPLE_SHARE * memory_limit(self.memory_limit, self.owner)
+        if self.keeps_all:
+            size, n_bytes = _COPIES_IN_MEMORY * (scan.n_bytes or 0), np.inf
+            if size > usable_memory():
+                raise DataError(
+                    f"{self.owner} needs all training series in memory: about {format_bytes(size)} "
+                    f"for {scan.name}, but the process may use {format_bytes(usable_memory())}. "
+                    f"Use LocalSLTSClassifier or SLTSClassifier instead."
+                )
+        with self.bar("Reading") as progress:
+            return sample_scan(
+                scan, scan_runner(self.n_jobs), n_bytes=n_bytes, seed=self.seed, progress=progress
+            )
+
+
+def _check_nothing_beside_scan(owner: str, y: Any, sample_weight: Any, groups: Any) -> None:
+    """Raise an error for labels, weights or groups beside a scan, which has its own."""
+    if y is not None:
+        raise DataError(
+            "y must be None for a scan, which has labels of its own: name their column "
+            "with scan_series(..., label='...')."
+        )
+    if sample_weight is not None:
+        raise DataError(
+            f"{owner} takes no sample_weight with a scan. Use class_weight, or read the "
+            f"series into memory: scan.read()."
+        )
+    if groups is not None:
+        raise DataError(
+            "groups must be None for a scan: name their column with "
+            "scan_series(..., groups='...')."
+        )
+
+
+def _checked_labels(owner: str, X: Any, y: Any) -> tuple[SeriesBatch, Any, AnyArray]:
+    """Return series, the class of each, and the sorted labels."""
+    # A frame may have the labels in a column.
+    hint = " If the labels are a column of X: X, y = slts.as_series(X, label='...')."
+    shown = hint if hasattr(X, "columns") else ""
+    if isinstance(X, Dataset):
+        raise DataError("X is a Dataset, expected series: use fit(X.series, X.labels).")
+    if y is None:
+        if isinstance(X, tuple):
+            as_series(X)  # X and y in one tuple are an error that says so
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None.{shown}")
+    if isinstance(y, str):
+        raise DataError(f"y must be labels, one per series. Got the text {y!r} instead.{hint}")
+    batch = as_series(X)
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    _check_comparable(labels_as_given(y))
+    check_classification_targets(labels)
+    advice = f" Every series has one label.{shown}"
+    check_one_per_series(len(batch), labels, "y", "labels", advice)
+    _check_order(y, batch)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y holds one class only, {classes.tolist()[0]!r}: a classifier needs at least two "
+            f"classes."
+        )
+    return batch, codes.astype(np.int64), classes
+
+
+def _checked_weights(sample_weight: Any, codes: Any, classes: AnyArray) -> FloatArray:
+    """Return one weight per series; every class must have a positive one."""
+    weights = _check_sample_weight(
+        sample_weight, np.empty((len(codes), 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    weights = _representable(weights)
+    totals = np.bincount(codes, weights=weights)
+    if (totals <= 0.0).any():
+        raise DataError(
+            f"class {classes[int(np.argmin(totals))]} has no weight: every class needs a "
+            f"series whose sample_weight is positive. Leave the class out instead."
+        )
+    return weights
+
+
+def _representable(weights: FloatArray) -> FloatArray:
+    """Return weights whose sums and squares neither overflow nor vanish.
+
+    Extreme weights are divided by the largest. Common ones stay: for an SVM their size matters.
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0.0:
+        return weights
+    smallest = float(weights[weights > 0.0].min())
+    if smallest / largest < _WEIGHT_RANGE:
+        series = int(np.flatnonzero(weights == smallest)[0])
+        raise DataError(
+            f"sample_weight of series {series} is {smallest:g}, and the largest is {largest:g}: "
+            f"positive weights must not differ by more than a factor of {1 / _WEIGHT_RANGE:g}. Use "
+            f"0 to leave a series out."
+        )
+    if smallest > _WEIGHT_RANGE and largest < 1.0 / _WEIGHT_RANGE:
+        return weights
+    return weights / largest
+
+
+def labels_as_given(y: Any) -> AnyArray:
+    """Return labels as an array; in a list they keep their types, as 1 and "a"."""
+    labels: AnyArray = column_or_1d(np.array(y, dtype=object) if isinstance(y, list | tuple) else y)
+    return labels
+
+
+def unknown_labels(labels: AnyArray, classes: AnyArray) -> list[Any]:
+    """Return the distinct labels that are not classes of a model.
+
+    Raise an error if they differ from classes only in type, as 1 and "1".
+    """
+    names = classes.tolist()
+    known = set(names)
+    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in known]
+    if unknown and {*map(str, unknown)} <= {*map(str, names)}:
+        given, expected = type(unknown[0]).__name__, type(names[0]).__name__
+        convert = f"{expected}(label)"
+        if expected not in ("int", "float", "str"):
+            # bool("False") is True.
+            convert = "{str(c): c for c in model.classes_}[str(label)]"
+        raise DataError(
+            f"y has labels of type {given}, such as {unknown[0]!r}, but the model was trained on "
+            f"labels of type {expected}, such as {names[0]!r}. Labels from text files are text. "
+            f"Convert them: [{convert} for label in y]."
+        )
+    return unknown
+
+
+def check_groups(groups: Any, n_series: int) -> AnyArray:
+    """Return one group per series, or raise an error."""
+    column: AnyArray = column_or_1d(groups)
+    check_one_per_series(n_series, column, "groups", "groups")
+    missing = first_missing(column.tolist())
+    if missing is not None:
+        raise DataError(f"groups[{missing}] is missing: every series must be in a group.")
+    return np.asarray(column.tolist()) if column.dtype == object else column
+
+
+def _check_order(y: Any, batch: SeriesBatch) -> None:
+    """Raise an error if y is indexed by the identifiers of the series, but in another order."""
+    index, names = getattr(y, "index", ()), batch.series_names
+    # A method of lists; numbers from 0 are positions.
+    if names is None or callable(index) or hasattr(index, "step"):
+        return
+    of_labels = tuple(names_of(list(index), getattr(index, "name", None)))
+    if of_labels != names and sorted(of_labels) == sorted(names):
+        k = next(k for k, name in enumerate(names) if of_labels[k] != name)
+        raise DataError(
+            f"y and X are in different orders: by its index, label {k} belongs to {of_labels[k]!r}, "
+            f"but series {k} of X is {names[k]!r}. Use X, y = slts.as_series(frame, label='...'). "
+            f"If the order of y is right, pass y.to_numpy()."
+        )
+
+
+def _check_comparable(labels: AnyArray) -> None:
+    """Raise an error for labels that cannot be sorted, such as 1 and "a" or None."""
+    try:
+        np.unique(labels)
+    except TypeError as error:
+        kinds = [type(label) for label in labels]
+        other = next((i for i, kind in enumerate(kinds) if kind is not kinds[0]), 0)
+        raise DataError(
+            f"y must have labels of one type, such as text or whole numbers. Got {labels[0]!r} for "
+            f"series 0 and {labels[other]!r} for series {other}."
+        ) from error

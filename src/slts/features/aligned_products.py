@@ -1,0 +1,248 @@
+"""Aligned products with whole landmarks, summed over banks of landmarks.
+
+For a series A and a landmark B with path Y of length t, the aligned product is T = A'YB / t. Paths
+are found once, without a metric, so every function <M, T> is linear in the features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from slts._typing import FloatArray, IntArray
+from slts.alignment import Aligner, Alignment, AlignmentSettings
+from slts.features.feature_map import Attribution, PlainState, Resources
+from slts.features.row_map import RowMap, require
+from slts.series import SeriesBatch
+from slts.series.channels import leading_directions
+from slts.solvers.arrays import matmul, on_device_of, on_host
+
+# Bytes of aligned products that are held at once.
+_CHUNK_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedProducts(PlainState):
+    """Sums sum_j weights[b, j] T(x, landmark j) over the landmarks of every bank b.
+
+    Coefficients have the shape (outputs, banks, phases, d, r), and those of bank b and phase f are
+    the factor F of a metric M = F basis': output c is sum_bf <coef[c, b, f], T_bf basis>. A step of
+    a landmark belongs to one of `n_phases` equal parts of it.
+
+    Parameters
+    ----------
+    name
+        What is compared, for people.
+    landmarks
+        The landmarks, as series.
+    row_map
+        Maps series and landmarks to the rows that are aligned.
+    settings
+        How rows are aligned.
+    weights
+        Weights of the landmarks in each bank, shape (banks, landmarks).
+    basis
+        Directions of the landmarks' rows, shape (d, r); None is the identity.
+    n_phases
+        Number of equal parts of a landmark.
+    bank_per_output
+        Whether output c uses bank c alone: coefficients then have one bank.
+    """
+
+    name: str
+    landmarks: SeriesBatch
+    row_map: RowMap
+    settings: AlignmentSettings
+    weights: FloatArray
+    basis: FloatArray | None = None
+    n_phases: int = 1
+    bank_per_output: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.weights.ndim == 2, "weights")
+        require(self.weights.shape[1] == len(self.landmarks), "weights")
+        require(self.n_phases >= 1, "n_phases")
+        require(self.basis is None or self.basis.ndim == 2, "basis")
+        require(not self.bank_per_output or (self.basis is None and self.n_phases == 1), "basis")
+
+    @classmethod
+    def in_banks(
+        cls,
+        name: str,
+        landmarks: SeriesBatch,
+        row_map: RowMap,
+        settings: AlignmentSettings,
+        banks: IntArray,
+        *,
+        rank: int,
+        n_phases: int,
+    ) -> AlignedProducts:
+        """Take means over banks, where `banks` has the bank of each landmark.
+
+        The basis holds the `rank` principal directions of the landmarks' rows.
+        """
+        rows = row_map(landmarks)
+        basis = None if rank >= rows.n_channels else leading_directions(rows.values, rank)
+        members = banks == np.arange(int(banks.max()) + 1)[:, np.newaxis]
+        weights = members / members.sum(axis=1, keepdims=True)
+        return cls(name, landmarks, row_map, settings, weights, basis, n_phases)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the features of a series, and of the coefficients of an output."""
+        n_banks = 1 if self.bank_per_output else len(self.weights)
+        d = self._rows_of_landmarks.n_channels
+        r = d if self.basis is None else self.basis.shape[1]
+        return (n_banks, self.n_phases, d, r)
+
+    @property
+    def n_landmarks(self) -> int:
+        """Number of landmarks, the columns of `by_landmark`."""
+        return len(self.landmarks)
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of stored numbers, without landmarks."""
+        basis = 0 if self.basis is None else self.basis.size
+        return int(self.row_map.n_numbers + basis + np.count_nonzero(self.weights))
+
+    @cached_property
+    def used(self) -> IntArray:
+        """Positions of the landmarks that have a weight."""
+        return np.flatnonzero(self.weights.any(axis=0))
+
+    @property
+    def banks(self) -> IntArray:
+        """The bank of each landmark, if banks have no landmark in common."""
+        return np.asarray(self.weights.argmax(axis=0))
+
+    def metrics(self, coef: FloatArray) -> FloatArray:
+        """Return the metrics of coefficients, shape (outputs, banks, phases, d, d)."""
+        return coef if self.basis is None else coef @ self.basis.T
+
+    def with_phases(self, n_phases: int) -> AlignedProducts:
+        """Return the same map with another number of phases."""
+        return replace(self, n_phases=n_phases)
+
+    def in_float64(self) -> AlignedProducts:
+        """Return the same map with alignments in double precision."""
+        if self.settings.dtype == "float64":
+            return self
+        return replace(self, settings=replace(self.settings, dtype="float64"))
+
+    def rows(self, batch: SeriesBatch, n_jobs: int | None = None) -> SeriesBatch:
+        """Return the rows of series, ready for alignment."""
+        rows = self.row_map(batch, n_jobs)
+        if not self.row_map.normalize:
+            self.settings.check_rows(rows)
+        return rows
+
+    def __call__(self, batch: SeriesBatch, resources: Resources) -> FloatArray:
+        """Return the features of series, shape (series, banks, phases, d, r)."""
+        aligner = _on(self._used_aligner, resources)
+        return self._sums(aligner, self.rows(batch, resources.n_jobs))
+
+    def decide(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
+        """Return the outputs of linear functions of the features, shape (series, outputs)."""
+        rows = self.rows(batch, resources.n_jobs)
+        if len(self.used) == 0:
+            return np.zeros((len(rows), len(coef)))
+        aligner = _on(self._used_aligner, resources)
+        if self.bank_per_output and _are_identities(coef):
+            # <I, T> is the similarity, which needs no path.
+            return np.asarray(np.dot(aligner.similarities(rows), self.weights[:, self.used].T))
+        values = np.empty((len(rows), len(coef)))
+        flat = coef.reshape(len(coef), -1)
+        step = max(1, _CHUNK_BYTES // (8 * len(self.weights) * self.n_phases * coef[0, 0, 0].size))
+        for begin in range(0, len(rows), step):
+            part = slice(begin, begin + step)
+            T = self._sums(aligner, rows[part], on_device=True)
+            T = T.reshape(len(T), -1, flat.shape[1])
+            if self.bank_per_output:
+                values[part] = np.einsum("icf,cf->ic", on_host(T), flat)
+            else:
+                values[part] = on_host(matmul(T[:, 0], on_device_of(T, flat.T)))
+        return values
+
+    def by_landmark(self, batch: SeriesBatch, coef: FloatArray, resources: Resources) -> FloatArray:
+        """Return the part of each landmark in the outputs, shape (series, outputs, landmarks)."""
+        rows = self.rows(batch, resources.n_jobs)
+        aligner = _on(self._all_aligner, resources)
+        if self.bank_per_output:
+            K = aligner.projected(rows, coef[:, 0, 0])
+            return np.asarray((K * self.weights.T).swapaxes(1, 2))
+        T = aligner.grouped(rows, np.eye(self.n_landmarks), n_phases=self.n_phases)
+        parts = np.einsum("ijfdr,cjfdr->icj", T, coef[:, self.banks], optimize=True)
+        return np.asarray(parts * self.weights.max(axis=0))
+
+    def attribute(
+        self, series: SeriesBatch, coef: FloatArray, landmark: int | None = None
+    ) -> Attribution:
+        """Send linear functions of the features of one series back to its steps and channels.
+
+        In float64, on the CPU. `landmark` restricts the sums to one landmark.
+        """
+        trace = self.row_map.trace(series)
+        # For each landmark, phase and step: the landmark rows aligned with it, over the length.
+        sums = np.asarray(self._exact_aligner.sums(trace.rows, n_phases=self.n_phases), np.float64)
+        weights = self.weights[:, self.used]
+        if landmark is not None:
+            weights = np.where(self.used == landmark, weights, 0.0)
+        n_phases, n, r = sums.shape[1:]
+        by_bank = (weights @ sums.reshape(len(sums), -1)).reshape(len(weights), n_phases, n, r)
+        if self.bank_per_output:
+            slopes = by_bank[:, 0] @ coef[:, 0, 0].swapaxes(1, 2)
+        else:
+            factors = coef.swapaxes(3, 4).reshape(len(coef), -1, coef.shape[3])
+            slopes = by_bank.transpose(2, 0, 1, 3).reshape(n, -1) @ factors
+        return Attribution(*trace.attribute(slopes))
+
+    def similarities(
+        self, batch: SeriesBatch, metrics: FloatArray | None, resources: Resources
+    ) -> FloatArray:
+        """Return K_I to all landmarks, or K_M under some metrics: (series, landmarks[, metrics])."""
+        aligner = _on(self._all_aligner, resources)
+        rows = self.rows(batch, resources.n_jobs)
+        if metrics is None:
+            return np.asarray(aligner.similarities(rows))
+        return np.asarray(aligner.projected(rows, metrics))
+
+    def alignments(self, series: SeriesBatch) -> tuple[Alignment, ...]:
+        """Return the path of one series to each landmark that has a weight."""
+        rows = self.rows(series)
+        return tuple(self._exact_aligner.path(rows, j) for j in range(len(self.used)))
+
+    def exact_similarities(self, series: SeriesBatch) -> FloatArray:
+        """Return K_I of one series to each landmark that has a weight, in float64."""
+        return np.asarray(self._exact_aligner.similarities(self.rows(series))[0])
+
+    def _sums(self, aligner: Aligner, rows: SeriesBatch, *, on_device: bool = False) -> FloatArray:
+        weights = self.weights[:, self.used]
+        return aligner.grouped(rows, weights, n_phases=self.n_phases, on_device=on_device)
+
+    @cached_property
+    def _rows_of_landmarks(self) -> SeriesBatch:
+        return self.rows(self.landmarks)
+
+    @cached_property
+    def _all_aligner(self) -> Aligner:
+        return Aligner(self._rows_of_landmarks, self.settings, basis=self.basis)
+
+    @cached_property
+    def _used_aligner(self) -> Aligner:
+        return self._all_aligner.subset(self.used)
+
+    @cached_property
+    def _exact_aligner(self) -> Aligner:
+        return replace(self.in_float64()._used_aligner, device="cpu", n_jobs=1)
+
+
+def _on(aligner: Aligner, resources: Resources) -> Aligner:
+    return replace(aligner, device=resources.device, n_jobs=resources.n_jobs)
+
+
+def _are_identities(coef: FloatArray) -> bool:
+    d, r = coef.shape[-2:]
+    return d == r and bool((coef == np.eye(d)).all())

@@ -1,0 +1,236 @@
+"""Ridge regression with a free intercept, and exact leave-one-out for the choice of its penalty.
+
+With coordinates c_i of series i such that sum_i w_i c_i = 0 and sum_i w_i c_i c_i' = diag(s), the
+minimiser of sum_i w_i |y_i - b - B'c_i|^2 + penalty |B|^2 is
+
+    b = mean of y,    B = cross / (s + penalty),    cross = sum_i w_i c_i (y_i - b)',
+
+and the fit to all other series predicts series i with the residual
+
+    (y_i - b - B'c_i) / (1 - h_i),    h_i = w_i (1 / sum w + sum_k c_ik^2 / (s_k + penalty)).
+
+`Span` finds such coordinates by one decomposition of the Gram matrix of the series. If there are
+too many series for that, some of them span the solution, and `NormalEquations` sums over all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
+
+from slts._typing import FloatArray
+from slts.errors import warn
+from slts.solvers.arrays import eigh, gram, matmul, on_device_of, on_host
+
+# Penalties as multiples of the mean squared norm of the features.
+PENALTIES = tuple(float(a) for a in np.logspace(-4.0, 3.0, 22))
+# Eigenvalues below this share of the largest are rounding.
+_RANK_TOLERANCE = 1e-10
+# Smallest 1 - leverage: a series of leverage one determines its own fit.
+_LEAST_KEPT = 1e-9
+# Errors with a smaller relative difference are equal.
+_TIE = 1e-9
+# Largest relative gap of a solution.
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class RidgeReport:
+    """How a least-squares problem was solved.
+
+    Attributes
+    ----------
+    objective
+        Its objective at the solution, divided by the sum of the weights.
+    gap
+        Upper bound on the difference to the minimum.
+    converged
+        Whether the gap is small, relative to the objective.
+    """
+
+    objective: float
+    gap: float
+    converged: bool
+
+    @classmethod
+    def of(
+        cls, slope: FloatArray, cross: FloatArray, curvature: FloatArray, squares: float,
+        total: float, penalty: float,
+    ) -> RidgeReport:  # fmt: skip
+        """Compare a solution with the minimum, and warn if rounding leaves a large gap.
+
+        `curvature` is the matrix of the problem times the slope, `squares` the weighted sum of
+        squared targets, `total` the sum of the weights.
+        """
+        gradient = penalty * slope + curvature - cross
+        objective = (squares + float((slope * (gradient - cross)).sum())) / total
+        # The squared gradient bounds the gap of a strongly convex quadratic.
+        gap = float((gradient**2).sum()) / penalty / total
+        report = cls(objective, gap, gap <= _TOLERANCE * abs(objective))
+        if not report.converged:
+            warn(
+                f"The least-squares problem is ill conditioned (duality gap {gap:.2g} at "
+                f"objective {objective:.2g}): use larger penalties.",
+                ConvergenceWarning,
+            )
+        return report
+
+
+class RidgeSolution(NamedTuple):
+    """A function intercept + slope'c of coordinates c, and how it was found.
+
+    Shapes (coordinates, targets) and (targets,).
+    """
+
+    slope: FloatArray
+    intercept: FloatArray
+    report: RidgeReport
+
+
+class LeaveOneOut(NamedTuple):
+    """Each series predicted by the fit to all others.
+
+    Attributes
+    ----------
+    errors
+        Weighted mean squared error of each penalty.
+    best
+        Position of the penalty with the smallest error.
+    predictions
+        Predictions at the best penalty, shape (series, targets).
+    slope
+        The fit to all series at the best penalty, shape (coordinates, targets).
+    """
+
+    errors: FloatArray
+    best: int
+    predictions: FloatArray
+    slope: FloatArray
+
+    @property
+    def error(self) -> float:
+        """The smallest error."""
+        return float(self.errors[self.best])
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """Coordinates in the span of some series, from one decomposition of their Gram matrix.
+
+    Attributes
+    ----------
+    coordinates
+        Those of the series, shape (series, coordinates), of weighted mean zero. They keep inner
+        products of centred features.
+    diagonal
+        Their weighted sums of squares, shape (coordinates,); weighted sums of products are zero.
+    basis, origin
+        Coordinates of any series are ``products @ basis - origin``, where `products` are its inner
+        products with these series. Shapes (series, coordinates) and (coordinates,).
+    """
+
+    coordinates: FloatArray
+    diagonal: FloatArray
+    basis: FloatArray
+    origin: FloatArray
+
+    @classmethod
+    def of(cls, products: FloatArray, weights: FloatArray) -> Span:
+        """Decompose a Gram matrix of features; an array of CuPy is decomposed on its GPU."""
+        share, root = (on_device_of(products, a) for a in (weights / weights.sum(), np.sqrt(weights)))
+        means = products @ share
+        centred = products - means - means[:, None] + share @ means
+        values, vectors = map(on_host, eigh(root[:, None] * centred * root))
+        kept = values > _RANK_TOLERANCE * max(float(values[-1]), np.finfo(float).tiny)
+        values, vectors, root = values[kept], vectors[:, kept], np.sqrt(weights)[:, None]
+        basis = root * vectors / np.sqrt(values)
+        basis -= (weights / weights.sum())[:, None] * basis.sum(axis=0)
+        return cls(vectors * np.sqrt(values) / root, values, basis, on_host(means) @ basis)
+
+    def solve(self, targets: FloatArray, weights: FloatArray, penalty: float) -> RidgeSolution:
+        """Fit the series of the span, with the weights of its decomposition."""
+        mean = weights @ targets / weights.sum()
+        y, weighted = targets - mean, self.coordinates * weights[:, None]
+        cross = matmul(weighted.T, y)
+        slope = cross / (self.diagonal + penalty)[:, None]
+        curvature = matmul(weighted.T, matmul(self.coordinates, slope))
+        squares, total = float((weights[:, None] * y**2).sum()), float(weights.sum())
+        report = RidgeReport.of(slope, cross, curvature, squares, total, penalty)
+        return RidgeSolution(slope, mean, report)
+
+    def leave_one_out(
+        self, targets: FloatArray, weights: FloatArray, penalties: FloatArray
+    ) -> LeaveOneOut:
+        """Leave out each series for each penalty; of equal errors, the largest penalty is best."""
+        total = weights.sum()
+        mean = weights @ targets / total
+        y, c = targets - mean, self.coordinates
+        cross = matmul((c * weights[:, None]).T, y)
+        inverse = 1.0 / (self.diagonal[:, None] + penalties)
+        leverages = weights[:, None] * (1.0 / total + matmul(c**2, inverse))
+        kept = np.maximum(1.0 - leverages, _LEAST_KEPT)
+
+        def residuals(k: int) -> FloatArray:
+            return np.asarray((y - matmul(c, inverse[:, k, None] * cross)) / kept[:, k, None])
+
+        errors = np.array(
+            [weights @ (residuals(k) ** 2).mean(axis=1) / total for k in range(len(penalties))]
+        )
+        best = int(np.flatnonzero(errors <= (1.0 + _TIE) * errors.min())[-1])
+        return LeaveOneOut(
+            errors, best, targets - residuals(best), inverse[:, best, None] * cross
+        )
+
+
+class NormalEquations:
+    """Sums over series that determine a ridge regression; the sums of parts are added.
+
+    Coordinates should have a mean near zero: the sums are centred afterwards.
+
+    Parameters
+    ----------
+    n_coordinates, n_targets
+        Sizes of the problem.
+    """
+
+    def __init__(self, n_coordinates: int, n_targets: int) -> None:
+        self._weight, self._squares = 0.0, 0.0
+        self._first, self._targets = np.zeros(n_coordinates), np.zeros(n_targets)
+        self._gram = np.zeros((n_coordinates, n_coordinates))
+        self._cross = np.zeros((n_coordinates, n_targets))
+
+    def add(self, coordinates: FloatArray, targets: FloatArray, weights: FloatArray) -> None:
+        """Add series: coordinates, targets of shape (series, targets), and weights."""
+        weighted = weights[:, None] * targets
+        self._weight += float(weights.sum())
+        self._targets += weighted.sum(axis=0)
+        self._first += weights @ coordinates
+        self._cross += matmul(coordinates.T, weighted)
+        self._squares += float(np.einsum("ij,ij->", weighted, targets))
+        self._gram += gram((np.sqrt(weights)[:, None] * coordinates).T)
+
+    def __iadd__(self, other: NormalEquations) -> Self:
+        """Add the sums of other series."""
+        self._weight += other._weight
+        self._targets += other._targets
+        self._first += other._first
+        self._cross += other._cross
+        self._squares += other._squares
+        self._gram += other._gram
+        return self
+
+    def solve(self, penalty: float) -> RidgeSolution:
+        """Fit all series in the sums."""
+        total = self._weight
+        mean, target_mean = self._first / total, self._targets / total
+        matrix = self._gram - np.outer(self._first, mean)
+        cross = self._cross - np.outer(self._first, target_mean)
+        shifted = matrix + penalty * np.eye(len(matrix))
+        slope = scipy.linalg.solve(shifted, cross, assume_a="pos", check_finite=False)
+        squares = self._squares - total * float(target_mean @ target_mean)
+        report = RidgeReport.of(slope, cross, matmul(matrix, slope), squares, total, penalty)
+        return RidgeSolution(slope, target_mean - mean @ slope, report)
