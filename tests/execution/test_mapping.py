@@ -1,185 +1,266 @@
-"""map_blocks: every block once, errors at once, progress that grows."""
+"""Maps in threads: results in order, errors stop all work, no thread is left."""
 
+import _thread
+import gc
+import signal
+import subprocess
+import sys
 import threading
 import time
+import weakref
 
-import joblib
 import pytest
 
-from slts.execution import Block, ThreadRunner, map_blocks, thread_count
+from slts.execution import ThreadRunner, check_stopped, map_threads
+from slts.execution.mapping import Stopped
+
+# Long enough for any machine: only a test that fails waits so long.
+PATIENCE = 60
+
+several_n_jobs = pytest.mark.parametrize("n_jobs", [1, 2, 5])
 
 
-def blocks_of(*costs):
-    return [Block(k, k + 1, 0, 1, float(cost)) for k, cost in enumerate(costs)]
+@pytest.fixture(autouse=True)
+def no_thread_is_left():
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) <= before
 
 
-BLOCKS = blocks_of(*range(1, 31))
+class Endless:
+    """Work that ends only when it is stopped; records its parts."""
+
+    def __init__(self):
+        self.begun, self.stopped, self.started = [], [], threading.Event()
+
+    def work(self, part):
+        self.begun.append(part)
+        self.started.set()
+        for _ in range(PATIENCE * 1000):
+            try:
+                check_stopped()
+            except Stopped:
+                self.stopped.append(part)
+                raise
+            time.sleep(0.001)
+        raise AssertionError("this task was not stopped")
+
+    def break_while_it_runs(self, *_):
+        assert self.started.wait(PATIENCE)
+        broken()
+
+    @property
+    def all_stopped(self):
+        return sorted(self.stopped) == sorted(self.begun)
 
 
-def meeting(parties):
-    """A task that returns only once `parties` threads are in it, and the set of threads seen."""
-    barrier, seen = threading.Barrier(parties), set()
-
-    def task(block):
-        seen.add(threading.get_ident())
-        barrier.wait(timeout=30)
-
-    return task, seen
+def broken(*_):
+    raise RuntimeError("broken")
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2, 4, -1])
-def test_every_block_is_called_once(n_jobs):
-    called = []
-    map_blocks(called.append, BLOCKS, n_jobs=n_jobs)
-    assert sorted(block.row_begin for block in called) == list(range(30))
+# -- results
 
 
-def test_serial_work_keeps_the_order_and_the_thread():
-    called, threads = [], set()
+@several_n_jobs
+def test_results_come_in_the_order_of_the_parts(n_jobs):
+    """The first parts end last: each waits for the one behind it, as far as that is running."""
+    ended = [threading.Event() for _ in range(20)]
 
-    def task(block):
-        called.append(block)
-        threads.add(threading.get_ident())
+    def task(part, shared, own):
+        if part % n_jobs < n_jobs - 1:
+            assert ended[part + 1].wait(PATIENCE)
+        ended[part].set()
+        return part, shared, own
 
-    map_blocks(task, BLOCKS, n_jobs=1)
-    assert called == BLOCKS
-    assert threads == {threading.get_ident()}
-
-
-@pytest.mark.parametrize("n_jobs", [1, 4])
-def test_no_blocks_are_no_work(n_jobs):
-    map_blocks(pytest.fail, [], n_jobs=n_jobs)
+    results = ThreadRunner(n_jobs).map(task, range(20), "shared", lambda k: -k)
+    assert list(results) == [(k, "shared", -k) for k in range(20)]
 
 
-# -- n_jobs
+@several_n_jobs
+def test_items_are_mapped_in_n_jobs_threads_and_progress_is_told_in_this_one(n_jobs):
+    seen, barrier = [], threading.Barrier(n_jobs)
+
+    def function(item):
+        barrier.wait(PATIENCE)
+        return -item, threading.get_ident()
+
+    results = map_threads(
+        function, iter(range(10)), n_jobs=n_jobs,
+        progress=lambda *now: seen.append((*now, threading.get_ident())), cancel=pytest.fail,
+    )  # fmt: skip
+    assert [result for result, _ in results] == [-k for k in range(10)]
+    assert len({thread for _, thread in results}) == n_jobs
+    assert seen == [(k, 10, threading.get_ident()) for k in range(1, 11)]
 
 
-def test_threads_are_limited_by_the_cores(monkeypatch):
-    monkeypatch.setattr("slts.execution.threads.cpu_count", lambda: 3)
-    assert [thread_count(n_jobs) for n_jobs in (None, 2, 12, 13, 4096)] == [1, 2, 12, 12, 12]
-    assert ThreadRunner(4096).n_workers == 12
+@pytest.mark.parametrize(("n_jobs", "n_items"), [(1, 5), (None, 5), (4, 1)])
+def test_one_thread_is_that_of_the_caller(n_jobs, n_items):
+    def threads(_=None):
+        return threading.get_ident(), threading.active_count()
+
+    assert map_threads(threads, range(n_items), n_jobs=n_jobs) == [threads()] * n_items
 
 
-def test_cores_are_not_counted_for_few_threads(monkeypatch):
-    """Counting reads files, which takes as long as a prediction."""
-    monkeypatch.setattr("slts.execution.threads.cpu_count", lambda: pytest.fail("counted"))
-    assert [thread_count(n_jobs) for n_jobs in (None, 1, 4)] == [1, 1, 4]
+@several_n_jobs
+def test_nothing_is_called_without_parts_or_before_the_first_result_is_read(n_jobs):
+    runner = ThreadRunner(n_jobs, cancel=pytest.fail)
+    assert list(runner.map(pytest.fail, [], own=pytest.fail, progress=pytest.fail)) == []
+    runner.map(pytest.fail, range(3), own=pytest.fail).close()
 
 
-def test_as_many_threads_run_as_asked_for():
-    task, seen = meeting(3)
-    map_blocks(task, blocks_of(1, 1, 1), n_jobs=3)
-    assert len(seen) == 3
+@several_n_jobs
+def test_own_is_called_shortly_before_a_part_starts(n_jobs):
+    received = []
+    results = ThreadRunner(n_jobs).map(
+        lambda part, shared, own: (part, own), range(40), own=lambda _: len(received)
+    )
+    for result in results:
+        received.append(result)
+    ahead = 1 if n_jobs == 1 else 2 * n_jobs
+    assert received == [(k, max(0, k - ahead + 1)) for k in range(40)]
 
 
-def test_minus_one_is_every_core():
-    cores = joblib.cpu_count()
-    task, seen = meeting(cores)
-    map_blocks(task, blocks_of(*[1] * cores), n_jobs=-1)
-    assert len(seen) == cores
+# -- errors and interruption
 
 
-def test_none_is_one_thread():
-    task, seen = meeting(1)
-    map_blocks(task, BLOCKS, n_jobs=None)
-    assert seen == {threading.get_ident()}
+@several_n_jobs
+@pytest.mark.parametrize("error", [RuntimeError, TimeoutError, KeyboardInterrupt])
+def test_an_error_of_a_task_is_raised_and_the_others_stop(n_jobs, error):
+    endless, cancelled = Endless(), []
+
+    def function(part):
+        if part == 0:
+            assert n_jobs == 1 or endless.started.wait(PATIENCE)
+            raise error("broken")
+        endless.work(part)
+
+    with pytest.raises(error, match="broken"):
+        map_threads(function, range(100), n_jobs=n_jobs, cancel=lambda: cancelled.append(1))
+    assert endless.all_stopped
+    assert len(endless.begun) <= n_jobs
+    # In the thread of the caller, nothing else is running.
+    assert (endless.begun == []) == (cancelled == []) == (n_jobs == 1)
+    # Later maps are not stopped.
+    assert map_threads(lambda _: check_stopped(), range(4), n_jobs=n_jobs) == [None] * 4
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_none_follows_the_configuration_of_joblib(backend):
-    task, seen = meeting(2)
-    with joblib.parallel_config(backend=backend, n_jobs=2):
-        map_blocks(task, blocks_of(1, 1), n_jobs=None)
-    assert len(seen) == 2
-
-
-def test_a_number_overrides_the_configuration_of_joblib():
-    task, seen = meeting(1)
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        map_blocks(task, BLOCKS, n_jobs=1)
-    assert len(seen) == 1
-
-
-@pytest.mark.parametrize("blocks", [BLOCKS, []])
-def test_zero_threads_are_refused(blocks):
-    with pytest.raises(ValueError, match="n_jobs"):
-        map_blocks(pytest.fail, blocks, n_jobs=0)
-
-
-# -- errors
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2, 4])
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_errors_of_a_task_are_raised_and_spare_the_rest(n_jobs, error):
-    called, stop = [], threading.Event()
-
-    def task(block):
-        called.append(block)
-        if len(called) == 3:
-            raise error("third")
-        if len(called) > 3:
-            stop.wait(timeout=30)  # as a kernel that runs until it is cancelled
-
-    with pytest.raises(error, match="third"):
-        map_blocks(task, BLOCKS, n_jobs=n_jobs, cancel=stop.set)
-    assert len(called) <= 3 + n_jobs
-
-
-def test_an_error_tells_running_tasks_to_stop():
-    cancelled = threading.Event()
-
-    def task(block):
-        if block.cost == 2:
-            raise RuntimeError("broken")
-        assert cancelled.wait(timeout=30)
-
-    start = time.monotonic()
+def test_an_error_is_raised_while_an_earlier_part_is_running():
+    endless = Endless()
     with pytest.raises(RuntimeError, match="broken"):
-        map_blocks(task, blocks_of(1, 2), n_jobs=2, cancel=cancelled.set)
-    assert cancelled.is_set()
-    assert time.monotonic() - start < 10
+        map_threads(lambda call: call(0), [endless.work, endless.break_while_it_runs], n_jobs=2)
+    assert endless.stopped == [0]
 
 
-def test_work_that_succeeds_is_not_cancelled():
-    map_blocks(lambda block: None, BLOCKS, n_jobs=2, cancel=pytest.fail)
+@pytest.mark.parametrize("how", ["the iterator is closed", "own fails", "the progress fails"])
+def test_tasks_stop_if_the_caller_stops(how):
+    endless = Endless()
+
+    def fail(number, *total):
+        if how == "the progress fails" or number > 1:
+            endless.break_while_it_runs()
+
+    results = ThreadRunner(2).map(
+        lambda part, *_: part if part == 0 else endless.work(part), range(9),
+        own=fail if how == "own fails" else None,
+        progress=fail if how == "the progress fails" else lambda *_: None,
+    )  # fmt: skip
+    if how == "the iterator is closed":
+        assert next(results) == 0
+        assert endless.started.wait(PATIENCE)
+        results.close()
+    else:
+        with pytest.raises(RuntimeError, match="broken"):
+            list(results)
+    assert endless.all_stopped
+    assert 0 < len(endless.begun) <= 2
 
 
-def test_an_error_of_the_progress_stops_the_work():
-    cancelled = threading.Event()
+def test_a_map_inside_a_task_stops_with_the_task():
+    endless = Endless()
 
-    def progress(done, total):
-        raise RuntimeError("no terminal")
+    def inner(_):
+        map_threads(endless.work, range(2), n_jobs=2)
 
-    with pytest.raises(RuntimeError, match="no terminal"):
-        map_blocks(lambda block: None, BLOCKS, n_jobs=2, cancel=cancelled.set, progress=progress)
-    assert cancelled.is_set()
-
-
-# -- progress
+    with pytest.raises(RuntimeError, match="broken"):
+        map_threads(lambda call: call(0), [inner, endless.break_while_it_runs], n_jobs=2)
+    assert endless.all_stopped
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_progress_grows_up_to_the_total(n_jobs):
-    seen = []
-    map_blocks(
-        lambda block: time.sleep(0.01),
-        BLOCKS,
-        n_jobs=n_jobs,
-        progress=lambda done, total: seen.append((done, total, threading.get_ident())),
-    )
-    done = [now for now, _, _ in seen]
-    assert done == sorted(set(done))
-    assert done[-1] == sum(range(31))
-    assert {(total, thread) for _, total, thread in seen} == {(465.0, threading.get_ident())}
+def test_an_error_before_the_first_task_of_a_thread_is_raised(monkeypatch):
+    monkeypatch.setattr("slts.execution.mapping.use_fit_threads", broken)
+    with pytest.raises(RuntimeError, match="broken"):
+        map_threads(pytest.fail, range(4), n_jobs=2)
 
 
-def test_progress_comes_before_the_end_of_threaded_work():
-    seen = []
-    map_blocks(
-        lambda block: time.sleep(0.08),
-        blocks_of(*[1] * 8),
-        n_jobs=2,
-        progress=lambda done, total: seen.append(done),
-    )
-    assert len(seen) > 1
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_ctrl_c_cancels_tasks_that_would_never_end(n_jobs):
+    """The interrupt comes while the main thread waits; one task does not ask whether to stop."""
+    endless, cancelled, barrier = Endless(), threading.Event(), threading.Barrier(n_jobs)
+
+    def function(part):
+        if barrier.wait(PATIENCE) > 0:
+            endless.work(part)
+        _thread.interrupt_main()
+        assert cancelled.wait(PATIENCE)
+
+    # Ctrl-C raises, even where the tests run in the background.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            map_threads(function, range(20), n_jobs=n_jobs, cancel=cancelled.set)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert endless.all_stopped
+    assert len(endless.begun) == n_jobs - 1
+
+
+# -- memory and processes
+
+
+class Large:
+    """Something that must not be held."""
+
+    def __init__(self, alive):
+        alive.append(weakref.ref(self))
+
+
+def test_a_thread_that_waits_holds_nothing():
+    alive = []
+    results = ThreadRunner(2).map(lambda *_: Large(alive), range(6), own=lambda _: Large(alive))
+    for _ in range(6):
+        next(results)
+    assert len(alive) == 12
+    # The threads have the last results, and then wait.
+    for _ in range(PATIENCE * 100):
+        if not any(reference() for reference in alive):
+            break
+        time.sleep(0.01)
+    assert not any(reference() for reference in alive)
+    results.close()
+
+
+def test_a_failed_map_holds_nothing():
+    alive, begun = [], threading.Barrier(3)
+
+    def function(_):
+        made = Large(alive)
+        begun.wait(PATIENCE)
+        raise RuntimeError(f"broken {made}")
+
+    gc.disable()
+    try:
+        with pytest.raises(RuntimeError, match="broken"):
+            map_threads(function, range(3), n_jobs=3)
+        assert not any(reference() for reference in alive)
+    finally:
+        gc.enable()
+
+
+def test_a_process_with_an_unfinished_map_ends():
+    program = """
+from slts.execution import ThreadRunner
+results = ThreadRunner(2).map(lambda part, *_: part, range(100))
+assert next(results) == 0
+"""
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 0

@@ -1,4 +1,4 @@
-"""Usable memory of the machine or container, and releasing it."""
+"""Usable memory of the machine or container, and returning freed memory."""
 
 import ctypes
 import os
@@ -8,68 +8,61 @@ from pathlib import Path
 
 import pytest
 
-from slts.execution import memory
+from slts.execution import usable_memory
+
+PHYSICAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @pytest.fixture
-def groups(tmp_path, monkeypatch):
-    """Write control groups: the content of /proc/self/cgroup, and limits by file."""
+def usable(tmp_path):
+    """Memory that is usable with some control groups: their list, and limits by file."""
 
-    def write(said, **limits):
-        (tmp_path / "cgroup").write_text(said)
+    def measure(groups, limits):
+        (tmp_path / "groups").write_text(groups, errors="surrogateescape")
         for name, text in limits.items():
-            path = tmp_path / "sys" / name.replace("__", "/").replace("_dot_", ".")
+            path = tmp_path / "limits" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        return usable_memory(tmp_path / "groups", tmp_path / "limits")
 
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path / "cgroup")
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "sys")
-    return write
-
-
-def test_without_limits_all_memory_of_the_machine_is_usable(groups):
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert memory.usable_memory() == physical
-    groups("0::/user\n", user__memory_dot_max="max\n")
-    assert memory.usable_memory() == physical
+    return measure
 
 
-def test_the_smallest_limit_of_the_group_and_its_parents_counts(groups):
-    groups(
-        "0::/job/step\n", job__step__memory_dot_max="max\n", job__memory_dot_max="3000000\n",
-        memory_dot_max="4000000\n",
-    )  # fmt: skip
-    assert memory.usable_memory() == 3_000_000
+@pytest.mark.parametrize(
+    ("groups", "limits", "expected"),
+    [
+        ("0::/user", {"user/memory.max": "max"}, PHYSICAL),
+        # The smallest limit of the group and its parents.
+        ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "3000000", "memory.max": "4000000"},
+         3_000_000),
+        # In a container, the path may be that of the host.
+        ("0::/docker/0123\n", {"memory.max": "5000000\n"}, 5_000_000),
+        # Version 1.
+        ("5:cpu,cpuacct:/a\n4:memory:/a\n",
+         {"memory/a/memory.limit_in_bytes": "6000000", "cpu/a/memory.limit_in_bytes": "1000",
+          "memory/memory.limit_in_bytes": "9223372036854771712", "memory.max": "1000"},
+         6_000_000),
+    ],
+)  # fmt: skip
+def test_the_smallest_limit_of_all_control_groups_counts(usable, groups, limits, expected):
+    assert usable(groups, limits) == expected
 
 
-def test_in_a_container_the_path_may_be_the_hosts(groups):
-    groups("0::/docker/0123\n", memory_dot_max="5000000\n")
-    assert memory.usable_memory() == 5_000_000
-
-
-def test_cgroups_of_version_1(groups):
-    groups(
-        "5:cpu,cpuacct:/a\n4:memory:/a\n", memory__a__memory_dot_limit_in_bytes="6000000",
-        memory__memory_dot_limit_in_bytes="9223372036854771712",
-    )  # fmt: skip
-    assert memory.usable_memory() == 6_000_000
-
-
-@pytest.mark.parametrize("said", ["\n", "garbage\n", "1:memory\n", "0::/\0\n", "0::/\udcff\n"])
 @pytest.mark.parametrize("limit", ["", "0", "-1", "\u00b2", "many", "7 000"])
-def test_limits_that_cannot_be_parsed_are_ignored(said, limit, groups):
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    groups("0::/\n", memory_dot_max=limit)
-    assert memory.usable_memory() == physical
-    memory._CGROUP.write_text(said, errors="surrogateescape")
-    assert memory.usable_memory() == physical
+@pytest.mark.parametrize("groups", ["\n", "garbage\n", "1:memory\n", "1:pids:/\n", "0::\0\n"])
+def test_what_cannot_be_parsed_is_ignored(usable, groups, limit):
+    assert usable(groups, {"memory.max": limit}) == PHYSICAL
+    assert usable(f"{groups}0::/\udcff\n", {"memory.max": "7000000"}) == 7_000_000
 
 
-def test_a_machine_of_unknown_memory(groups, monkeypatch):
-    monkeypatch.setattr(os, "sysconf", lambda name: -1 if "PHYS" in name else 4096)
-    assert memory.usable_memory() == 8 * 10**9
-    monkeypatch.delattr(os, "sysconf")
-    assert memory.usable_memory() == 8 * 10**9
+@pytest.mark.parametrize("kind", ["negative", "missing"])
+def test_a_machine_of_unknown_memory_has_8_gb(usable, monkeypatch, kind):
+    if kind == "missing":
+        monkeypatch.delattr(os, "sysconf")
+    else:
+        monkeypatch.setattr(os, "sysconf", lambda name: -1 if "PHYS" in name else 4096)
+    assert usable("", {}) == 8 * 10**9
+    assert usable("0::/\n", {"memory.max": "9000000"}) == 9_000_000
 
 
 @pytest.mark.skipif(

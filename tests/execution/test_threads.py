@@ -1,155 +1,156 @@
-"""BLAS has one thread while there are threads of ours, and its own number afterwards."""
+"""Threads of BLAS: one while ours work, and their own number afterwards."""
 
 import os
+import subprocess
+import sys
 import threading
+from contextlib import ExitStack
 
+import joblib
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from slts.execution import ThreadRunner, fit_threads, one_blas_thread, threads, use_fit_threads
+from slts.execution import (
+    ThreadRunner,
+    fit_threads,
+    map_threads,
+    one_blas_thread,
+    thread_count,
+    threads,
+    use_fit_threads,
+)
 
 
-def now():
+def blas_threads(_=None):
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-@pytest.fixture(autouse=True)
-def two_at_first(monkeypatch):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 4)
-    with threadpool_limits(2, user_api="blas"):
-        if now() != {2}:
-            pytest.skip("needs a BLAS whose threads can be limited")
-        yield
-        assert now() == {2}
-
-
-def test_a_fit_has_its_threads_for_products_and_one_of_blas():
-    assert fit_threads() == 1
-    with use_fit_threads(3):
-        assert (fit_threads(), now()) == (3, {1})
-        found = list(ThreadRunner(2).map(lambda *_: (fit_threads(), now()), range(3)))
-        assert found == [(1, {1})] * 3
-        with one_blas_thread():
-            assert fit_threads() == 1
-        assert (fit_threads(), now()) == (3, {1})
-    assert fit_threads() == 1
-
-
-def test_without_n_jobs_products_have_the_threads_of_blas():
-    with use_fit_threads(None):
-        assert (fit_threads(), now()) == (2, {1})
-        with use_fit_threads(None):
-            assert fit_threads() == 2
-        with one_blas_thread(), use_fit_threads(None):
-            assert fit_threads() == 1
-        # Another thread does not see our limit.
-        found = []
-        other = threading.Thread(target=lambda: found.append(product_threads_without_n_jobs()))
-        other.start()
-        other.join()
-        assert found == [2]
-    assert fit_threads() == 1
-
-
-def product_threads_without_n_jobs():
+def fit_threads_without_n_jobs(_=None):
     with use_fit_threads(None):
         return fit_threads()
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupt_while_blas_is_limited_leaves_no_limit(monkeypatch, when):
-    class Interrupted:
-        def limit(self, **given):
-            if when == "after":
-                libraries.limit(**given)
-            raise KeyboardInterrupt
+@pytest.fixture(autouse=True)
+def two_at_first():
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("needs a BLAS whose threads can be limited")
+        yield
+        assert blas_threads() == {2}
 
-        def select(self, **given):
-            return libraries.select(**given)
 
-    libraries = threads._libraries()
-    with monkeypatch.context() as patched:
-        own = Interrupted()
-        patched.setattr(threads, "_libraries", lambda: own)
-        with pytest.raises(KeyboardInterrupt), one_blas_thread():
-            pass
-    assert not threads._LIMITS
-    # What BLAS itself has done at an interrupt is restored here for the other tests.
-    libraries.limit(limits=2, user_api="blas")
-    with one_blas_thread():
-        assert now() == {1}
+def test_thread_counts_follow_joblib_up_to_four_for_each_core():
+    cores = joblib.cpu_count()
+    assert [thread_count(n_jobs) for n_jobs in (None, 1, 2, -1)] == [1, 1, 2, cores]
+    assert thread_count(10**6) == ThreadRunner(10**6).n_workers == 4 * cores
+    for backend in ("threading", "loky"):
+        with joblib.parallel_config(backend=backend, n_jobs=2):
+            assert (thread_count(None), thread_count(1)) == (2, 1)
+
+
+@pytest.mark.parametrize(("n_jobs", "error"), [(0, ValueError), (1.5, TypeError)])
+def test_other_numbers_of_threads_are_errors(n_jobs, error):
+    with pytest.raises(error, match="n_jobs"):
+        map_threads(pytest.fail, [], n_jobs=n_jobs)
+    with pytest.raises(error, match="n_jobs"), use_fit_threads(n_jobs):
+        pass
+
+
+def test_blas_has_one_thread_in_maps_of_several_threads():
+    assert map_threads(blas_threads, range(4), n_jobs=2) == [{1}] * 4
+    assert blas_threads() == {2}
+    assert map_threads(blas_threads, range(4), n_jobs=1) == [{2}] * 4
+    with pytest.raises(ZeroDivisionError):
+        map_threads(lambda k: 1 // k, range(4), n_jobs=2)
+    assert blas_threads() == {2}
+
+
+def test_a_fit_has_its_threads_for_products_and_one_of_blas():
+    def now(_=None):
+        return fit_threads(), fit_threads_without_n_jobs(), blas_threads()
+
+    assert (fit_threads(), fit_threads_without_n_jobs()) == (1, 2)
+    with use_fit_threads(3):
+        assert now() == (3, 3, {1})
+        assert map_threads(now, range(3), n_jobs=2) == [(1, 1, {1})] * 3
+        with use_fit_threads(1):
+            assert now() == (1, 1, {1})
+        assert now() == (3, 3, {1})
+        # A thread that is not ours sees the threads of BLAS without our limit.
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(now()))
+        other.start()
+        other.join()
+        assert seen == [(1, 2, {1})]
+    assert fit_threads() == 1
+
+
+@pytest.mark.parametrize("in_threads", [False, True])
+@pytest.mark.parametrize("first_to_leave", [0, 1])
+def test_limits_that_overlap_in_any_order_restore_the_first_number(in_threads, first_to_leave):
+    """As those of generators and of other threads do."""
+
+    def call(function, *arguments):
+        if not in_threads:
+            return function(*arguments)
+        thread = threading.Thread(target=function, args=arguments)
+        thread.start()
+        return thread.join()
+
+    contexts = ExitStack(), ExitStack()
+    for context in contexts:
+        call(context.enter_context, one_blas_thread())
+    call(contexts[first_to_leave].close)
+    assert blas_threads() == {1}
+    call(contexts[1 - first_to_leave].close)
+    assert blas_threads() == {2}
+    # This thread may set them again, although others were the last to do so.
+    with threadpool_limits(3, user_api="blas"):
+        assert blas_threads() == {3}
+
+
+def test_an_interrupt_while_blas_is_limited_restores_the_threads(monkeypatch):
+    set_threads = threads._set_blas_threads
+
+    def interrupted(numbers):
+        monkeypatch.undo()
+        set_threads(numbers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threads, "_set_blas_threads", interrupted)
+    with pytest.raises(KeyboardInterrupt), one_blas_thread():
+        pass
+    assert blas_threads() == {2}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_process_that_is_forked_inside_restores_the_threads():
+def test_a_process_that_is_forked_inside_a_limit_restores_the_threads():
     with one_blas_thread():
         child = os.fork()
         if child == 0:
             with one_blas_thread():
                 pass
-            os._exit(0 if now() == {2} else 1)
+            os._exit(0 if blas_threads() == {2} else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_limits_that_overlap_in_any_order_restore_the_first_number():
-    """As those of two fits in two threads do."""
-    one, other = one_blas_thread(), use_fit_threads(3)
-    one.__enter__()
-    other.__enter__()
-    one.__exit__(None, None, None)
-    assert now() == {1}
-    other.__exit__(None, None, None)
-    assert now() == {2}
-
-
-def test_every_thread_may_limit_blas_and_restore_it():
-    """Also if another thread was the first to do so: threads may begin and end in any order."""
+def test_a_blas_that_is_loaded_inside_a_limit_is_limited_next_time():
+    program = """
+import sys, numpy
+from threadpoolctl import threadpool_info
+from slts.execution import one_blas_thread
+threads = lambda: [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
+assert "scipy.linalg" not in sys.modules
+with one_blas_thread():
+    import scipy.linalg
     with one_blas_thread():
-        pass
-    for first_to_leave in (0, 1):
-        inside, leave = threading.Barrier(3), [threading.Event() for _ in range(2)]
-
-        def work(k, inside=inside, leave=leave):
-            with one_blas_thread():
-                inside.wait(60)
-                leave[k].wait(60)
-
-        workers = [threading.Thread(target=work, args=(k,)) for k in range(2)]
-        for worker in workers:
-            worker.start()
-        inside.wait(60)
-        assert now() == {1}
-        for k in (first_to_leave, 1 - first_to_leave):
-            leave[k].set()
-            workers[k].join()
-            assert now() == ({1} if k == first_to_leave else {2})
-    with threadpool_limits(3, user_api="blas"):
-        assert now() == {3}
-
-
-def test_a_blas_that_is_loaded_later_is_limited_too(monkeypatch):
-    libraries = ThreadpoolController()
-    paths = [own.filepath for own in libraries.select(user_api="blas").lib_controllers]
-    if len(paths) < 2:
-        pytest.skip("needs two libraries")
-    first = libraries.select(filepath=paths[0])
-    monkeypatch.setattr(threads, "_libraries", lambda: first)
-    with one_blas_thread():
-        assert now() == {1, 2}
-        monkeypatch.setattr(threads, "_libraries", lambda: libraries)
-        with one_blas_thread():
-            assert now() == {1}
-        assert now() == {1}
-    assert now() == {2}
-
-
-def test_maps_that_overlap_restore_the_threads_of_products():
-    with use_fit_threads(4):
-        one, other = (ThreadRunner(2).map(lambda *_: None, range(20)) for _ in range(2))
-        next(one)
-        next(other)
-        one.close()
-        assert fit_threads() == 1
-        other.close()
-        assert fit_threads() == 4
+        print(*threads())
+print(*threads())
+"""
+    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2")
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    if " " not in done.stdout:
+        pytest.skip("needs a BLAS for SciPy alone")
+    assert done.stdout == "1 1\n2 2\n"

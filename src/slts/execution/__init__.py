@@ -1,43 +1,45 @@
 """Where work runs: in this thread, in several threads, or on a cluster.
 
 threads.py      how many threads there are, ours and those of BLAS
-task_runner.py  run tasks on the parts of a source, keep what they compute; blocks of a grid of work
-step_queue.py   a queue of steps that may add steps
-dask_runner.py  the same on the workers of a Dask cluster; the client of this process
-memory.py       how much memory this process may use; arrays in temporary files beyond a limit
+mapping.py      map tasks over parts, items or blocks of a grid, in threads
+dask_runner.py  map tasks over parts on the workers of a Dask cluster; the client of this process
+memory.py       how much memory this process may use; how freed memory is returned
 progress.py     progress bars, and lines of progress for logs
 
 This package is independent of alignments: work is a callable, and its size is a number.
 """
 
+from typing import TypeAlias
+
 from slts.execution.dask_runner import DaskRunner, dask_client, running_client
-from slts.execution.memory import free_disk, release_memory, usable_memory
-from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
-from slts.execution.step_queue import StepQueue
-from slts.execution.task_runner import (
+from slts.execution.mapping import (
     Block,
-    TaskRunner,
     ThreadRunner,
     check_stopped,
     map_blocks,
+    map_threads,
     partition,
 )
+from slts.execution.memory import release_memory, usable_memory
+from slts.execution.progress import Bar, Progress, duration, progress_bar, progress_lines, silent
 from slts.execution.threads import fit_threads, one_blas_thread, thread_count, use_fit_threads
+
+TaskRunner: TypeAlias = ThreadRunner | DaskRunner
+"""Runs pure tasks on parts: `map` gives their results in order."""
 
 __all__ = [
     "Bar",
     "Block",
     "DaskRunner",
     "Progress",
-    "StepQueue",
     "TaskRunner",
     "ThreadRunner",
     "check_stopped",
     "dask_client",
     "duration",
     "fit_threads",
-    "free_disk",
     "map_blocks",
+    "map_threads",
     "one_blas_thread",
     "partition",
     "progress_bar",

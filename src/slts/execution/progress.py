@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib.util import find_spec
 
 Progress = Callable[[float, float], None]
 """Called with (done, total); may be called from one thread only."""
@@ -24,27 +25,25 @@ _LINE_EVERY, _LONG = 30.0, 10.0
 
 @contextmanager
 def progress_bar(description: str, *, show: bool) -> Iterator[Progress]:
-    """Yield a callback that draws a bar with the time left, or `silent` if `show` is false.
+    """Yield a callback that draws a bar, or `silent` if `show` is false.
 
     Uses rich if it is installed, else a plain line; outside a terminal, `progress_lines`.
     """
     if not show:
         yield silent
-        return
-    if not _is_interactive():
+    elif not _is_interactive():
         with progress_lines(description, _write_line) as tell:
             yield lambda done, total: tell(f"{_share(done, total):.0%}")
-        return
-    try:
+    elif find_spec("rich") is None:
+        yield lambda done, total: _write_line(f"\r{description} {_share(done, total):4.0%}", end="")
+        _write_line("")
+    else:
         from rich.console import Console
         from rich.progress import Progress as RichProgress
-    except ImportError:
-        yield _plain_line(description)
-        _write_line("")
-        return
-    with RichProgress(console=Console(stderr=True)) as bars:
-        task = bars.add_task(description, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+        with RichProgress(console=Console(stderr=True)) as bars:
+            task = bars.add_task(description, total=None)
+            yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def _is_interactive() -> bool:
@@ -106,14 +105,3 @@ def duration(seconds: float) -> str:
 
 def _share(done: float, total: float) -> float:
     return done / total if total > 0 else 1.0
-
-
-def _plain_line(description: str) -> Progress:
-    start = time.monotonic()
-
-    def draw(done: float, total: float) -> None:
-        share = _share(done, total)
-        left = (time.monotonic() - start) * (1.0 / share - 1.0) if share > 0 else float("inf")
-        _write_line(f"\r{description} {share:4.0%}, {left:.0f} s left ", end="")
-
-    return draw

@@ -22,16 +22,17 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 # More threads than this only wait for each other; each needs memory for its stack and its batch.
 _THREADS_PER_CORE = 4
 
-# Reentrant: the garbage collector may end a map in a thread that holds it.
+# Reentrant: the garbage collector may end a context in a thread that holds it.
 _LOCK = threading.RLock()
-# The limits of BLAS that are in force; what restores the threads before them, and their number.
-_LIMITS: list[object] = []
-_ORIGINAL: dict[Any, Any] = {}
-_before = 1
+# The limit holds for the whole process. It ends when the last context that uses it ends.
+_CONTEXTS: set[object] = set()
+# Numbers of threads before the limit, by the path of the library.
+_BEFORE: dict[str, int] = {}
 _current = threading.local()
+
 if hasattr(os, "register_at_fork"):
-    # The first limit of a forked process that ends restores the threads.
-    os.register_at_fork(after_in_child=_LIMITS.clear)
+    # Other threads do not exist in a forked process: the first context to end restores BLAS.
+    os.register_at_fork(after_in_child=_CONTEXTS.clear)
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -49,27 +50,21 @@ def thread_count(n_jobs: int | None) -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, and large products to this thread."""
-    own = object()
-    # The limit holds for the whole process, so those of several threads may overlap in any order.
+    """Limit BLAS to one thread. Contexts of several threads may overlap in any order."""
+    context = object()
     try:
         with _LOCK:
-            if not _LIMITS:
-                global _before
-                _before = _blas_threads()
-            if _libraries() not in _ORIGINAL:
-                with _in_control():
-                    _ORIGINAL[_libraries()] = _libraries().limit(limits=1, user_api="blas")
-            _LIMITS.append(own)
-        with _products_in(1):
-            yield
+            for library in _libraries():
+                _BEFORE.setdefault(library.filepath, library.num_threads)
+            _CONTEXTS.add(context)
+            _set_blas_threads(dict.fromkeys(_BEFORE, 1))
+        yield
     finally:
         with _LOCK:
-            if own in _LIMITS:
-                _LIMITS.remove(own)
-            while _ORIGINAL and not _LIMITS:
-                with _in_control():
-                    _ORIGINAL.popitem()[1].restore_original_limits()
+            _CONTEXTS.discard(context)
+            if not _CONTEXTS:
+                _set_blas_threads(_BEFORE)
+                _BEFORE.clear()
 
 
 @contextmanager
@@ -79,60 +74,40 @@ def use_fit_threads(n_jobs: int | None) -> Iterator[None]:
     None means as many threads as BLAS has without our limit. Inside another context, it means the
     threads of that context.
     """
-    if n_jobs is not None:
-        n_threads = thread_count(n_jobs)
-    elif getattr(_current, "entered", ()):
-        n_threads = fit_threads()
-    else:
-        with _LOCK:
-            n_threads = _before if _LIMITS else _blas_threads()
-    with one_blas_thread(), _products_in(n_threads):
-        yield
-
-
-def _blas_threads() -> int:
-    found = _libraries().select(user_api="blas").info()
-    return max([1, *(int(library["num_threads"]) for library in found)])
-
-
-@contextmanager
-def _products_in(n_threads: int) -> Iterator[None]:
-    """Set `fit_threads` for this thread. Contexts of generators may end in any order."""
-    own = object(), n_threads
-    entered: list[tuple[object, int]] = _current.__dict__.setdefault("entered", [])
-    entered.append(own)
-    try:
-        yield
-    finally:
-        entered.remove(own)
+    outer: int | None = getattr(_current, "fit_threads", None)
+    with one_blas_thread():
+        try:
+            if n_jobs is not None:
+                _current.fit_threads = thread_count(n_jobs)
+            elif outer is None:
+                _current.fit_threads = max(_BEFORE.values(), default=1)
+            yield
+        finally:
+            _current.fit_threads = outer
 
 
 def fit_threads() -> int:
     """Return the number of threads for large products: one in threads that a map has started."""
-    entered = getattr(_current, "entered", ())
-    return entered[-1][1] if entered else 1
+    return getattr(_current, "fit_threads", None) or 1
 
 
-@contextmanager
-def _in_control() -> Iterator[None]:
-    """Let this thread set the threads of BLAS, and any other thread afterwards.
-
-    Since threadpoolctl 3.8, the first thread that sets them keeps this right to itself.
-    """
+def _set_blas_threads(numbers: dict[str, int]) -> None:
+    # Since threadpoolctl 3.8, the first thread that sets them keeps this right to itself.
     clear = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
     clear(force=True)
-    try:
-        yield
-    finally:
-        clear(force=True)
+    for library in _libraries():
+        if library.filepath in numbers:
+            library.set_num_threads(numbers[library.filepath])
+    clear(force=True)
 
 
-def _libraries() -> Any:
+def _libraries() -> list[Any]:
     # SciPy has a BLAS of its own, which may be loaded later.
     return _find_libraries("scipy.linalg" in sys.modules)
 
 
 @cache
-def _find_libraries(_: bool) -> Any:
+def _find_libraries(_: bool) -> list[Any]:
     # The search takes milliseconds, as long as a fit on few series.
-    return ThreadpoolController()
+    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return controllers
