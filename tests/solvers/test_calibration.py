@@ -1,0 +1,166 @@
+"""Scales turn decision values into probabilities, by maximum likelihood on smoothed targets."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from slts.solvers.calibration import Validation, fit_scale, probabilities, two_sided
+
+VALUES = st.floats(-50, 50, allow_subnormal=False)
+
+
+def scales_by_definition(decisions, codes, weights):
+    """Minimise the cross-entropy of smoothed targets, for all series and by predicted class."""
+    (n, k), rows = decisions.shape, np.arange(len(codes))
+    others = decisions.copy()
+    others[rows, codes] = -np.inf
+    smoothed = np.zeros((n, k))
+    smoothed[rows, others.argmax(axis=1)] = 0.5 / (n + 1)
+    smoothed[rows, codes] = (n + 0.5) / (n + 1)
+
+    def best(of, targets):
+        def loss(log_scale):
+            logs = log_softmax(np.exp(log_scale) * decisions[of], axis=1)
+            return -weights[of] @ (targets[of] * logs).sum(axis=1)
+
+        return np.exp(minimize_scalar(loss, bounds=(-6, 6), options={"xatol": 1e-9}).x)
+
+    common = best(rows, smoothed)
+    predicted = decisions.argmax(axis=1)
+    # The common scale counts as 16 series of a class.
+    counts = np.bincount(predicted, minlength=k)[predicted][:, np.newaxis]
+    targets = counts * smoothed + 16 * softmax(common * decisions, axis=1)
+    targets /= counts + 16
+    by_class = [rows[predicted == c] for c in range(k)]
+    return [best(of, targets) if len(of) else common for of in by_class]
+
+
+def drawn(scale, k, n, rng):
+    """Decision values whose softmax at `scale` gives the labels their chances."""
+    decisions = rng.normal(size=(n, k))
+    chances = softmax(scale * decisions, axis=1)
+    codes = np.array([rng.choice(k, p=p) for p in chances])
+    return decisions, codes
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("scale", [0.2, 1.0, 5.0])
+def test_the_scale_that_drew_the_labels_is_found(k, scale, rng):
+    decisions, codes = drawn(scale, k, 4000, rng)
+    scales = fit_scale(decisions, codes)
+    assert scales.shape == (k,)
+    assert scales.mean() == pytest.approx(scale, rel=0.1, abs=0.05)
+    np.testing.assert_allclose(scales, scale, rtol=0.3, atol=0.15)
+
+
+@pytest.mark.parametrize("n", [60, 600])
+def test_scales_are_those_of_their_definition(n, rng):
+    decisions, codes = drawn(2.0, 3, n, rng)
+    # The fourth class is never predicted, and gets the common scale.
+    decisions = np.column_stack([decisions, np.full(n, -50.0)])
+    for weights in (np.ones(n), rng.uniform(0.2, 5.0, size=n)):
+        expected = scales_by_definition(decisions, codes, weights)
+        np.testing.assert_allclose(fit_scale(decisions, codes, weights), expected, rtol=1e-5)
+    np.testing.assert_array_equal(
+        fit_scale(decisions, codes), fit_scale(decisions, codes, np.ones(n))
+    )
+
+
+def test_few_series_of_a_class_stay_near_the_common_scale(rng):
+    decisions, codes = drawn(1.0, 2, 2000, rng)
+    rare = np.flatnonzero(decisions.argmax(axis=1) == 1)[:3]
+    kept = np.concatenate([np.flatnonzero(decisions.argmax(axis=1) == 0), rare])
+    codes[rare] = 1
+    scales = fit_scale(decisions[kept], codes[kept])
+    assert scales[1] < 2.5 * scales[0]
+
+
+def test_the_labels_of_one_class_only_are_noisy(rng):
+    # Series of class 0 have the decision -0.1, and 45% of them are labelled 1. Series of class 1
+    # have the decision 1 and the right label.
+    truth = rng.random(1000) < 0.5
+    decisions = np.where(truth, -0.1, 1.0)
+    codes = np.where(truth & (rng.random(1000) < 0.55), 0, 1)
+    proba = probabilities(decisions, fit_scale(decisions, codes))
+    assert proba[truth, 0].mean() == pytest.approx(0.55, abs=0.04)
+    assert proba[~truth, 1].min() > 0.97
+
+
+@pytest.mark.parametrize("k", [2, 5, 25, 200])
+def test_confidence_in_separated_classes_does_not_depend_on_their_number(k):
+    n = 2 * k
+    codes = np.arange(n) % k
+    decisions = np.where(codes[:, np.newaxis] == np.arange(k), 1.0, -1.0)
+    decisions[np.arange(n), (codes + 1) % k] = 0.0
+    proba = probabilities(decisions, fit_scale(decisions, codes))
+    np.testing.assert_allclose(proba[np.arange(n), codes], (n + 0.5) / (n + 1), rtol=0, atol=0.02)
+
+
+def test_a_weight_of_two_is_a_series_twice(rng):
+    decisions, codes = drawn(1.0, 3, 300, rng)
+    weights = rng.integers(1, 4, size=300).astype(float)
+    weighted = fit_scale(decisions, codes, weights)
+    twice = np.repeat(np.arange(300), weights.astype(int))
+    repeated = fit_scale(decisions[twice], codes[twice])
+    # Weights leave the number of series, which smooths.
+    np.testing.assert_allclose(weighted, repeated, rtol=0.05)
+    assert not np.allclose(weighted, fit_scale(decisions, codes), rtol=0.02)
+
+
+def test_validation_counts_series_by_weight_and_groups_once():
+    decisions, codes = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1, 0, 0, 1])
+    weights, series = np.array([5.0, 1.0, 1.0, 1.0]), np.array([0, 1, 2, 2])
+    found = Validation.of("held-out", decisions, codes, weights, series=series)
+    assert found == Validation("held-out", 3, 6 / 8)
+    groups = np.array(["a", "a", "b", "b"])
+    found = Validation.of("held-out", decisions, codes, weights, series=series, groups=groups)
+    assert found == Validation("held-out", 3, 6 / 8, 2, (5 / 6 + 1 / 2) / 2)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 10.0, 1e3])
+def test_probabilities_do_not_depend_on_the_unit_of_the_decisions(factor, rng):
+    decisions, codes = drawn(1.0, 4, 200, rng)
+    plain = probabilities(decisions, fit_scale(decisions, codes))
+    scaled = probabilities(factor * decisions, fit_scale(factor * decisions, codes))
+    np.testing.assert_allclose(scaled, plain, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [2, 10, 1000])
+def test_separated_series_get_no_certainty(n):
+    codes = np.arange(n) % 2
+    proba = probabilities(2.0 * codes - 1, fit_scale(2.0 * codes - 1, codes))
+    # The smoothed target itself: n + 1/2 of n + 1.
+    np.testing.assert_allclose(proba[np.arange(n), codes], (n + 0.5) / (n + 1), rtol=0, atol=1e-3)
+
+
+def test_decisions_that_tell_nothing_give_equal_probabilities(rng):
+    decisions, codes = rng.normal(size=(400, 3)), rng.integers(3, size=400)
+    codes[decisions.argmax(axis=1) == codes] += 1
+    proba = probabilities(decisions, fit_scale(decisions, codes % 3))
+    np.testing.assert_allclose(proba, 1 / 3, rtol=0, atol=1e-3)
+
+
+@given(arrays(float, st.tuples(st.integers(1, 20), st.integers(3, 6)), elements=VALUES))
+def test_probabilities_sum_to_one_and_keep_the_order(decisions):
+    proba = probabilities(decisions, np.linspace(0.5, 3.0, decisions.shape[1]))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    best = proba[np.arange(len(proba)), decisions.argmax(axis=1)]
+    np.testing.assert_array_equal(best, proba.max(axis=1))
+
+
+@given(arrays(float, st.integers(1, 20), elements=VALUES))
+def test_one_decision_is_split_between_two_classes(decisions):
+    np.testing.assert_array_equal(two_sided(decisions), np.stack([-decisions, decisions], axis=1))
+    proba = probabilities(decisions, 0.5)
+    np.testing.assert_allclose(proba[:, 1], 1 / (1 + np.exp(-decisions)), rtol=1e-9, atol=1e-15)
+
+
+def test_extreme_decisions_overflow_nowhere():
+    decisions = np.array([[1e300, -1e300, 0.0], [-1e300, 1e300, 0.0]])
+    scale = fit_scale(decisions, np.array([0, 1]))
+    assert np.isfinite(scale).all()
+    assert np.isfinite(probabilities(decisions, scale)).all()
