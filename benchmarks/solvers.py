@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 
 import slts
 from slts.alignment import Aligner, AlignmentSettings
-from slts.learning import (
+from slts.solvers import (
     one_vs_rest_features,
     solve_metric,
     solve_metric_path,
@@ -96,7 +96,7 @@ def liblinear(Z: np.ndarray, labels: np.ndarray, strength: float, max_iter: int)
 def bench_metric(Z: np.ndarray, labels: np.ndarray, liblinear_iter: int) -> dict[str, Any]:
     """Solve for a path of strengths, one by one, and with LIBLINEAR."""
     pairs = [(1.0, strength) for strength in STRENGTHS]
-    path, warm = timed(lambda: list(solve_metric_path(Z, labels, pairs=pairs)))
+    path, warm = timed(lambda: solve_metric_path(Z, labels, pairs=pairs))
     _, cold = timed(lambda: [solve_metric(Z, labels, gamma=g, lam=s) for g, s in pairs])
     excess, seconds = [], []
     for solution in path:

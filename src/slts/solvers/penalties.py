@@ -1,9 +1,10 @@
-"""Penalties of the metric other than the squared norm, and their smoothings.
+"""Penalties of the metric, and smoothings of those that are not smooth.
 
 Each is a convex function of the matrix W. Near its kinks, or its boundary, a smooth function with a
 width replaces it: ``smooth`` returns the value, gradient and curvature of that function. The
 curvature is diagonal in a frame of orthonormal coordinates that depends on W.
 
+SquaredNorm   strength ||W||_F^2                       smooth: no width
 L1            strength sum_kl |W_kl|                   smoothed entry by entry
 Nuclear       strength sum_k sigma_k(W)                the same for the singular values
 Semidefinite  strength ||W||_F^2 where W = W' >= 0     with a log barrier of the eigenvalues
@@ -18,10 +19,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from slts._typing import FloatArray
-from slts.learning.hinge import HingeTerm, Multipliers, ray_minimiser
-
-# A gap is relative to this value where the primal value is smaller: rounding is absolute.
-METRIC_FLOOR = 1e-9
+from slts.solvers.hinge import HingeTerm, Multipliers, ray_minimiser
 
 
 class Frame:
@@ -47,18 +45,44 @@ class Smooth(NamedTuple):
 
 @dataclass(frozen=True)
 class Penalty(HingeTerm):
-    """A penalty of flattened square matrices, by default a multiple of a norm."""
+    """A penalty of flattened square matrices with ``order`` rows."""
 
     strength: float
     order: int
-    floor = METRIC_FLOOR
+    # A primal value below it is rounding.
+    floor = 1e-9
+    # The penalty of a W is a^degree times that of W.
+    degree = 1
 
     def in_units(self, unit: float) -> Self:
         """Return the penalty of metrics of rows in units of ``unit``."""
-        return replace(self, strength=self.strength / unit)
+        return replace(self, strength=self.strength / unit**self.degree)
+
+
+class SquaredNorm(Penalty):
+    """``strength * ||W||_F^2``."""
+
+    degree = 2
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the penalty."""
+        return self.strength * float(coef @ coef)
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound that the multipliers prove."""
+        total, gradient = multipliers
+        return total - float(gradient @ gradient) / (4.0 * self.strength)
 
     def minimiser(self, gradient: FloatArray) -> FloatArray:
-        """Return the minimiser of penalty - <gradient, W>: zero, unless that is unbounded."""
+        """Return the minimiser of penalty - <gradient, W>."""
+        return gradient / (2.0 * self.strength)
+
+
+class SmoothedPenalty(Penalty):
+    """A penalty that Newton steps minimise after smoothing, by default a multiple of a norm."""
+
+    def minimiser(self, gradient: FloatArray) -> FloatArray:
+        """Return zero, which minimises norm - <gradient, W> unless that is unbounded."""
         return np.zeros(self.order**2)
 
     def start(self, width: float) -> FloatArray:
@@ -91,7 +115,7 @@ class Penalty(HingeTerm):
         return multipliers.total * min(1.0, self.strength / norm if norm > 0.0 else 1.0)
 
 
-class L1(Penalty):
+class L1(SmoothedPenalty):
     """``strength * sum_kl |W_kl|``."""
 
     def value(self, coef: FloatArray) -> float:
@@ -112,7 +136,7 @@ class L1(Penalty):
         return np.where(self.strength * np.abs(coef) < cut * width / coef.size, 0.0, coef)
 
 
-class Nuclear(Penalty):
+class Nuclear(SmoothedPenalty):
     """``strength`` times the sum of the singular values."""
 
     def value(self, coef: FloatArray) -> float:
@@ -152,8 +176,10 @@ class Nuclear(Penalty):
         return np.asarray((left[:, kept] * sigma[kept]) @ right[kept]).ravel()
 
 
-class Semidefinite(Penalty):
+class Semidefinite(SmoothedPenalty):
     """``strength * ||W||_F^2`` of symmetric positive semi-definite matrices."""
+
+    degree = 2
 
     def value(self, coef: FloatArray) -> float:
         """Return the penalty of a matrix that is semi-definite by construction."""
@@ -174,10 +200,6 @@ class Semidefinite(Penalty):
         """Return the minimiser of penalty and barrier, or the identity if that is smaller."""
         size = min(1.0, float(np.sqrt(width / (2.0 * self.strength * self.order))))
         return size * np.eye(self.order).ravel()
-
-    def in_units(self, unit: float) -> Self:
-        """Return the penalty of metrics of rows in units of ``unit``."""
-        return replace(self, strength=self.strength / unit**2)
 
     def smooth(self, coef: FloatArray, width: float) -> Smooth:
         """Return penalty and barrier with their derivatives; infinite outside the cone."""
@@ -251,3 +273,11 @@ def _smooth_abs(
     smoothed = outer - width * np.log(2.0 * width * outer / strength**2)
     slopes = strength**2 * values / outer
     return smoothed, slopes, strength**2 * width / (root * outer)
+
+
+PENALTIES: dict[str, type[Penalty]] = {
+    "frobenius": SquaredNorm,
+    "nuclear": Nuclear,
+    "l1": L1,
+    "mahalanobis": Semidefinite,
+}

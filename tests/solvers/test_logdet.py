@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slts.learning.logdet import Ranking, draw_members, logdet_step
+from slts.solvers.logdet import Ranking, draw_members, logdet_step
 
 
 def random_factor(rng, d):

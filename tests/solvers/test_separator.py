@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from slts.learning import SeparatorSolution, separator, solve_separator, solve_separator_path
+from slts.solvers import SeparatorSolution, separator, solve_separator, solve_separator_path
 
 GAMMAS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 
@@ -214,7 +214,7 @@ def test_too_few_iterations_warn_and_the_result_says_so(
 ) -> None:
     K, labels = noisy_problem(rng, 300, 40)
     # The linear program behind the interior point would repair any start, so it is disabled too.
-    monkeypatch.setattr("slts.learning.vertex._restricted_program", lambda *_: None)
+    monkeypatch.setattr("slts.solvers.vertex._restricted_program", lambda *_: None)
     with pytest.warns(ConvergenceWarning, match="gamma=0.01"):
         solution = solve_separator(K, labels, gamma=0.01, max_iter=2)
     assert not solution.converged

@@ -14,7 +14,9 @@ namespace slts {
 
 using Vector = std::vector<double>;
 
-// SciPy is built with integers of 32 or 64 bits. Those of 32 bits are the lower half of these.
+// Integers of BLAS have 32 bits, or 64 where SciPy is built so. All integers passed here are
+// non-negative and little-endian, so their lower half is the same number in 32 bits, and both kinds
+// of BLAS read and write it.
 using Integer = std::int64_t;
 static_assert(std::endian::native == std::endian::little);
 
@@ -24,22 +26,9 @@ struct LinearAlgebra {
                   Integer* lda, double* beta, double* c, Integer* ldc);
     void (*dgemv)(char* trans, Integer* m, Integer* n, double* alpha, double* a, Integer* lda,
                   double* x, Integer* incx, double* beta, double* y, Integer* incy);
-    void (*dgemm)(char* transa, char* transb, Integer* m, Integer* n, Integer* k, double* alpha,
-                  double* a, Integer* lda, double* b, Integer* ldb, double* beta, double* c,
-                  Integer* ldc);
-    void (*dtrmm)(char* side, char* uplo, char* trans, char* diag, Integer* m, Integer* n,
-                  double* alpha, double* a, Integer* lda, double* b, Integer* ldb);
     void (*dpotrf)(char* uplo, Integer* n, double* a, Integer* lda, Integer* info);
     void (*dpotrs)(char* uplo, Integer* n, Integer* nrhs, double* a, Integer* lda, double* b,
                    Integer* ldb, Integer* info);
-    void (*dpstrf)(char* uplo, Integer* n, double* a, Integer* lda, Integer* piv, Integer* rank,
-                   double* tol, double* work, Integer* info);
-    void (*dtrtrs)(char* uplo, char* trans, char* diag, Integer* n, Integer* nrhs, double* a,
-                   Integer* lda, double* b, Integer* ldb, Integer* info);
-    void (*dgeqr2)(Integer* m, Integer* n, double* a, Integer* lda, double* tau, double* work,
-                   Integer* info);
-    void (*dlarft)(char* direct, char* storev, Integer* n, Integer* k, double* v, Integer* ldv,
-                   double* tau, double* t, Integer* ldt);
 };
 inline LinearAlgebra scipy;
 
@@ -151,5 +140,15 @@ class Factor {
    private:
     Vector factor_, scale_;
 };
+
+// Replaces the right-hand side by the solution of `(matrix + diagonal I) x = right`; false if the
+// matrix is far from positive definite. Overwrites it.
+inline bool solve_definite(Vector& matrix, double diagonal, Vector& right) {
+    for (std::size_t j = 0; j < right.size(); ++j) matrix[j * right.size() + j] += diagonal;
+    Factor factor;
+    if (!factor.factorise(matrix, right.size())) return false;
+    factor.solve(right);
+    return true;
+}
 
 }  // namespace slts

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slts.learning.calibration import HeldOutMargins, class_margins
+from slts.solvers.calibration import HeldOutMargins, class_margins
 
 DRAWS = 500
 

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from slts._typing import FloatArray
-from slts.learning._solvers import solve_definite
-from slts.learning.hinge import Certified, HingeExamples, Multipliers
-from slts.learning.penalties import Penalty, Smooth
+from slts.solvers._solvers import solve_definite
+from slts.solvers.hinge import Certified, HingeRows, Multipliers
+from slts.solvers.penalties import Smooth, SmoothedPenalty
 
-_EXACT = 1e-12
 _SHRINK = 0.15
 _SMALLEST_WIDTH = 1e-13
 _STEPS_PER_WIDTH = 60
@@ -33,18 +32,13 @@ _CUTS = (1e4, 1e3, 1e2, 1e1, 0.0)
 
 
 def minimise_smoothed(
-    rows: HingeExamples, penalty: Penalty, tol: float, max_iter: int
+    rows: HingeRows, penalty: SmoothedPenalty, best: Certified, tol: float, max_iter: int
 ) -> Certified:
-    """Minimise until the gap closes, or the Newton steps are used up.
+    """Improve a point until the gap closes, or the Newton steps are used up.
 
     Of the points within the gap the simplest is returned: entries, singular values or eigenvalues
     that are zero except for the smoothing are zero.
     """
-    whole = Multipliers(1.0, rows.total)
-    best = _evaluate(rows, penalty.minimiser(whole.gradient), whole)
-    if penalty.closes(best, _EXACT):
-        # No margin exceeds one, so every multiplier is at its upper bound.
-        return best
     width, n_closed = 1.0, 0
     coef = penalty.start(width)
     while True:
@@ -61,14 +55,14 @@ def minimise_smoothed(
 
 
 def _evaluate(
-    rows: HingeExamples, coef: FloatArray, multipliers: Multipliers, n_iter: int = 0
+    rows: HingeRows, coef: FloatArray, multipliers: Multipliers, n_iter: int = 0
 ) -> Certified:
     return Certified(coef, rows.loss(rows.margins(coef)), multipliers, n_iter)
 
 
 def _improve(
-    rows: HingeExamples,
-    penalty: Penalty,
+    rows: HingeRows,
+    penalty: SmoothedPenalty,
     best: Certified,
     centre: FloatArray,
     width: float,
@@ -95,7 +89,7 @@ class _Step(NamedTuple):
 
 
 def _centre(
-    rows: HingeExamples, penalty: Penalty, coef: FloatArray, width: float, budget: int
+    rows: HingeRows, penalty: SmoothedPenalty, coef: FloatArray, width: float, budget: int
 ) -> tuple[FloatArray, FloatArray, int]:
     """Take the Newton steps for one width; return where they end, multipliers, and their number."""
     margins, smooth = rows.margins(coef), penalty.smooth(coef, width)
@@ -121,13 +115,12 @@ def _centre(
 
 
 def _newton(
-    rows: HingeExamples, smooth: Smooth, multipliers: FloatArray, curvature: FloatArray
+    rows: HingeRows, smooth: Smooth, multipliers: FloatArray, curvature: FloatArray
 ) -> _Step:
     slope = smooth.gradient - rows.combine(multipliers)
     # In units of the penalty's curvature the Newton matrix is I + A'A.
     units = 1.0 / np.sqrt(smooth.curvature)
-    features = np.asarray(rows.features, dtype=np.float64)
-    A = smooth.frame.project(features) * np.sqrt(curvature)[:, np.newaxis]
+    A = smooth.frame.project(rows.signed) * np.sqrt(curvature)[:, np.newaxis]
     A *= units
     heavy = np.flatnonzero(np.einsum("ij,ij->i", A, A) > _NEGLIGIBLE / rows.n_rows)
     A = A[heavy]
@@ -151,7 +144,7 @@ def _solve_identity_plus(A: FloatArray, right: FloatArray) -> tuple[FloatArray, 
     return right - A.T @ image, image
 
 
-def _smooth_loss(rows: HingeExamples, margins: FloatArray, width: float) -> float:
+def _smooth_loss(rows: HingeRows, margins: FloatArray, width: float) -> float:
     short = 1.0 - margins
     half = width + np.hypot(width, 0.5 * short)
     values = 0.5 * short + half - width * np.log(2.0 * width * half)
@@ -159,7 +152,7 @@ def _smooth_loss(rows: HingeExamples, margins: FloatArray, width: float) -> floa
 
 
 def _hinge_slopes(
-    rows: HingeExamples, margins: FloatArray, width: float
+    rows: HingeRows, margins: FloatArray, width: float
 ) -> tuple[FloatArray, npt.NDArray[np.float64]]:
     """Return multipliers between zero and the weights, and the curvature of every row."""
     short = 1.0 - margins

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from slts.learning.calibration import Validation, fit_scale, probabilities, two_sided
+from slts.solvers.calibration import Validation, fit_scale, probabilities, two_sided
 
 VALUES = st.floats(-50, 50, allow_subnormal=False)
 

@@ -7,13 +7,13 @@ import threading
 import numpy as np
 import pytest
 
-from slts.learning._solvers import (
+from slts.solvers._solvers import (
     L1BallSystem,
     SmallestNormSystem,
     SquaredNormSystem,
     solve_definite,
 )
-from slts.learning.hinge import HingeExamples
+from slts.solvers.hinge import HingeExamples
 
 
 def make(name, rng):

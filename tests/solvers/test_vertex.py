@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from slts.learning import solve_separator, vertex
-from slts.learning._solvers import L1BallSystem
-from slts.learning.hinge import HingeExamples
-from slts.learning.vertex import (
+from slts.solvers import solve_separator, vertex
+from slts.solvers._solvers import L1BallSystem
+from slts.solvers.hinge import HingeExamples
+from slts.solvers.vertex import (
     Sides,
     read_sides,
     smallest_separator,

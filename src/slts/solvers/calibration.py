@@ -1,8 +1,8 @@
-"""What decisions for held-out series tell: accuracy, probabilities, and p-values of classes."""
+"""Accuracy, probabilities and p-values of classes, from decisions for held-out series."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
@@ -14,13 +14,10 @@ _LOG_SCALE_RANGE, _HALVINGS = 12.0, 50
 # The common scale counts as much as this many held-out series of a class.
 _COMMON = 16.0
 
-# Margins that are kept; more give no better quantiles.
-_MOST = 10_000
-
 
 @dataclass(frozen=True)
 class Validation:
-    """Accuracy on training series that `fit` held out, as far as it did so anyway.
+    """Accuracy on training series that `fit` held out.
 
     Parameters
     ----------
@@ -53,14 +50,15 @@ class Validation:
         groups: AnyArray | None = None,
     ) -> Validation:
         """Compare held-out decisions with the true classes; `series` numbers the series."""
-        right = two_sided(decisions).argmax(axis=1) == codes
-        found = cls(kind, len(np.unique(series)), float(np.average(right, weights=sample_weight)))
+        correct = two_sided(decisions).argmax(axis=1) == codes
+        accuracy = float(np.average(correct, weights=sample_weight))
+        n_series = len(np.unique(series))
         if groups is None:
-            return found
+            return cls(kind, n_series, accuracy)
         names, members = np.unique(groups, return_inverse=True)
         totals = np.bincount(members, weights=sample_weight)
-        means = np.bincount(members, weights=sample_weight * right) / totals
-        return replace(found, n_groups=len(names), group_accuracy=float(means.mean()))
+        means = np.bincount(members, weights=sample_weight * correct) / totals
+        return cls(kind, n_series, accuracy, len(names), float(means.mean()))
 
 
 def fit_scale(
@@ -70,9 +68,9 @@ def fit_scale(
 
     A scale for each predicted class follows label noise that differs between classes, and keeps
     the predicted class the most probable one. Scales of classes with few held-out series stay near
-    the common one. Half a series more than there are is taken as an error, for the class with the
-    second largest decision: this keeps scales finite when the held-out series are separated, and
-    does not depend on the number of classes.
+    the common one. Half a series is added as an error, for the class with the second largest
+    decision: this keeps scales finite when the held-out series are separated, and does not depend
+    on the number of classes.
 
     Parameters
     ----------
@@ -100,8 +98,8 @@ def fit_scale(
     common = _minimize(scores, targets, weights, np.zeros(n, dtype=np.int64), 1)[0]
     predicted = scores.argmax(axis=1)
     counts = np.bincount(predicted, minlength=k)
-    own = (counts / (counts + _COMMON))[predicted][:, np.newaxis]
-    targets = own * targets + (1.0 - own) * softmax(common * scores, axis=1)
+    trust = (counts / (counts + _COMMON))[predicted][:, np.newaxis]
+    targets = trust * targets + (1.0 - trust) * softmax(common * scores, axis=1)
     scales = _minimize(scores, targets, weights, predicted, k)
     return np.where(counts > 0, scales, common) / spread / largest
 
@@ -119,20 +117,20 @@ def _smoothed(scores: FloatArray, codes: IntArray) -> FloatArray:
 
 
 def _minimize(
-    scores: FloatArray, targets: FloatArray, weights: FloatArray, groups: IntArray, n_groups: int
+    scores: FloatArray, targets: FloatArray, weights: FloatArray, which: IntArray, n_scales: int
 ) -> FloatArray:
-    """Minimise the cross-entropy of softmax(s * scores) by the scale of each group of series."""
-    low, high = np.full(n_groups, -_LOG_SCALE_RANGE), np.full(n_groups, _LOG_SCALE_RANGE)
+    """Minimise the cross-entropy of softmax(s[which] * scores) by the scales s."""
+    low, high = np.full(n_scales, -_LOG_SCALE_RANGE), np.full(n_scales, _LOG_SCALE_RANGE)
     # The loss does not change if scores are relative to the largest; their exponentials are finite.
     scores = scores - scores.max(axis=1, keepdims=True)
     wanted = np.einsum("ik,ik->i", targets, scores)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        shares = np.exp(np.exp(middle)[groups][:, np.newaxis] * scores)
-        found = np.einsum("ik,ik->i", shares, scores) / shares.sum(axis=1)
-        slopes = weights * (found - wanted)
+        shares = np.exp(np.exp(middle)[which][:, np.newaxis] * scores)
+        expected = np.einsum("ik,ik->i", shares, scores) / shares.sum(axis=1)
+        slopes = weights * (expected - wanted)
         # The loss is convex in s, so its slope has the same sign on each side of the minimum.
-        falls = np.bincount(groups, weights=slopes, minlength=n_groups) < 0.0
+        falls = np.bincount(which, weights=slopes, minlength=n_scales) < 0.0
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
     scales: FloatArray = np.exp((low + high) / 2.0)
     return scales
@@ -141,10 +139,10 @@ def _minimize(
 def probabilities(decisions: FloatArray, scale: float | FloatArray) -> FloatArray:
     """Return class probabilities, shape (series, classes), from one scale or one for each class."""
     scores = two_sided(decisions)
-    own = np.broadcast_to(scale, scores.shape[1])[scores.argmax(axis=1)]
+    scales = np.broadcast_to(scale, scores.shape[1])[scores.argmax(axis=1)]
     # Relative to the largest, so that no scale makes two of them infinite.
     with np.errstate(over="ignore"):
-        relative = own[:, np.newaxis] * (scores - scores.max(axis=1, keepdims=True))
+        relative = scales[:, np.newaxis] * (scores - scores.max(axis=1, keepdims=True))
     result: FloatArray = softmax(relative, axis=1)
     return result
 
@@ -187,12 +185,11 @@ class HeldOutMargins:
         *,
         independent: bool = False,
     ) -> HeldOutMargins:
-        """Keep the margins of at most 10,000 series, the first ones."""
-        part = slice(_MOST)
-        codes = np.asarray(codes, dtype=np.int64)[part]
-        margins = class_margins(decisions[part])[np.arange(len(codes)), codes]
-        shares = np.ones(len(codes)) if weights is None else np.array(weights[part])
-        return cls(margins, codes, shares, independent)
+        """Keep the margins of all series; without weights, each is a draw."""
+        codes = np.array(codes, dtype=np.int64)
+        margins = class_margins(decisions)[np.arange(len(codes)), codes]
+        weights = np.ones(len(codes)) if weights is None else np.array(weights)
+        return cls(margins, codes, weights, independent)
 
     def n_draws(self, n_classes: int, *, per_class: bool) -> FloatArray:
         """Return the number of independent draws that each class is compared with."""
@@ -208,14 +205,15 @@ class HeldOutMargins:
         """
         margins = class_margins(decisions)
         totals = self.n_draws(margins.shape[1], per_class=per_class)
-        found = np.empty_like(margins)
+        order = np.argsort(self.margins, kind="stable")
+        held_out, codes, weights = self.margins[order], self.codes[order], self.weights[order]
+        p_values = np.empty_like(margins)
         for c in range(margins.shape[1]):
-            own = self.codes == c if per_class else np.ones(len(self.codes), dtype=bool)
-            order = np.argsort(self.margins[own], kind="stable")
-            below = np.concatenate([[0.0], np.cumsum(self.weights[own][order])])
-            ranks = np.searchsorted(self.margins[own][order], margins[:, c], side="right")
-            found[:, c] = (below[ranks] + 1.0) / (totals[c] + 1.0)
-        return found
+            compared = codes == c if per_class else slice(None)
+            below = np.append(0.0, np.cumsum(weights[compared]))
+            ranks = np.searchsorted(held_out[compared], margins[:, c], side="right")
+            p_values[:, c] = (below[ranks] + 1.0) / (totals[c] + 1.0)
+        return p_values
 
 
 def class_margins(decisions: FloatArray) -> FloatArray:

@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from slts.learning import REGULARIZERS, smoothed_newton, solve_metric_path
-from slts.learning.hinge import HingeExamples
-from slts.learning.metric import term_of
-from slts.learning.penalties import L1, Nuclear, Semidefinite
+from slts.solvers import REGULARIZERS, smoothed_newton, solve_metric_path
+from slts.solvers.hinge import HingeRows
+from slts.solvers.penalties import PENALTIES
+from slts.solvers.penalties import L1, Nuclear, Semidefinite
 
 OTHERS = [name for name in REGULARIZERS if name != "frobenius"]
 STRENGTHS = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6]
@@ -43,13 +43,13 @@ KINDS = ["noise", "separable", "few rows", "duplicates", "zero rows", "one class
 
 def solve(Z, labels, strength, regularizer, **options):
     pairs = [(1.0, strength)]
-    return next(solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer, **options))
+    return solve_metric_path(Z, labels, pairs=pairs, regularizer=regularizer, **options)[0]
 
 
 def value(metric, Z, labels, gamma, lam, regularizer, weights=None):
     margins = labels * np.einsum("iuv,uv->i", Z, metric) / gamma
     loss = np.average(np.maximum(1.0 - margins, 0.0), weights=weights)
-    return loss + term_of(regularizer, lam, len(metric)).value(metric.ravel())
+    return loss + PENALTIES[regularizer](lam, len(metric)).value(np.asarray(metric).ravel())
 
 
 def l1_optimum(Z, labels, lam):
@@ -146,7 +146,7 @@ def test_where_the_cone_does_not_matter_it_changes_nothing(strength):
     F = rng.normal(size=(80, 3, 1))
     Z, labels = F @ F.transpose(0, 2, 1) / 20.0, np.ones(80)
     pairs = [(1.0, strength)]
-    free = next(solve_metric_path(Z, labels, pairs=pairs))
+    free = solve_metric_path(Z, labels, pairs=pairs)[0]
     found = solve(Z, labels, strength, "mahalanobis")
     assert np.linalg.eigvalsh(free.metric)[0] >= -1e-6
     assert found.objective == pytest.approx(free.objective, rel=2 * TOL)
@@ -275,10 +275,10 @@ def test_nonsense_is_refused_by_name(change, message):
         solve_metric_path(Z, labels, **arguments)
 
 
-PENALTIES = [L1(0.3, 4), Nuclear(0.3, 4), Semidefinite(0.3, 4)]
+PENALTY_LIST = [L1(0.3, 4), Nuclear(0.3, 4), Semidefinite(0.3, 4)]
 
 
-@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("penalty", PENALTY_LIST, ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("rank", [0, 2, 4])
 @pytest.mark.parametrize("width", [1.0, 1e-2])
 def test_derivatives_of_the_smoothed_penalties_are_those_of_differences(penalty, rank, width):
@@ -301,7 +301,7 @@ def test_derivatives_of_the_smoothed_penalties_are_those_of_differences(penalty,
 @pytest.mark.parametrize("width", [1.0, 1e-2])
 def test_slopes_and_curvatures_of_the_smoothed_hinge_are_those_of_differences(width):
     margins, weights = np.array([-2.0, 0.5, 1.0, 1.01, 4.0]), np.array([0.1, 0.3, 0.2, 0.15, 0.25])
-    rows, step = HingeExamples(np.ones((5, 1)), np.ones(5), weights), 1e-4 * width
+    rows, step = HingeRows(np.ones((5, 1)), weights), 1e-4 * width
     slopes, curvatures = smoothed_newton._hinge_slopes(rows, margins, width)
     for k, side in enumerate(step * np.eye(5)):
         up, down = (smoothed_newton._smooth_loss(rows, margins + s * side, width) for s in (1, -1))
@@ -314,7 +314,7 @@ def test_slopes_and_curvatures_of_the_smoothed_hinge_are_those_of_differences(wi
 
 def test_a_newton_step_solves_the_equations_of_penalty_and_rows(rng):
     Z, weights = rng.normal(size=(30, 9)), rng.dirichlet(np.ones(30))
-    rows, penalty, width = HingeExamples(Z, np.ones(30), weights), L1(0.3, 3), 0.5
+    rows, penalty, width = HingeRows(Z, weights), L1(0.3, 3), 0.5
     coef = rng.normal(size=9)
     smooth = penalty.smooth(coef, width)
     slopes, curvatures = smoothed_newton._hinge_slopes(rows, rows.margins(coef), width)

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
-from slts.learning.hinge import HingeExamples
-from slts.learning.row_queries import Query
+from slts.solvers.hinge import HingeExamples
+from slts.solvers.row_queries import Query
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 

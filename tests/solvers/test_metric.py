@@ -12,14 +12,14 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from slts.learning import (
+from slts.solvers import (
     MetricSolution,
     one_vs_rest_features,
     solve_metric,
     solve_metric_path,
     solve_separator,
 )
-from slts.learning import metric as metrics
+from slts.solvers import metric as metrics
 
 STRENGTHS = [1e3, 1.0, 0.1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9]
 

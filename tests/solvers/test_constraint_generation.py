@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from slts.errors import DataError
-from slts.learning import (
+from slts.solvers import (
     MetricProblem,
     MetricSolution,
     SeparatorProblem,
@@ -29,10 +29,10 @@ from slts.learning import (
     solve_separator_path,
     solve_together,
 )
-from slts.learning.constraint_generation import ConstraintGeneration
-from slts.learning.hinge import HingeExamples, ray_minimiser
-from slts.learning.row_queries import CheckQuery, CheckReply, Query, ReducedRows, Reply
-from tests.learning.problems import (
+from slts.solvers.constraint_generation import ConstraintGeneration
+from slts.solvers.hinge import HingeExamples, ray_minimiser
+from slts.solvers.row_queries import CheckQuery, CheckReply, Query, ReducedRows, Reply
+from tests.solvers.problems import (
     Part,
     answer,
     full_program,

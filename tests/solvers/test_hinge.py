@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slts.learning.hinge import HingeExamples, ray_minimiser
-from tests.learning.problems import problem
+from slts.solvers.hinge import HingeExamples, ray_minimiser
+from tests.solvers.problems import problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -87,7 +87,7 @@ def test_rows_without_weight_are_dropped_and_weights_sum_to_one():
 
 
 def test_margins_and_sums_of_float32_rows_are_exact_in_blocks(rng, monkeypatch):
-    monkeypatch.setattr("slts.learning.hinge._BLOCK_ELEMENTS", 8)
+    monkeypatch.setattr("slts.solvers.hinge._BLOCK_ELEMENTS", 8)
     X = rng.normal(size=(11, 3)).astype(np.float32)
     y, coef, some = np.sign(rng.normal(size=11)), rng.normal(size=(2, 3)), rng.random(11)
     rows, exact = HingeExamples(X, y, np.full(11, 1 / 11)), X.astype(np.float64) * y[:, None]

@@ -1,0 +1,267 @@
+"""The metric ``M`` of the bilinear similarity, learned from grouped aligned products.
+
+``min_M (1/m) sum_i s_i [1 - l_i <M, Z_i> / gamma]_+ + lam penalty(M)``
+
+frobenius    ||M||_F^2                      the penalty of the paper
+nuclear      sum of singular values         low rank
+l1           sum of |entries|               sparse
+mahalanobis  ||M||_F^2, M = M' >= 0         K_M is a scalar product of linearly mapped rows
+
+With ``M = gamma w`` only the strength ``lam * gamma**2`` matters for the first and last, and
+``lam * gamma`` for the others. The first is a linear support vector machine without bias in ``w``,
+which the interior-point method solves; for the others see smoothed_newton.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from slts._typing import FloatArray
+from slts.solvers._solvers import SquaredNormSystem
+from slts.solvers.hinge import (
+    EXACT,
+    Certified,
+    HingeRows,
+    Multipliers,
+    Solution,
+    check_positive,
+    ray_minimiser,
+    saturated_point,
+)
+from slts.solvers.penalties import PENALTIES, SmoothedPenalty, SquaredNorm
+from slts.solvers.smoothed_newton import minimise_smoothed
+from slts.solvers.working_set import ROUGH_TOL, minimise_over_working_sets
+
+REGULARIZERS = tuple(PENALTIES)
+# Their penalty is ||M||_F^2, with or without a convex cone: strongly convex, zero at M = 0.
+SQUARED_NORMS = ("frobenius", "mahalanobis")
+# Below it, squares of the strength vanish.
+_LEAST_STRENGTH = 1e-150
+# Strengths, relative to the one asked for, whose solution is a new start where steps stall.
+_RESTARTS = (1.3, 0.7, 3.0)
+
+
+@dataclass(frozen=True)
+class MetricSolution(Solution):
+    """A minimiser of the metric problem, with its certificate.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (d, d), or the shape of one ``Z_i``
+        The matrix ``M``. The objective at it is at most one.
+    lam : float
+        The penalty the problem was solved for.
+    loss : float
+        The hinge part of ``objective``.
+    """
+
+    metric: FloatArray
+    lam: float
+    loss: float
+
+
+def one_vs_rest_features(
+    class_sums: npt.NDArray[np.floating],
+    index: int,
+    n_landmarks: int,
+    *,
+    total: npt.NDArray[np.floating] | None = None,
+) -> npt.NDArray[np.floating]:
+    """Return ``Z_i = (2 S_ic - sum_k S_ik) / n`` of class ``c = index`` against the rest.
+
+    Parameters
+    ----------
+    class_sums : ndarray of shape (n_series, n_classes, ...)
+        Aligned products summed over the landmarks of each class.
+    index : int
+        Position of the positive class.
+    n_landmarks : int
+        Number of landmarks of all classes together.
+    total : ndarray of shape (n_series, ...), optional
+        The class sums added up, where they serve several classes.
+    """
+    features: npt.NDArray[np.floating] = 2.0 * class_sums[:, index]
+    features -= class_sums.sum(axis=1) if total is None else total
+    features /= n_landmarks
+    return features
+
+
+def problem_strength(gamma: float, lam: float, regularizer: str) -> float:
+    """Return the one number that determines a metric up to its scale.
+
+    It is rounded: equal products of different factors are one problem.
+    """
+    squared = regularizer in SQUARED_NORMS
+    strength = float(f"{lam * gamma * (gamma if squared else 1.0):.12g}")
+    if not _LEAST_STRENGTH <= strength < np.inf:
+        raise ValueError(
+            f"The parameters gamma={gamma:g} and lam={lam:g} are too large or too small: "
+            f"lam*gamma{'^2' if squared else ''} must be finite and at least {_LEAST_STRENGTH:g}. "
+            f"Got {strength:g}."
+        )
+    return strength
+
+
+def solve_metric(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    lam: float,
+    **options: Any,
+) -> MetricSolution:
+    """Solve for one pair of parameters.
+
+    The options are ``regularizer``, ``sample_weight``, ``tol`` and ``max_iter`` of
+    :func:`solve_metric_path`.
+    """
+    return solve_metric_path(Z, labels, pairs=[(gamma, lam)], **options)[0]
+
+
+def solve_metric_path(
+    Z: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    pairs: Sequence[tuple[float, float]],
+    regularizer: str = "frobenius",
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float | None = None,
+    max_iter: int = 500,
+) -> list[MetricSolution]:
+    """Solve the metric problem for several ``(gamma, lam)``; each strength is solved once.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_series, d, d)
+        Mean signed aligned products; arithmetic is float64.
+    labels : array-like of shape (n_series,)
+        +1 or -1.
+    pairs : sequence of (gamma, lam)
+        Parameters, both positive.
+    regularizer : str
+        One of `REGULARIZERS`.
+    sample_weight : array-like of shape (n_series,), optional
+        Non-negative weights, scaled to mean one.
+    tol : float, optional
+        Relative duality gap: ``objective - dual <= tol * max(objective, 1e-9)``. None is 1e-6 for
+        ``"frobenius"``, 1e-4 for the others.
+    max_iter : int
+        Steps allowed for one strength.
+
+    Returns
+    -------
+    list of MetricSolution
+        In the order of ``pairs``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a gap stays above ``tol``.
+    """
+    if regularizer not in REGULARIZERS:
+        raise ValueError(
+            f"The 'regularizer' parameter of solve_metric_path must be one of {REGULARIZERS}. "
+            f"Got {regularizer!r} instead."
+        )
+    for gamma, lam in pairs:
+        check_positive("gamma", gamma)
+        check_positive("lam", lam)
+    Z = np.asarray(Z)
+    if regularizer != "frobenius" and (Z.ndim != 3 or Z.shape[1] != Z.shape[2]):
+        raise ValueError(f"The 'Z' must have shape (n_series, d, d). Got {Z.shape} instead.")
+    if tol is None:
+        tol = 1e-6 if regularizer == "frobenius" else 1e-4
+    rows = HingeRows.build(Z.reshape(Z.shape[0], -1), labels, sample_weight, name="Z")
+    unit = _longest(rows)
+    rows = rows.scaled(1.0 / unit)
+    basis: FloatArray | None = None
+    if regularizer == "frobenius" and rows.n_rows < rows.n_columns:
+        # The solution is in the span of the rows, and multipliers prove the same bound there.
+        basis, triangle = np.linalg.qr(rows.signed.T)
+        rows = HingeRows(np.ascontiguousarray(triangle.T), rows.weights)
+
+    strengths = [problem_strength(gamma, lam, regularizer) for gamma, lam in pairs]
+    solutions: dict[float, MetricSolution] = {}
+    start: FloatArray | None = None
+    for strength in sorted(set(strengths), reverse=True):
+        penalty = PENALTIES[regularizer](strength, Z.shape[-1]).in_units(unit)
+        point = saturated_point(rows, penalty)
+        if not penalty.closes(point, EXACT):
+            if isinstance(penalty, SmoothedPenalty):
+                point = minimise_smoothed(rows, penalty, point, tol, max_iter)
+            elif isinstance(penalty, SquaredNorm):
+                point = _minimise_squared_norm(rows, penalty, start, tol, max_iter)
+        start = point.coef
+        coef = (start if basis is None else basis @ start) / unit
+        solution = MetricSolution(
+            gamma=1.0,
+            lam=strength,
+            metric=coef.reshape(Z.shape[1:]),
+            objective=penalty.primal(point),
+            dual=penalty.bound(point.multipliers),
+            loss=point.loss,
+            n_iter=point.n_iter,
+            converged=penalty.closes(point, tol),
+        )
+        product = "lam*gamma^2" if regularizer in SQUARED_NORMS else "lam*gamma"
+        solution.warn_if_open(f"{regularizer} metric for {product}={strength:g}", tol)
+        solutions[strength] = solution
+    return [
+        replace(solutions[s], gamma=gamma, lam=lam, metric=gamma * solutions[s].metric)
+        for (gamma, lam), s in zip(pairs, strengths, strict=True)
+    ]
+
+
+def _minimise_squared_norm(
+    rows: HingeRows, penalty: SquaredNorm, start: FloatArray | None, tol: float, max_iter: int
+) -> Certified:
+    """Minimise over working sets by interior-point steps."""
+    steps = partial(interior_minimiser, penalty=penalty, max_iter=max_iter)
+    approximate, solve = partial(steps, tol=ROUGH_TOL), partial(steps, tol=tol)
+    point = minimise_over_working_sets(rows, penalty, approximate, solve, start, tol=tol)
+    # On its own ray the minimiser satisfies loss + 2 lam ||M||^2 <= 1, however large the gap.
+    margins = rows.margins(point.coef)
+    factor = ray_minimiser(margins, rows.weights, square=penalty.value(point.coef))
+    return point._replace(coef=factor * point.coef, loss=rows.loss(factor * margins))
+
+
+def interior_minimiser(
+    rows: HingeRows,
+    start: FloatArray | None,
+    *,
+    penalty: SquaredNorm,
+    tol: float,
+    max_iter: int,
+) -> Certified:
+    """Take interior-point steps with all rows until the gap closes.
+
+    Steps from an unlucky start can shrink to nothing. They do not from the optimum of a similar
+    problem.
+    """
+    zero, n_iter = np.zeros(rows.n_columns), 0
+    coef = zero if start is None else start
+    for ratio in (1.0, *_RESTARTS):
+        if ratio != 1.0:
+            similar = SquaredNormSystem(rows.signed, rows.weights, ratio * penalty.strength, zero)
+            n_iter += similar.minimise(tol=tol, max_iter=max_iter - n_iter, floor=penalty.floor)
+            coef = similar.coef
+        system = SquaredNormSystem(rows.signed, rows.weights, penalty.strength, coef)
+        n_iter += system.minimise(tol=tol, max_iter=max_iter - n_iter, floor=penalty.floor)
+        point = Certified(system.coef, system.loss, Multipliers(*system.certificate), n_iter)
+        if penalty.closes(point, tol) or n_iter >= max_iter:
+            break
+    return point
+
+
+def _longest(rows: HingeRows) -> float:
+    """Return the length of the longest row, or one if all rows are zero."""
+    square = float(np.einsum("ij,ij->i", rows.signed, rows.signed).max())
+    if not np.isfinite(square):
+        raise ValueError("The squared norms of the rows must be finite. Scale the features down.")
+    return float(np.sqrt(square)) or 1.0

@@ -1,0 +1,239 @@
+"""The linear separator in the space of similarities to landmarks.
+
+``min_a (1/m) sum_i s_i [1 - l_i sum_j a_j K_ij]_+  subject to  ||a||_1 <= 1/gamma``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from slts._typing import FloatArray
+from slts.errors import warn
+from slts.solvers._solvers import L1BallSystem
+from slts.solvers.hinge import (
+    EXACT,
+    Certified,
+    HingeRows,
+    HingeTerm,
+    Multipliers,
+    Solution,
+    check_positive,
+    saturated_point,
+)
+from slts.solvers.vertex import (
+    read_sides,
+    smallest_separator,
+    solve_active,
+    solve_multipliers,
+    solve_undecided,
+)
+from slts.solvers.working_set import ROUGH_TOL, minimise_over_working_sets
+
+# Mean loss below which all margins can be one.
+_SEPARATED = 1e-8
+# Tolerances of the interior solutions, relative to that of the vertex, until one shows the vertex.
+_INTERIOR_TOLS = (1e2, 1.0, 1e-1, 1e-2, 1e-3)
+# An optimum whose gap and norm leave this much is one in a larger ball too.
+_INHERIT_TOL = 1e-8
+# The gap of the right vertex is rounding, far below the tolerance.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True)
+class SeparatorSolution(Solution):
+    """An optimal vertex of the separator's linear program, with its certificate.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_landmarks,)
+        Weights, with exact zeros. The objective is their weighted mean hinge loss.
+    vertex : bool
+        Whether ``coef`` is a basic solution; False only if no vertex could be found.
+    """
+
+    coef: FloatArray
+    vertex: bool
+
+
+@dataclass(frozen=True)
+class L1Ball(HingeTerm):
+    """Zero where ``||a||_1 <= radius``; every point passed here is inside."""
+
+    radius: float
+    # The mean loss may be zero.
+    floor = 1e-2
+
+    def value(self, coef: FloatArray) -> float:
+        """Return zero."""
+        return 0.0
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the lower bound that the multipliers prove."""
+        return multipliers.total - self.radius * float(np.max(np.abs(multipliers.gradient)))
+
+    def minimiser(self, gradient: FloatArray) -> FloatArray:
+        """Return all weight on the landmark of steepest gradient."""
+        coef = np.zeros(len(gradient))
+        best = int(np.argmax(np.abs(gradient)))
+        coef[best] = self.radius * np.sign(gradient[best])
+        return coef
+
+
+def solve_separator(
+    K: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gamma: float,
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+) -> SeparatorSolution:
+    """Solve for one ``gamma``; the other parameters are those of :func:`solve_separator_path`."""
+    return solve_separator_path(
+        K, labels, gammas=[gamma], sample_weight=sample_weight, tol=tol, max_iter=max_iter
+    )[0]
+
+
+def solve_separator_path(
+    K: npt.NDArray[np.floating],
+    labels: npt.ArrayLike,
+    *,
+    gammas: Sequence[float],
+    sample_weight: npt.ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+) -> list[SeparatorSolution]:
+    """Solve the linear program for several ``gammas``, from the largest to the smallest.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_series, n_landmarks)
+        Similarities.
+    labels : array-like of shape (n_series,)
+        +1 or -1.
+    gammas : sequence of float
+        Margins; ``||coef||_1 <= 1 / gamma``.
+    sample_weight : array-like of shape (n_series,), optional
+        Non-negative weights, scaled to mean one.
+    tol : float
+        Relative duality gap: ``objective - dual <= tol * max(objective, 1e-2)``.
+    max_iter : int
+        Interior-point iterations allowed in one linear program.
+
+    Returns
+    -------
+    list of SeparatorSolution
+        In the order of ``gammas``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a gap stays above ``tol``, or a solution is not a vertex.
+    """
+    check_positive("gamma", *gammas)
+    rows = HingeRows.build(K, labels, sample_weight, name="K")
+    largest = float(np.max(np.abs(rows.signed)))
+    # The inverse of a smaller number is infinite.
+    unit = largest if largest >= np.finfo(np.float64).tiny else 1.0
+    rows = rows.scaled(1.0 / unit)
+    solutions: dict[float, SeparatorSolution] = {}
+    point: Certified | None = None
+    inside = False
+    for gamma in sorted(set(gammas), reverse=True):
+        ball = L1Ball(unit / gamma)
+        start, first = None if point is None else point.coef, saturated_point(rows, ball)
+        # An optimum strictly inside a smaller ball stays an optimal vertex in a larger one.
+        if point is not None and inside and ball.closes(point, min(tol, _INHERIT_TOL)):
+            point = point._replace(n_iter=0)
+        elif ball.closes(first, EXACT):
+            point = first
+        else:
+            # Without rows on the wrong side, a vertex over the working set is one over all rows.
+            approximate = partial(_approximate, ball=ball, max_iter=max_iter)
+            solve = partial(minimise_to_vertex, ball=ball, tol=tol, max_iter=max_iter)
+            point = minimise_over_working_sets(rows, ball, approximate, solve, start, tol=0.0)
+        norm = float(np.sum(np.abs(point.coef)))
+        inside = point.vertex and norm < ball.radius * (1.0 - _INHERIT_TOL)
+        solution = SeparatorSolution(
+            gamma=gamma,
+            coef=point.coef / unit,
+            objective=point.loss,
+            dual=ball.bound(point.multipliers),
+            n_iter=point.n_iter,
+            converged=ball.closes(point, tol),
+            vertex=point.vertex,
+        )
+        solution.warn_if_open(f"separator for gamma={gamma:g}", tol)
+        if solution.converged and not solution.vertex:
+            warn(
+                f"The separator for gamma={gamma:g} is not a vertex of its linear program, so it "
+                f"may use more landmarks than it needs. Similarities to different landmarks may "
+                f"have very different sizes: use normalize=True, or scale the channels.",
+                ConvergenceWarning,
+            )
+        solutions[gamma] = solution
+    return [solutions[gamma] for gamma in gammas]
+
+
+def _approximate(
+    rows: HingeRows, start: FloatArray | None, *, ball: L1Ball, max_iter: int
+) -> Certified:
+    """Take interior-point steps to a rough solution; they do not profit from a start."""
+    system = L1BallSystem(rows.signed, rows.weights, ball.radius)
+    n_iter = system.minimise(tol=ROUGH_TOL, max_iter=max_iter, floor=ball.floor)
+    return Certified(
+        system.coef, system.loss, Multipliers(*system.certificate), n_iter, vertex=False
+    )
+
+
+def minimise_to_vertex(
+    rows: HingeRows, start: FloatArray | None, *, ball: L1Ball, tol: float, max_iter: int
+) -> Certified:
+    """Take interior-point steps to finer and finer tolerances until they show the vertex."""
+    system = L1BallSystem(rows.signed, rows.weights, ball.radius)
+    vertex, n_iter = None, 0
+    for fineness in _INTERIOR_TOLS:
+        n_iter += system.minimise(tol=fineness * tol, max_iter=max_iter, floor=ball.floor)
+        interior = Certified(
+            system.coef, system.loss, Multipliers(*system.certificate), n_iter, vertex=False
+        )
+        if interior.loss <= _SEPARATED:
+            coef = smallest_separator(rows, interior.coef)
+            if coef is not None and np.sum(np.abs(coef)) <= ball.radius:
+                point = _certify(rows, ball, coef, np.zeros(rows.n_rows), interior)
+                if ball.closes(point, tol):
+                    return point
+        sides = read_sides(rows, ball.radius, system)
+        coef = solve_active(rows, ball.radius, sides.active)
+        if coef is None:
+            continue
+        point = _certify(rows, ball, coef, solve_multipliers(rows, sides, coef), interior)
+        if ball.closes(point, tol):
+            vertex = point
+        if ball.closes(point, _ROUNDING * tol):
+            break
+    if vertex is not None:
+        return vertex._replace(n_iter=n_iter)
+    slack = 0.5 * tol * max(interior.loss, ball.floor)
+    target = ball.bound(interior.multipliers) + slack
+    solved = solve_undecided(rows, ball.radius, sides, target)
+    if solved is not None:
+        point = _certify(rows, ball, *solved, interior)
+        if ball.closes(point, tol) or point.loss <= interior.loss:
+            return point
+    return interior
+
+
+def _certify(
+    rows: HingeRows, ball: L1Ball, coef: FloatArray, dual: FloatArray, interior: Certified
+) -> Certified:
+    """Return a vertex with the better of its bound and that of the interior solution."""
+    bounds = Multipliers(float(dual.sum()), rows.combine(dual)), interior.multipliers
+    loss = rows.loss(rows.margins(coef))
+    return Certified(coef, loss, max(bounds, key=ball.bound), interior.n_iter)

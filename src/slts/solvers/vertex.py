@@ -1,0 +1,218 @@
+"""From an interior solution of the separator's linear program to a vertex of its optimal face.
+
+A vertex is determined by its non-zero columns, its tight rows (margin exactly one) and, if it
+binds, the radius. These are read from the interior solution and solved for directly. If they do not
+determine a vertex (ties, duplicated columns), the simplex method finds one in a small linear
+program over the undecided rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+from slts._typing import FloatArray
+from slts.solvers._solvers import L1BallSystem, SmallestNormSystem
+from slts.solvers.hinge import HingeRows
+
+IndexArray = npt.NDArray[np.intp]
+
+# A pair is undecided unless one member is this many times the other.
+_DECISIVE = 1e4
+# Relative error of a direct solution.
+_ROUNDING = 1e-9
+# Tolerances of the interior solutions that may show the smallest separator.
+_NORM_TOLS = (1e-3, 1e-5, 1e-7)
+
+
+class ActiveSet(NamedTuple):
+    """The equations of a vertex: tight rows, non-zero columns with signs, and the radius.
+
+    The rows are sorted: those that are tight beyond doubt come first.
+    """
+
+    tight: IndexArray
+    columns: IndexArray
+    signs: FloatArray
+    binding: bool
+
+    def matrix(self, rows: HingeRows) -> FloatArray:
+        """Return the left sides, shape (equations, columns)."""
+        matrix = rows.signed[np.ix_(self.tight, self.columns)]
+        return np.vstack([matrix, self.signs]) if self.binding else matrix
+
+
+class Sides(NamedTuple):
+    """The active set of an interior solution, and its rows below the margin and undecided."""
+
+    active: ActiveSet
+    below: npt.NDArray[np.bool_]
+    undecided: IndexArray
+
+
+def read_sides(rows: HingeRows, radius: float, system: L1BallSystem) -> Sides:
+    """Compare the two members of every complementary pair, each in its natural unit."""
+    m, n = rows.n_rows, rows.n_columns
+    primal, dual = system.primal, system.dual
+    excess, shortfall = primal[:m], primal[m : 2 * m]
+    lower, upper = dual[: 2 * m].reshape(2, m) / rows.weights
+    tight = (lower > excess) & (upper > shortfall)
+    undecided = (_DECISIVE * lower > excess) & (_DECISIVE * upper > shortfall)
+    below = (upper <= shortfall) & ~tight
+    unit = float(np.max(np.abs(rows.total))) or 1.0
+    binding = bool(primal[-1] / radius < dual[-1] / unit)
+    price = float(dual[-1]) if binding else unit
+    used = primal[2 * m : -1] / radius > dual[2 * m : -1] / price
+    columns = np.flatnonzero(used[:n] | used[n:])
+    index = np.flatnonzero(tight)
+    doubt = np.maximum(excess[index] / lower[index], shortfall[index] / upper[index])
+    index = index[np.argsort(doubt)]
+    active = ActiveSet(index, columns, np.sign(system.coef[columns]), binding)
+    return Sides(active, below, np.flatnonzero(undecided))
+
+
+def solve_active(rows: HingeRows, radius: float, active: ActiveSet) -> FloatArray | None:
+    """Solve margin = 1 on the tight rows (and norm = radius); None unless that is a vertex.
+
+    Margins may be so close to one that rows seem tight that are not. The first rows then decide.
+    """
+    n_columns = active.columns.size
+    enough = n_columns - active.binding
+    if n_columns == 0:
+        return None
+    for count in sorted({active.tight.size, min(active.tight.size, enough)}, reverse=True):
+        matrix = active._replace(tight=active.tight[:count]).matrix(rows)
+        right = np.ones(len(matrix))
+        if active.binding:
+            right[-1] = radius
+        values, _, rank, _ = np.linalg.lstsq(matrix, right, rcond=1e-13)
+        off = np.abs(matrix @ values - right) > _ROUNDING * np.abs(right)
+        norm = float(np.sum(np.abs(values)))
+        is_vertex = rank == n_columns and not off.any() and np.all(values * active.signs > 0.0)
+        if is_vertex and norm <= radius * (1.0 + _ROUNDING):
+            coef = np.zeros(rows.n_columns)
+            coef[active.columns] = values * min(1.0, radius / norm)
+            return coef
+    return None
+
+
+def solve_multipliers(rows: HingeRows, sides: Sides, coef: FloatArray) -> FloatArray:
+    """Return multipliers that make the gradient equal to the price on the non-zero columns.
+
+    ``coef`` is the vertex, which tells the tight rows from those that only seemed so.
+    """
+    active, dual = sides.active, np.where(sides.below, rows.weights, 0.0)
+    short = 1.0 - rows.signed[active.tight] @ coef
+    dual[active.tight] = np.where(short > 0.0, rows.weights[active.tight], 0.0)
+    active = active._replace(tight=active.tight[np.abs(short) <= 10.0 * _ROUNDING])
+    dual[active.tight] = 0.0
+    right = -rows.combine(dual)[active.columns]
+    values = np.linalg.lstsq(active.matrix(rows).T, right, rcond=np.finfo(float).eps)[0]
+    values = values[: active.tight.size]
+    dual[active.tight] = np.clip(values, 0.0, rows.weights[active.tight])
+    return dual
+
+
+def solve_undecided(
+    rows: HingeRows, radius: float, sides: Sides, loss_target: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return a vertex and multipliers by the simplex method, or None.
+
+    The linear program has the undecided rows first, then also those that moved to the other side,
+    and in the last round all rows.
+    """
+    inside = np.zeros(rows.n_rows, dtype=bool)
+    inside[sides.undecided] = True
+    for is_last in (False, False, False, True):
+        inside |= is_last
+        dual = np.where(sides.below & ~inside, rows.weights, 0.0)
+        index = np.flatnonzero(inside)
+        solved = _restricted_program(rows, radius, index, rows.combine(dual))
+        if solved is None:
+            inside[:] = True
+            continue
+        coef, dual[index] = _sharpen(rows, radius, index, solved[0]), solved[1]
+        margins = rows.margins(coef)
+        if is_last or rows.loss(margins) <= loss_target:
+            return coef, dual
+        inside |= np.where(sides.below, margins > 1.0, margins < 1.0)
+    return None
+
+
+def _restricted_program(
+    rows: HingeRows, radius: float, index: IndexArray, linear: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Minimise ``hinge(rows[index]) - <linear, a>`` over the ball by the simplex method."""
+    n = rows.n_columns
+    weights = rows.weights[index]
+    unit = float(weights.mean()) if index.size else 1.0  # keeps the costs far from tolerances
+    signed = csr_array(rows.signed[index])
+    norm = csr_array(np.concatenate([np.ones(2 * n), np.zeros(index.size)])[np.newaxis])
+    result = linprog(
+        np.concatenate([-linear, linear, weights]) / unit,
+        A_ub=vstack([hstack([-signed, signed, -eye_array(index.size)]), norm], format="csc"),
+        b_ub=np.append(-np.ones(index.size), radius),
+        method="highs-ds",
+    )
+    if result.status != 0:
+        return None
+    multipliers = np.clip(-unit * result.ineqlin.marginals[:-1], 0.0, weights)
+    return result.x[:n] - result.x[n : 2 * n], multipliers
+
+
+def smallest_separator(rows: HingeRows, start: FloatArray) -> FloatArray | None:
+    """Return the vertex of smallest L1 norm whose margins are all at least one, or None.
+
+    ``start`` separates the rows.
+    """
+    m, n = rows.n_rows, rows.n_columns
+    system = SmallestNormSystem(rows.signed, start)
+    for tol in _NORM_TOLS:
+        system.minimise(tol=tol, max_iter=100)
+        primal, dual, near = system.primal, system.dual, system.coef
+        norm = float(np.sum(np.abs(near)))
+        used = primal[m:] / norm > dual[m:]
+        columns = np.flatnonzero(used[:n] | used[n:])
+        tight = np.flatnonzero(dual[:m] / norm > primal[:m])
+        tight = tight[np.argsort(primal[tight] / dual[tight])]
+        active = ActiveSet(tight, columns, np.sign(near[columns]), binding=False)
+        coef = solve_active(rows, np.inf, active)
+        if coef is not None and rows.margins(coef).min() >= 1.0 - _ROUNDING:
+            return coef
+    return _smallest_program(rows)
+
+
+def _smallest_program(rows: HingeRows) -> FloatArray | None:
+    """Minimise ``||a||_1`` with every margin at least one, by the simplex method."""
+    n = rows.n_columns
+    result = linprog(
+        np.ones(2 * n),
+        A_ub=np.hstack([-rows.signed, rows.signed]),
+        b_ub=-np.ones(rows.n_rows),
+        method="highs-ds",
+    )
+    if result.status != 0:
+        return None
+    return _sharpen(rows, np.inf, np.arange(rows.n_rows), result.x[:n] - result.x[n:])
+
+
+def _sharpen(rows: HingeRows, radius: float, index: IndexArray, coef: FloatArray) -> FloatArray:
+    """Solve directly for the vertex that a linear program found within its tolerance."""
+    norm = float(np.sum(np.abs(coef)))
+    if norm == 0.0:
+        return coef
+    columns = np.flatnonzero(coef)
+    away = np.abs(rows.signed[index] @ coef - 1.0)
+    order = np.argsort(away)
+    active = ActiveSet(
+        tight=index[order][: np.count_nonzero(away < 1e-6)],
+        columns=columns,
+        signs=np.sign(coef[columns]),
+        binding=norm > radius * (1.0 - _ROUNDING),
+    )
+    sharp = solve_active(rows, radius, active)
+    return coef * min(1.0, radius / norm) if sharp is None else sharp
