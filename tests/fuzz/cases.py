@@ -30,7 +30,7 @@ from tests.persistence import test_damage
 from tests.persistence.small_models import forged, parts
 
 SOURCES = [Path(module.__file__).parent for module in (slts, sklearn, joblib)]
-GOLDEN = sorted((Path(__file__).parents[1] / "persistence" / "golden").glob("*.slts"))
+GOLDEN = sorted((Path(__file__).parents[1] / "persistence" / "golden").glob("v3-*.slts"))
 NUMBERS = [
     0.0, -0.0, 1.0, -1.0, 0.5, 1e-320, 1e-160, 1e150, 1e200, 1e308, -1e308, 2.0**53,
     np.nan, np.inf, -np.inf,
@@ -248,15 +248,6 @@ def alignments(rng, folder):
 # -- model files
 
 
-DAMAGE = [
-    getattr(test_damage, name)
-    for name in (
-        "flip_a_bit", "truncate", "append", "cut_out", "overwrite", "swap", "length_of_header",
-        "edit_header", "edit_number", "declare_much",
-    )
-]  # fmt: skip
-
-
 def leaves(node, path=()):
     """Yield the paths of all values in a document."""
     items = (
@@ -294,7 +285,7 @@ def models(rng, folder):
     """Load a damaged file, or one that was edited and sealed again."""
     content = pick(rng, GOLDEN).read_bytes()
     if chance(rng, 0.2):
-        content = pick(rng, DAMAGE)(content, rng)
+        content = test_damage.damaged(content, pick(rng, test_damage.WAYS), rng)
     else:
         header, document, payload = parts(content)
         for _ in range(int(pick(rng, [0, 0, 1, 1]))):
@@ -309,16 +300,8 @@ def models(rng, folder):
         content = forged(header, document, bytes(payload))
     path = folder / "m.slts"
     path.write_bytes(content)
-    model = slts.load(path)
-    n = model.n_channels_in_
-    with allowed():
-        check_outputs(model, [rng.normal(size=(n, 5)), rng.normal(size=(n, 9))])
-    with allowed():
-        slts.save(model, folder / "again.slts")
-    with allowed():
-        slts.explain(model, rng.normal(size=(n, 6)))
-    with allowed():
-        slts.summarize(model)
+    # Edited models may be unsound: only loading must raise a clear error.
+    slts.load(path)
 
 
 # -- files
@@ -424,7 +407,7 @@ def write_damaged(rng, folder):
         file = pick(rng, files)
         content = file.read_bytes()
         if len(content) > 20:
-            file.write_bytes(pick(rng, DAMAGE[:6])(content, rng))
+            file.write_bytes(test_damage.damaged(content, pick(rng, test_damage.WAYS[:6]), rng))
     return path
 
 
@@ -470,7 +453,7 @@ def tables(rng, folder):
 
 def some_model(rng, folder):
     """Copy a model file, because commands may overwrite it."""
-    given = pick(rng, [path for path in GOLDEN if "names" in path.name] + GOLDEN)
+    given = pick(rng, GOLDEN)
     return shutil.copy(given, folder / given.name)
 
 

@@ -1,370 +1,261 @@
-"""Values as JSON and named tensors, for a closed set of types.
+"""Values as JSON and named arrays, for a closed set of types.
 
-None, bool, int, finite float, str and list are stored as JSON. Any other value is an object with
-one key, its tag: tuple, dict, range, float (NaN and infinities), numpy (a scalar with its dtype),
-array, series (a `SeriesBatch`), record (a dataclass of `RECORDS`) or same (the path of an earlier
-record that is the same object). No other type can be written, and reading creates no other type.
+None, bool, int, str, finite float and list are stored as JSON. Any other value is an object with
+a tag: tuple, dict, range, float (NaN and infinities), numpy (a scalar with its dtype), labels (an
+array of Python objects), array (the name of an array), or class (a dataclass of the table, with its
+fields). No other type can be written, and reading creates no other type.
+
+Nodes describe themselves, as parameters may hold any of these types. The fields of dataclasses are
+compared with their annotations before the constructor, which may trust them, is called.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+import numbers
+import reprlib
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from slts._typing import AnyArray
+from slts._typing import AnyArray, FloatArray, IntArray
 from slts.errors import ModelFileError
-from slts.estimators.parameters import LABEL, NOTHING
-from slts.persistence.container import TENSOR_DTYPES
-from slts.persistence.declarations import RECORDS
-from slts.persistence.schema import require, require_kind
 from slts.series import SeriesBatch
 
-LONGEST_TEXT = 2**16
-# An array of fixed-width text can be much larger than its texts.
-_MOST_TEXT_BYTES = 64 * 2**20
-_LONGEST_RANGE = 10**6
-_MOST_REPEATS = 10**5
-_DEEPEST = 8
-_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_FIXED_WIDTH = re.compile(r"[<>]U(\d{1,5})")
-_ITEM = NOTHING | LABEL
+
+class Stored(NamedTuple):
+    """What a stored field may hold."""
+
+    annotation: Any
+    # Whether numbers may be NaN or infinite: `field(metadata={"nan": True})`.
+    nan: bool = False
 
 
-class Encoder:
-    """Turns values into JSON nodes; `tensors` collects the arrays."""
-
-    def __init__(self) -> None:
-        self.tensors: dict[str, AnyArray] = {}
-        self._records: dict[int, str] = {}
-
-    def encode(self, value: Any, path: str, depth: int = 0) -> Any:
-        """Give the node of a value.
-
-        Parameters
-        ----------
-        value
-            Of the closed set of types.
-        path
-            Name of the value, for tensors and messages.
-        depth
-            Number of values that contain it.
-
-        Raises
-        ------
-        TypeError
-            If the value, or a part of it, has another type.
-        """
-        if depth > _DEEPEST:
-            raise TypeError(f"{path} nests deeper than {_DEEPEST} levels")
-        if isinstance(value, np.ndarray):
-            return {"array": self._array(value, path)}
-        if isinstance(value, np.str_):
-            return {"numpy": ["str", _encode_plain(str(value), path)]}
-        if isinstance(value, np.generic):
-            _check_dtype(value, path)
-            return {"numpy": [value.dtype.name, _encode_plain(value.item(), path)]}
-        if value is None or type(value) in (bool, int, float, str):
-            return _encode_plain(value, path)
-        if type(value) in (list, tuple):
-            items = [self.encode(v, f"{path}.{i}", depth + 1) for i, v in enumerate(value)]
-            return items if type(value) is list else {"tuple": items}
-        if isinstance(value, dict):
-            return {"dict": self._dict(value, path, depth)}
-        if type(value) is range:
-            return {"range": [value.start, value.stop, value.step]}
-        if type(value) is SeriesBatch:
-            return {"series": self._series(value, path)}
-        kind, structure = RECORDS.get(type(value).__name__, (None, None))
-        if kind is not type(value) or structure is None:
-            raise TypeError(f"{path} has type {type(value).__name__}, which files cannot store")
-        if id(value) in self._records:
-            return {"same": self._records[id(value)]}
-        self._records[id(value)] = path
-        fields = {
-            name: self.encode(getattr(value, name), f"{path}.{name}", depth + 1)
-            for name in structure.fields
-        }
-        return {"record": [kind.__name__, fields]}
-
-    def _dict(self, value: dict[Any, Any], path: str, depth: int) -> list[list[Any]]:
-        pairs = []
-        for i, (key, item) in enumerate(value.items()):
-            item_path = _path_in_dict(path, key, i)
-            pairs.append([self._item(key, path), self.encode(item, item_path, depth + 1)])
-        return pairs
-
-    def _series(self, batch: SeriesBatch, path: str) -> dict[str, Any]:
-        channels, names, times = batch.channel_names, batch.series_names, batch.times
-        node: dict[str, Any] = {
-            "values": self._tensor(batch.values, f"{path}.values", missing=True),
-            "offsets": self._tensor(batch.offsets, f"{path}.offsets"),
-            "channel_names": None if channels is None else self.encode(list(channels), path),
-        }
-        if names is not None:
-            node["series_names"] = self.encode(list(names), path)
-        if times is not None:
-            # Dates are nanoseconds since 1970.
-            dates = times.dtype.kind == "M"
-            tensor = self._tensor(times.view(np.int64) if dates else times, f"{path}.times")
-            node |= {"times": tensor, "dates": dates}
-        return node
-
-    def _array(self, value: AnyArray, path: str) -> dict[str, Any]:
-        if type(value) not in (np.ndarray, np.memmap):
-            raise TypeError(f"{path} is a {type(value).__name__}, which files cannot store")
-        if value.dtype.kind in "UO" and value.ndim == 1:
-            return {
-                "dtype": value.dtype.str if value.dtype.kind == "U" else "object",
-                "items": [self._item(v, path) for v in value.tolist()],
-            }
-        _check_dtype(value, path)
-        node: dict[str, Any] = {}
-        if value.ndim > 1 and len(value) and value.strides[0] == 0:
-            # One entry that is repeated, such as the identity of every class.
-            node["repeat"] = len(value)
-            value = value[0]
-        # The order of an array decides the order of sums over it, and so their last digits.
-        if value.flags.f_contiguous and not value.flags.c_contiguous:
-            node["order"] = "F"
-        if value.dtype.newbyteorder("<") != value.dtype:
-            node["byte_order"] = "big"
-        return {"tensor": self._tensor(value, path), **node}
-
-    def _item(self, value: Any, path: str) -> Any:
-        if not _ITEM.accepts(value):
-            raise TypeError(f"{path} has an item of type {type(value).__name__}, not a label")
-        return self.encode(value, path)
-
-    def _tensor(self, value: AnyArray, path: str, *, missing: bool = False) -> str:
-        """Store an array; only values of series may be missing."""
-        _check_finite(np.nan_to_num(value, nan=0.0) if missing else value, path)
-        assert path not in self.tensors
-        stored = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
-        self.tensors[path] = np.ascontiguousarray(stored).reshape(value.shape)
-        return path
+# The arguments of its constructor, which checks them.
+_SERIES = {
+    "values": Stored(FloatArray, nan=True),
+    "offsets": Stored(IntArray),
+    "channel_names": Stored(tuple[str, ...] | None),
+    "series_names": Stored(tuple[str, ...] | None),
+    "times": Stored(AnyArray | None),
+}
 
 
-def _decode_names(node: Any, path: str) -> list[str] | None:
-    return None if node is None else [_as_text(name, path) for name in _as_list(node, path)]
+def stored_fields(kind: type) -> Mapping[str, Stored]:
+    """Fields of a dataclass that files store: the public arguments of its constructor."""
+    if kind is SeriesBatch:
+        return _SERIES
+    hints = get_type_hints(kind)
+    return {
+        f.name: Stored(hints[f.name], f.metadata.get("nan", False))
+        for f in fields(kind)
+        if f.init and not f.name.startswith("_")
+    }
 
 
-def _path_in_dict(path: str, key: Any, index: int) -> str:
-    plain = isinstance(key, str) and key.isascii() and key.isidentifier()
-    return f"{path}.{key if plain else index}"
-
-
-def _encode_plain(value: Any, path: str) -> Any:
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise TypeError(f"{path} is a text of {len(value)} characters, the limit is {LONGEST_TEXT}")
-    if type(value) is int and not -(2**63) <= value < 2**64:
-        raise TypeError(f"{path} is an integer beyond 64 bits")
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    return value
-
-
-def _check_dtype(value: AnyArray | np.generic, path: str) -> None:
-    if value.dtype.name not in TENSOR_DTYPES:
-        raise TypeError(f"{path} has dtype {value.dtype}, which files cannot store")
-
-
-def _check_finite(value: AnyArray, path: str) -> None:
-    if value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise ModelFileError(f"{path} has NaN or infinite values")
-
-
-class Decoder:
-    """Turns nodes into values; each tensor must be used exactly once.
+class Codec:
+    """Encodes values as JSON nodes and arrays, and decodes them.
 
     Parameters
     ----------
-    tensors
-        By name. The values share their memory.
+    classes
+        The dataclasses that may be stored; their names must differ.
+    arrays
+        Arrays to decode from. Encoding adds arrays.
+    anonymous
+        Whether values that have a method `anonymous` are encoded without identifiers.
     """
 
-    def __init__(self, tensors: Mapping[str, AnyArray]) -> None:
-        self._unused = dict(tensors)
-        self._records: dict[str, Any] = {}
-        self._by_tag: dict[str, Callable[[Any, str], Any]] = {
-            "tuple": self._tuple,
-            "dict": self._dict,
-            "range": _decode_range,
-            "float": _decode_float,
-            "numpy": _decode_scalar,
-            "array": self._array,
-            "series": self._series,
-            "record": self._record,
-            "same": self._same,
-        }
+    def __init__(
+        self,
+        classes: Iterable[type],
+        arrays: Mapping[str, AnyArray] | None = None,
+        *,
+        anonymous: bool = False,
+    ) -> None:
+        self.arrays: dict[str, AnyArray] = dict(arrays or {})
+        self._classes = {kind.__name__: kind for kind in classes}
+        self._anonymous = anonymous
+        # By memory and layout; the arrays are kept, so that no other array gets their memory.
+        self._encoded: dict[tuple[Any, ...], tuple[str, AnyArray]] = {}
+
+    # ---- values to nodes
+
+    def encode(self, value: Any, path: str) -> Any:
+        """Return the node of a value, or raise `TypeError` with the path of an unknown type."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is list or kind is tuple:
+            items = [self.encode(item, f"{path}.{i}") for i, item in enumerate(value)]
+            return items if kind is list else {"tuple": items}
+        if kind is dict:
+            items = [self.encode(item, f"{path}.{i}") for i, item in enumerate(value.values())]
+            return {"dict": [[self.encode(k, path), v] for k, v in zip(value, items, strict=True)]}
+        if kind is range:
+            return {"range": [value.start, value.stop, value.step]}
+        if isinstance(value, np.generic) and _is_plain(value.dtype):
+            return {"numpy": [value.dtype.str, self.encode(value.item(), path)]}
+        if kind in (np.ndarray, np.memmap):
+            return self._encode_array(value, path)
+        if self._classes.get(kind.__name__) is kind:
+            return self._encode_record(value, path)
+        raise TypeError(f"{path} has type {kind.__name__}, which files cannot store")
+
+    def _encode_record(self, value: Any, path: str) -> dict[str, Any]:
+        if self._anonymous and hasattr(value, "anonymous"):
+            value = value.anonymous()
+        names = stored_fields(type(value))
+        nodes = {name: self.encode(getattr(value, name), f"{path}.{name}") for name in names}
+        return {"class": type(value).__name__, **nodes}
+
+    def _encode_array(self, value: AnyArray, path: str) -> dict[str, Any]:
+        if value.dtype == object and value.ndim == 1:
+            return {"labels": [self.encode(item, path) for item in value]}
+        stored = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
+        node = {}
+        if value.dtype.kind in "UM":
+            # Text as code points, dates as integers.
+            node["dtype"] = stored.dtype.str
+            stored = stored[..., np.newaxis].view(np.uint32 if value.dtype.kind == "U" else "<i8")
+        elif not _is_plain(value.dtype):
+            raise TypeError(f"{path} has dtype {value.dtype}, which files cannot store")
+        if value.flags.f_contiguous and not value.flags.c_contiguous:
+            # The order of an array decides the order of sums over it, and so their last digits.
+            node["order"] = "F"
+        key = value.__array_interface__["data"], value.shape, value.strides, value.dtype.str
+        if key not in self._encoded:
+            while path in self.arrays:
+                path += "+"
+            self.arrays[path] = stored
+            self._encoded[key] = path, value
+        return {"array": self._encoded[key][0], **node}
+
+    # ---- nodes to values
 
     def decode(self, node: Any, path: str) -> Any:
-        """Give the value of a node, or raise `ModelFileError`.
+        """Return the value of a node, or raise `ModelFileError` with the path of what is wrong."""
+        try:
+            return self._decode(node, path)
+        except ModelFileError:
+            raise
+        except Exception as error:
+            raise ModelFileError(f"{path} is not valid: {error}") from error
 
-        Parameters
-        ----------
-        node
-            From a parser that limits its depth.
-        path
-            Name of the value, for messages and for references.
-        """
-        if isinstance(node, list):
-            return [self.decode(item, f"{path}.{i}") for i, item in enumerate(node)]
-        if not isinstance(node, dict):
-            return _as_text(node, path) if isinstance(node, str) else node
-        tag = next(iter(node), "")
-        if len(node) != 1 or tag not in self._by_tag:
-            raise ModelFileError(f"{path} has the unknown tag {', '.join(node)[:40]!r}")
-        return self._by_tag[tag](node[tag], path)
-
-    def finish(self) -> None:
-        """Raise `ModelFileError` if a tensor was not used."""
-        require(not self._unused, f"tensor {min(self._unused, default='')} is not used")
-
-    def _tuple(self, node: Any, path: str) -> tuple[Any, ...]:
-        return tuple(self.decode(_as_list(node, path), path))
-
-    def _dict(self, node: Any, path: str) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for i, pair in enumerate(_as_list(node, path)):
-            key_node, item_node = _as_list(pair, path, 2)
-            key = self.decode(key_node, path)
-            if not _ITEM.accepts(key) or key in result:
-                raise ModelFileError(f"{path} has a key that is repeated or not a label")
-            result[key] = self.decode(item_node, _path_in_dict(path, key, i))
-        return result
-
-    def _series(self, node: Any, path: str) -> SeriesBatch:
-        # Files of series without names and times lack these fields.
-        given = {"series_names": None, "times": None, "dates": False}
-        given |= node if isinstance(node, dict) else {}
-        fields = "values", "offsets", "channel_names", "series_names", "times", "dates"
-        values, offsets, names, called, times, dates = _fields(given, path, *fields)
-        require(type(dates) is bool, f"{path} has times of an unknown kind")
-        if times is not None:
-            times = self._take(times, path, "int64" if dates else "float64")
-            times = times.view("datetime64[ns]") if dates else times
-        # The constructor checks shapes, offsets and names, and that no value is infinite.
-        return SeriesBatch(
-            self._take(values, path, "float64"), self._take(offsets, path, "int64"),
-            _decode_names(names, path), series_names=_decode_names(called, path), times=times,
-        )  # fmt: skip
-
-    def _array(self, node: Any, path: str) -> AnyArray:
-        if isinstance(node, dict) and "items" in node:
-            return self._items(node, path)
-        known = {"tensor", "order", "byte_order", "repeat"}
-        if not isinstance(node, dict) or not node.keys() <= known:
-            raise ModelFileError(f"{path} is not a valid array")
-        repeat, order = node.get("repeat"), node.get("order", "C")
-        if order not in ("C", "F") or node.get("byte_order", "big") != "big":
-            raise ModelFileError(f"{path} is an array of unknown order")
-        value = self._take(node.get("tensor"), path)
-        _check_finite(value, path)
-        value = np.asarray(value, order=order)
-        if "byte_order" in node:
-            value = value.astype(value.dtype.newbyteorder(">"))
-        if repeat is None:
-            return value
-        if type(repeat) is not int or not 1 <= repeat <= _MOST_REPEATS:
-            raise ModelFileError(f"{path} has the invalid number of repeats {str(repeat)[:40]}")
-        return np.broadcast_to(value, (repeat, *value.shape))
-
-    def _items(self, node: dict[str, Any], path: str) -> AnyArray:
-        dtype, items = _fields(node, path, "dtype", "items")
-        items = _as_list(items, path)
-        if dtype == "object":
-            result: AnyArray = np.empty(len(items), dtype=object)
-            for i, item in enumerate(items):
-                result[i] = self.decode(item, path)
-                require(_ITEM.accepts(result[i]), f"{path} has an item that is not a label")
-            return result
-        width = _FIXED_WIDTH.fullmatch(dtype) if isinstance(dtype, str) else None
-        if width is None or 4 * int(width[1]) * len(items) > _MOST_TEXT_BYTES:
-            raise ModelFileError(f"{path} has the unknown dtype {str(dtype)[:40]!r}")
-        texts = [_as_text(item, path) for item in items]
-        result = np.array(texts, dtype=np.dtype(dtype))
-        require(result.tolist() == texts, f"{path} has texts longer than its dtype, {dtype}")
-        return result
-
-    def _record(self, node: Any, path: str) -> Any:
-        name, given = _as_list(node, path, 2)
-        if not isinstance(name, str) or name not in RECORDS:
-            raise ModelFileError(f"{path} has the unknown type {str(name)[:40]!r}")
-        kind, structure = RECORDS[name]
-        nodes = _fields(given, path, *structure.fields)
+    def decode_fields(
+        self, nodes: Mapping[str, Any], declared: Mapping[str, Stored], path: str = ""
+    ) -> dict[str, Any]:
+        """Return values by name, which must be as declared."""
+        if nodes.keys() != declared.keys():
+            names = ", ".join(sorted(nodes.keys() ^ declared.keys()))
+            raise ModelFileError(f"{path or 'it'} has missing or unknown fields: {names}")
         values = {}
-        for (field, declared), item in zip(structure.fields.items(), nodes, strict=True):
-            values[field] = self.decode(item, f"{path}.{field}")
-            # Before the constructor, which trusts types. Sizes and rules are checked later.
-            require_kind(declared, f"{path}.{field}", values[field])
-        self._records[path] = record = kind(**values)
-        return record
+        for name, (annotation, nan) in declared.items():
+            where = f"{path}.{name}" if path else name
+            values[name] = value = self.decode(nodes[name], where)
+            if not conforms(value, annotation):
+                shown = value.dtype if isinstance(value, np.ndarray) else reprlib.repr(value)
+                text = annotation.__name__ if isinstance(annotation, type) else annotation
+                raise ModelFileError(f"{where} must be {text}, got {shown}")
+            if not nan and not _is_finite(value):
+                raise ModelFileError(f"{where} has NaN or infinite values")
+        return values
 
-    def _same(self, node: Any, path: str) -> Any:
-        require(isinstance(node, str) and node in self._records, f"{path} refers to no record")
-        return self._records[node]
+    def _decode(self, node: Any, path: str) -> Any:
+        match node:
+            case None | bool() | int() | float() | str():
+                return node
+            case list():
+                return [self.decode(item, f"{path}.{i}") for i, item in enumerate(node)]
+            case {"tuple": list(items)}:
+                return tuple(self.decode(items, path))
+            case {"dict": list(pairs)}:
+                keys = self.decode([key for key, _ in pairs], path)
+                return dict(zip(keys, self.decode([v for _, v in pairs], path), strict=True))
+            case {"range": [start, stop, step]}:
+                return range(start, stop, step)
+            case {"float": str(text)}:
+                return float(text)
+            case {"numpy": [str(dtype), item]} if _is_plain(np.dtype(dtype)):
+                return np.dtype(dtype).type(self.decode(item, path))
+            case {"labels": list(items)}:
+                return np.fromiter(self.decode(items, path), dtype=object, count=len(items))
+            case {"array": str(name)}:
+                return self._decode_array(self.arrays[name], node)
+            case {"class": str(name)} if name in self._classes:
+                kind, nodes = self._classes[name], dict(node)
+                del nodes["class"]
+                return kind(**self.decode_fields(nodes, stored_fields(kind), path))
+        raise ModelFileError(f"{path} has an unknown form or class: {reprlib.repr(node)}")
 
-    def _take(self, name: Any, path: str, dtype: str | None = None) -> AnyArray:
-        """Return a tensor in the byte order of this machine, and mark it as used."""
-        tensor = self._unused.pop(name, None) if isinstance(name, str) else None
-        if tensor is None:
-            raise ModelFileError(f"{path} refers to a tensor that is missing or already used")
-        if dtype is not None and tensor.dtype.name != dtype:
-            raise ModelFileError(f"{path} has dtype {tensor.dtype.name}, not {dtype}")
-        if tensor.dtype.kind == "b" and tensor.size and tensor.view(np.uint8).max() > 1:
-            raise ModelFileError(f"{path} has booleans other than 0 and 1")
-        return tensor.astype(tensor.dtype.newbyteorder("="), order="C", copy=False)
-
-
-def _as_list(node: Any, path: str, length: int | None = None) -> list[Any]:
-    if not isinstance(node, list) or (length is not None and len(node) != length):
-        raise ModelFileError(f"{path} must have a list{f' of {length} items' if length else ''}")
-    return node
-
-
-def _as_text(node: Any, path: str) -> str:
-    if not isinstance(node, str) or len(node) > LONGEST_TEXT:
-        raise ModelFileError(f"{path} must have a text of at most {LONGEST_TEXT} characters")
-    return node
-
-
-def _fields(node: Any, path: str, *names: str) -> list[Any]:
-    if not isinstance(node, dict) or set(node) != set(names):
-        raise ModelFileError(f"{path} must have the fields {', '.join(names)}")
-    return [node[name] for name in names]
-
-
-def _decode_range(node: Any, path: str) -> range:
-    bounds = _as_list(node, path, 3)
-    if not all(type(b) is int for b in bounds) or bounds[2] == 0:
-        raise ModelFileError(f"{path} is not a valid range")
-    start, stop, step = bounds
-    if abs(stop - start) // abs(step) > _LONGEST_RANGE:
-        raise ModelFileError(f"{path} is a range of more than {_LONGEST_RANGE} numbers")
-    return range(start, stop, step)
+    def _decode_array(self, stored: AnyArray, node: Mapping[str, Any]) -> AnyArray:
+        array = stored.view(node["dtype"])[..., 0] if "dtype" in node else stored
+        return np.asfortranarray(array) if "order" in node else array
 
 
-def _decode_float(node: Any, path: str) -> float:
-    require(isinstance(node, str) and node in _NOT_FINITE, f"{path} is not a number")
-    return _NOT_FINITE[node]
+# ---- values and annotations
 
 
-def _decode_scalar(node: Any, path: str) -> np.generic:
-    dtype, value = _as_list(node, path, 2)
-    if dtype == "str":
-        return np.str_(_as_text(value, path))
-    if not isinstance(dtype, str) or dtype not in TENSOR_DTYPES:
-        raise ModelFileError(f"{path} has the unknown dtype {str(dtype)[:40]!r}")
-    kind = np.dtype(dtype).kind
-    if kind == "f" and isinstance(value, dict) and set(value) == {"float"}:
-        value = _decode_float(value["float"], path)
-    expected = {"b": bool, "i": int, "u": int, "f": float}[kind]
-    require(type(value) is expected, f"{path} is not a valid {dtype}")
-    result: np.generic = np.dtype(dtype).type(value)
-    if result.item() != value and value == value:
-        raise ModelFileError(f"{path} is out of range for {dtype}")
-    return result
+def conforms(value: Any, annotation: Any) -> bool:
+    """Whether a decoded value has the type of an annotation.
+
+    Arrays may have any number of axes: `__post_init__` checks shapes.
+    """
+    origin, args = get_origin(annotation), get_args(annotation)
+    if annotation is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(conforms(value, arg) for arg in args)
+    if origin is Literal:
+        return value in args
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray) and _is_of(value.dtype, *get_args(args[1]))
+    if origin is tuple and Ellipsis not in args:
+        fits = isinstance(value, tuple) and len(value) == len(args)
+        return fits and all(map(conforms, value, args))
+    if origin is not None:
+        if not isinstance(value, origin):
+            return False
+        # Keys and values of a mapping, or the items of a list or tuple.
+        parts = [value, value.values()] if isinstance(value, Mapping) else [value]
+        pairs = zip(parts, args, strict=False)
+        return all(conforms(item, arg) for part, arg in pairs for item in part)
+    if annotation is float or annotation is int:
+        number = numbers.Real if annotation is float else numbers.Integral
+        return isinstance(value, number) and not isinstance(value, bool)
+    if annotation is bool:
+        return isinstance(value, bool | np.bool_)
+    # Decoding has made no other dataclasses than those of the table.
+    return isinstance(value, annotation) if not _is_protocol(annotation) else is_dataclass(value)
+
+
+def _is_protocol(annotation: type) -> bool:
+    # `typing.is_protocol` is new in Python 3.13.
+    return getattr(annotation, "_is_protocol", False)
+
+
+def _is_of(dtype: np.dtype[Any], scalar: Any) -> bool:
+    if scalar is Any or isinstance(scalar, TypeVar):
+        return True
+    return issubclass(dtype.type, get_origin(scalar) or scalar)
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether safetensors can store numbers of a dtype; also text, for scalars."""
+    return dtype.kind in "biuU" or (dtype.kind == "f" and dtype.itemsize <= 8)
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether all numbers in a value are finite; dataclasses have checked their fields."""
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    if isinstance(value, np.ndarray | np.floating | float):
+        return np.asarray(value).dtype.kind != "f" or bool(np.isfinite(value).all())
+    return True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import stat
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, get_type_hints
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,35 +15,20 @@ from slts._typing import AnyArray
 from slts.atomic_files import write_atomically
 from slts.errors import ModelFileError, warn
 from slts.estimators.base import SeriesClassifier
-from slts.estimators.parameters import NOTHING, one_of
-from slts.models.origins import Origins
-from slts.persistence.codec import LONGEST_TEXT, Decoder, Encoder
+from slts.estimators.parameters import check_parameters
+from slts.persistence.classes import CLASSIFIERS, DATACLASSES
+from slts.persistence.codec import Codec, Stored
 from slts.persistence.container import library_version, pack, unpack
-from slts.persistence.declarations import (
-    BELONGS_TO,
-    CLASSIFIERS,
-    FORMER_ATTRIBUTES,
-    LATER_ATTRIBUTES,
-    LATER_PARAMETERS,
-    check_model,
-    stored_attributes,
-    stored_parameters,
-)
-from slts.persistence.schema import require_kind
-from slts.series import SeriesBatch
 
 SUFFIX = ".slts"
-_ENTRIES = ("format", "sha256", "slts", "estimator", "parameters", "output", "state")
 _BY_NAME = {kind.__name__: kind for kind in CLASSIFIERS}
+# Parameters that depend on the machine. Files do not store them, and loaded models have defaults.
+_MACHINE_PARAMETERS = {"device", "memory_limit"}
 # Where scikit-learn keeps the choice of `set_output`, for which it has no public name.
 _OUTPUT_CONFIG = "_sklearn_output_config"
-_OUTPUT = NOTHING | one_of("default", "pandas", "polars")
+# Optional method of a classifier: it checks how the fitted attributes fit together.
+_FITTED_CHECK = "_check_fitted"
 _LONGEST_NOTE = 500
-# Errors that other parts raise for values that do not fit together.
-_INCONSISTENT_VALUES = (
-    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
-    ValueError,
-)  # fmt: skip
 
 
 def save(
@@ -114,13 +99,11 @@ def save(
             f"The 'path' parameter of save must end in {SUFFIX!r}. Got {path!r} instead."
         )
     check_is_fitted(model)
+    content = _to_bytes(model, identifiers, digests)
     try:
-        content = _to_bytes(model, identifiers, digests)
         # Check that the file can be loaded before it gets its name.
-        _to_model(*unpack(io.BytesIO(content), len(content)))
-    except TypeError:
-        raise
-    except (ModelFileError, *_INCONSISTENT_VALUES) as error:
+        _to_model(*unpack(content))
+    except ModelFileError as error:
         raise ModelFileError(f"this model cannot be saved as {name}: {error}") from error
     write_atomically(name, content)
 
@@ -180,7 +163,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     model, document = _read(path)
     parameters = {}
-    for name, value in stored_parameters(model).items():
+    for name, value in _stored_parameters(model).items():
         note = _note(document["parameters"].get(name))
         parameters[name] = repr(value) if note is None else note
     names = model.channel_names_in_
@@ -206,47 +189,53 @@ def _check_type(model: Any) -> None:
         )
 
 
+def _fitted_attributes(kind: type[SeriesClassifier]) -> Mapping[str, Stored]:
+    """Annotated attributes of a classifier that end in an underscore."""
+    nan = {f.name for f in fields(kind) if f.metadata.get("nan", False)}
+    return {
+        name: Stored(annotation, name in nan)
+        for name, annotation in get_type_hints(kind).items()
+        if name.endswith("_") and not name.startswith("_")
+    }
+
+
+def _stored_parameters(model: SeriesClassifier) -> dict[str, Any]:
+    parameters = model.get_params(deep=False)
+    return {name: v for name, v in sorted(parameters.items()) if name not in _MACHINE_PARAMETERS}
+
+
 def _to_bytes(model: SeriesClassifier, identifiers: bool, digests: bool) -> bytes:
-    kind, attributes = type(model), stored_attributes(type(model))
+    kind, attributes = type(model), _fitted_attributes(type(model))
     # Private attributes are caches, or belong to scikit-learn.
     public = {name for name in vars(model) if not name.startswith("_")}
-    unknown = public - attributes - model.get_params(deep=False).keys()
+    unknown = public - attributes.keys() - model.get_params(deep=False).keys()
     if unknown:
         raise TypeError(
             f"this {kind.__name__} has attributes that files cannot store: "
             f"{', '.join(sorted(unknown))}. Delete them first."
         )
-    encoder = Encoder()
+    state = {name: getattr(model, name) for name in sorted(attributes)}
+    if not digests:
+        state["training_digests_"] = None
+    codec = Codec(DATACLASSES, anonymous=not identifiers)
     document = {
         "estimator": kind.__name__,
         "parameters": {
-            name: _encode_parameter(encoder, model, name, value)
-            for name, value in sorted(stored_parameters(model).items())
+            name: _encode_parameter(codec, model, name, value)
+            for name, value in _stored_parameters(model).items()
         },
         "output": vars(model).get(_OUTPUT_CONFIG, {}).get("transform"),
-        "state": {
-            name: encoder.encode(_stored(model, name, identifiers, digests), name)
-            for name in sorted(attributes)
-        },
+        "state": {name: codec.encode(value, name) for name, value in state.items()},
     }
-    return pack(document, encoder.tensors)
+    return pack(document, codec.arrays)
 
 
-def _stored(model: SeriesClassifier, name: str, identifiers: bool, digests: bool) -> Any:
-    """Return an attribute as a file stores it."""
-    value = getattr(model, name)
-    if name == "training_digests_" and not digests:
-        return None
-    named = isinstance(value, Origins | SeriesBatch)
-    return value.anonymous() if named and not identifiers else value
-
-
-def _encode_parameter(encoder: Encoder, model: SeriesClassifier, name: str, value: Any) -> Any:
-    """Give the node of a parameter, or a note about an object that files cannot store."""
-    trial = Encoder()
+def _encode_parameter(codec: Codec, model: SeriesClassifier, name: str, value: Any) -> Any:
+    """Return the node of a parameter, or a note about an object that files cannot store."""
+    trial = Codec(DATACLASSES)
     try:
         node = trial.encode(value, f"parameters.{name}")
-    except (TypeError, ModelFileError):
+    except TypeError:
         # Memory addresses differ between runs.
         text = re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))[:_LONGEST_NOTE]
         if name != "random_state":
@@ -256,83 +245,52 @@ def _encode_parameter(encoder: Encoder, model: SeriesClassifier, name: str, valu
                 f"model file but not stored. The loaded model has the default, {default!r}."
             )
         return {"note": text}
-    encoder.tensors.update(trial.tensors)
+    codec.arrays |= trial.arrays
     return node
 
 
-def _note(node: Any) -> str | None:
-    """Give the description of a parameter that is not stored, or None if it is stored."""
-    if not isinstance(node, dict) or set(node) != {"note"}:
-        return None
-    note = node["note"]
-    if not isinstance(note, str) or len(note) > LONGEST_TEXT:
-        raise ModelFileError("a note about a parameter is not a text")
-    return note
-
-
-def _to_model(document: dict[str, Any], tensors: dict[str, AnyArray]) -> SeriesClassifier:
-    if set(document) != set(_ENTRIES):
-        raise ModelFileError(f"it must have the entries {', '.join(_ENTRIES)}, and no others")
-    name = document["estimator"]
-    if not isinstance(name, str) or name not in _BY_NAME:
-        raise ModelFileError(
-            f"it has the estimator {str(name)[:40]!r}, which this slts, {library_version()}, does "
-            f"not know"
-        )
-    kind, decoder = _BY_NAME[name], Decoder(tensors)
-    model = kind(**_decode_parameters(decoder, kind, document["parameters"]))
-    nodes, attributes = document["state"], stored_attributes(kind)
-    missing = attributes - nodes.keys() if isinstance(nodes, dict) else attributes
-    later = {n for n in LATER_ATTRIBUTES if BELONGS_TO.get(n) not in document["parameters"]}
-    if not missing <= later or not nodes.keys() <= attributes | FORMER_ATTRIBUTES:
-        raise ModelFileError(f"its state must be {', '.join(sorted(attributes))}, and no others")
-    for attribute, node in nodes.items():
-        value = decoder.decode(node, attribute)
-        if attribute in attributes:
-            setattr(model, attribute, value)
-    for attribute in missing:
-        setattr(model, attribute, LATER_ATTRIBUTES[attribute](model))
-    decoder.finish()
-    check_model(model)
-    require_kind(_OUTPUT, "output", document["output"])
-    if document["output"] is not None:
-        model.set_output(transform=document["output"])
+def _to_model(document: dict[str, Any], arrays: dict[str, AnyArray]) -> SeriesClassifier:
+    match document:
+        case {"estimator": str(name), "parameters": dict(parameters), "state": dict(state)}:
+            kind = _BY_NAME.get(name)
+        case _:
+            raise ModelFileError("it has no estimator, parameters or state")
+    if kind is None:
+        raise ModelFileError(f"this slts, {library_version()}, has no classifier {name[:40]!r}")
+    codec = Codec(DATACLASSES, arrays)
+    declared = dict.fromkeys(_stored_parameters(kind()), Stored(Any, nan=True))
+    notes = {name: None for name, node in parameters.items() if _note(node) is not None}
+    values = codec.decode_fields(parameters | notes, declared, "parameters")
+    try:
+        model = kind(**{name: value for name, value in values.items() if name not in notes})
+        check_parameters(model, model.parameter_kinds)
+        for name, value in codec.decode_fields(state, _fitted_attributes(kind)).items():
+            setattr(model, name, value)
+        getattr(model, _FITTED_CHECK, lambda: None)()
+        output = document["output"]
+        if output is not None:
+            model.set_output(transform=output)
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(f"its parts do not fit together: {error}") from error
     return model
 
 
-def _decode_parameters(
-    decoder: Decoder, kind: type[SeriesClassifier], nodes: Any
-) -> dict[str, Any]:
-    known = stored_parameters(kind())
-    # A parameter that is missing is newer than the file: its value keeps the old behaviour.
-    if not isinstance(nodes, dict) or not nodes.keys() <= known.keys():
-        unknown = ", ".join(sorted(set(nodes) - known.keys())) if isinstance(nodes, dict) else ""
-        raise ModelFileError(
-            f"it has parameters that the {kind.__name__} of this slts, {library_version()}, does "
-            f"not have: {unknown[:100]}"
-        )
-    later = {name: value for name, value in LATER_PARAMETERS.items() if name in known}
-    return later | {
-        name: decoder.decode(node, f"parameters.{name}")
-        for name, node in nodes.items()
-        if _note(node) is None
-    }
+def _note(node: Any) -> str | None:
+    """Return the description of a parameter that is not stored, or None if it is stored."""
+    return str(node["note"]) if isinstance(node, dict) and "note" in node else None
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[SeriesClassifier, dict[str, Any]]:
     """Read and check a file; errors about its content start with its name."""
-    shown = os.fspath(path)
+    shown = str(path)
     try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise ModelFileError(f"it is {what}")
-        with open(path, "rb") as file, np.errstate(all="ignore"):
-            document, tensors = unpack(file, os.fstat(file.fileno()).st_size)
-            return _to_model(document, tensors), document
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ModelFileError("it is not a regular file")
+        with open(path, "rb") as file:
+            document, arrays = unpack(file.read())
+        shown += f", written by slts {document['slts']},"
+        return _to_model(document, arrays), document
     except ModelFileError as error:
         raise ModelFileError(f"{shown} cannot be loaded: {error}") from error
-    except _INCONSISTENT_VALUES as error:
-        raise ModelFileError(
-            f"{shown} cannot be loaded, its parts do not fit together: {error}"
-        ) from error
