@@ -116,10 +116,6 @@ class AlignmentSettings:
                 f"Got {self.objective!r} instead."
             )
         object.__setattr__(self, "dtype", _dtype_name(self.dtype))
-        if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
-            raise ValueError(
-                f"The 'dtype' parameter must be one of {DTYPES}. Got {self.dtype!r} instead."
-            )
         band_limits(self.band)
 
     def prepare(self, batch: SeriesBatch) -> SeriesBatch:
@@ -156,12 +152,12 @@ class AlignmentSettings:
         return 0.5 * _squared_norms(batch)
 
 
-def _dtype_name(dtype: Any) -> Any:
-    """Return the name of np.float32 and the like, and everything else as it is."""
+def _dtype_name(dtype: Any) -> str:
+    """Return the name of a precision, which may be given as np.float32 and the like."""
     with suppress(TypeError):
         if dtype is not None and np.dtype(dtype).name in DTYPES:
-            return np.dtype(dtype).name
-    return dtype
+            return str(np.dtype(dtype).name)
+    raise ValueError(f"The 'dtype' parameter must be one of {DTYPES}. Got {dtype!r} instead.")
 
 
 def _squared_norms(batch: SeriesBatch) -> FloatArray:
